@@ -1,0 +1,61 @@
+"""symattn: attention mathematics, derived, checked and run.
+
+``import symattn as sa`` imports neither SymPy nor NumPy; each name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+_HOMES = {
+    "sizes": "sizes",
+    "ops.leaves": "tensor let from_index eye ones zeros",
+    "ops.arithmetic": "maximum minimum mod",
+    "ops.logic": "where equal",
+    "ops.pointwise": (
+        "exp log log1p tanh sigmoid softplus relu gelu silu sqrt rsqrt sin cos abs sign erf floor elementwise"
+    ),
+    "ops.rows": "sum mean max min softmax logsumexp",
+    "ops.layout": "concat split_axis merge_axes moveaxis repeat",
+    "ops.contraction": "einsum diag outer trace",
+    "entries": "entries",
+    "calculus": "gradient jvp",
+    "codegen": "lambdify",
+    "latex": "latex",
+    "derivation": "Derivation",
+    "tensor": "Tensor",
+    "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError ParseError",
+}
+_MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("symattn")  # slow to import, seldom asked for
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'symattn' has no name {name!r}")
+    home = _MODULE_OF[name]
+    if home != "errors":
+        import_module(".language", __name__)  # operators and printing come with any tensor
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+class _Package(ModuleType):
+    """Keeps ``sa.tensor`` the function after the file ``symattn/tensor.py`` has been imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,5 @@
+"""From tensors to NumPy functions."""
+
+from .function import NumPyFunction, lambdify
+
+__all__ = ["NumPyFunction", "lambdify"]

@@ -1,0 +1,160 @@
+"""Holds generated code against entry formulas, and gradients against finite differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import EvaluationError
+from ..ops.leaves import constant, cotangent_op, variable
+from ..tensor import Tensor, rebuild
+from .graph import computed
+from .reference import values
+from .sampling import generic_arrays, generic_scalars, generic_sizes
+
+if TYPE_CHECKING:
+    from .function import NumPyFunction
+
+_STEP = 1e-5
+_EXACT, _DIFFERENCED = 1e-9, 1e-5
+
+
+def check_function(f: NumPyFunction, seeds: Sequence[int] = (0, 1)) -> str:
+    """Compare at two generic size assignments; return what agreed, raise EvaluationError at the first difference."""
+    lines = []
+    for seed in seeds:
+        point = sample_point(f.outputs, f.plan.tensors, seed)
+        got = _call(f, point)
+        lines += _against_entries(f, got, point)
+        lines += _against_differences(f, got, point)
+    return "\n".join(lines)
+
+
+class Point:
+    """Sizes, scalars and arrays at which things are compared."""
+
+    def __init__(self, sizes: Any, scalars: Any, arrays: Mapping[Tensor, Any]) -> None:
+        self.sizes, self.scalars, self.arrays = sizes, scalars, arrays
+
+    def __str__(self) -> str:
+        return ", ".join(f"{s} = {v}" for s, v in self.sizes.items()) or "no sizes"
+
+
+def sample_point(outputs: Sequence[Tensor], tensors: Sequence[Tensor], seed: int) -> Point:
+    """A generic point at which every output is finite; positive entries are tried where normal ones are not."""
+    roots = [*outputs, *tensors]
+    for positive in (False, True):
+        rng = np.random.default_rng(seed)
+        sizes = generic_sizes(roots, seed)
+        scalars = generic_scalars(roots, rng)
+        arrays = generic_arrays(tensors, sizes, rng, positive)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = values(outputs, arrays, {**sizes, **scalars})
+        if all(np.isfinite(found[y]).all() for y in outputs):
+            return Point(sizes, scalars, arrays)
+    raise EvaluationError("no generic point was found at which all outputs are finite")
+
+
+def _call(f: NumPyFunction, point: Point) -> list[np.ndarray]:
+    known = {**point.sizes, **point.scalars}
+    arguments = [point.arrays[a] if isinstance(a, Tensor) else known[a] for a in f.plan.arguments]
+    result = f(*arguments, **{s.name: known[s] for s in f.plan.keywords})
+    return list(map(np.asarray, result if f.several else (result,)))
+
+
+def _label(y: Tensor, k: int) -> str:
+    return y.name or f"output {k}"
+
+
+def compare(what: str, got: np.ndarray, want: np.ndarray, tolerance: float, where: object) -> float:
+    """The largest error relative to the largest entry; EvaluationError beyond the tolerance or if not finite."""
+    if got.shape != want.shape:
+        raise EvaluationError(f"{what} at {where}: shape {got.shape}, not {want.shape}")
+    if not (np.isfinite(got).all() and np.isfinite(want).all()):
+        raise EvaluationError(f"{what} at {where}: some entries are not finite")
+    scale = max(1.0, float(np.abs(want).max(initial=0)))
+    error = np.abs(got.astype(float) - want) / scale
+    worst = float(error.max(initial=0))
+    if worst > tolerance:
+        place = tuple(int(i) for i in np.argwhere(error > tolerance)[0])
+        raise EvaluationError(
+            f"{what} at {where}: entry {list(place)} is {got[place]:.12g}, but {want[place]:.12g} is right "
+            f"(relative error {worst:.2g}, tolerance {tolerance:.0e})"
+        )
+    return worst
+
+
+def _against_entries(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) -> list[str]:
+    found = values(f.outputs, point.arrays, {**point.sizes, **point.scalars})
+    lines = []
+    for k, y in enumerate(f.outputs):
+        error = compare(_label(y, k), got[k], found[y], _EXACT, point)
+        lines.append(f"{_label(y, k)}: code equals entries at {point}, error {error:.1e}")
+    return lines
+
+
+def _against_differences(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) -> list[str]:
+    lines = []
+    for k, y in enumerate(f.outputs):
+        if y.op is cotangent_op:
+            want = difference_gradient(y, point)
+            if want is not None:
+                error = compare(_label(y, k), got[k], want, _DIFFERENCED, point)
+                lines.append(f"{_label(y, k)}: gradient equals central differences at {point}, error {error:.1e}")
+    return lines
+
+
+def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
+    """The gradient by central differences of the forward pass; None for a batch of cotangents."""
+    of, pairs = gradient.inputs[1], gradient.inputs[2:]
+    outputs, cotangents = list(pairs[::2]), list(pairs[1::2])
+    if any(c.rank != y.rank for y, c in zip(outputs, cotangents, strict=True)):
+        return None
+    known = {**point.sizes, **point.scalars}
+    found = values([*cotangents, of], point.arrays, known)
+    moved = of
+    if of.op is constant:  # a scalar symbol: moved as a keyword
+        symbol = of.params["formula"]
+        forward = _forward(outputs, point)
+        slopes = [forward({}, {symbol: known[symbol] + h}) for h in (_STEP, -_STEP)]
+    else:
+        if of.op is not variable:
+            moved = variable(name="moved", shape=of.shape, hypotheses=())
+            outputs = rebuild(outputs, {of: moved})
+        forward = _forward(outputs, point)
+        return _by_entries(forward, moved, np.array(found[of], dtype=float), [found[c] for c in cotangents])
+    total = sum((c * (up - down)).sum() for c, up, down in zip([found[c] for c in cotangents], *slopes, strict=True))
+    return np.asarray(total / (2 * _STEP))
+
+
+def _forward(outputs: Sequence[Tensor], point: Point) -> Any:
+    from .function import NumPyFunction  # which calls this file for its check
+
+    tensors = [x for x in computed(outputs) if x.op is variable]
+    f = NumPyFunction(tensors, outputs, True)
+
+    def run(arrays: Mapping[Tensor, Any], symbols: Mapping[Any, Any]) -> list[np.ndarray]:
+        known = {**point.sizes, **point.scalars, **symbols}
+        given = [arrays.get(x, point.arrays.get(x)) for x in tensors]
+        return list(map(np.asarray, f(*given, **{s.name: known[s] for s in f.plan.keywords})))
+
+    return run
+
+
+def _by_entries(forward: Any, moved: Tensor, at: np.ndarray, cotangents: Sequence[np.ndarray]) -> np.ndarray:
+    slope = np.zeros_like(at)
+    for place in np.ndindex(at.shape):
+        sides = []
+        for h in (_STEP, -_STEP):
+            x = at.copy()
+            x[place] += h
+            sides.append(forward({moved: x}, {}))
+        slope[place] = sum((c * (up - down)).sum() for c, up, down in zip(cotangents, *sides, strict=True)) / (
+            2 * _STEP
+        )
+    return slope
+

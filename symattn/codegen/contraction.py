@@ -1,0 +1,76 @@
+"""Contractions as matrix products, which is what BLAS is fast at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor
+
+
+def matmul_code(code: Any, node: Tensor, a: str, b: str) -> str:
+    """``a @ b`` with vectors as one-column or one-row matrices, and the factors' own leading axes aligned."""
+    core = node.params["core"]
+    leading = node.rank - sum(core) + 2
+    left = code.align(node.inputs[0], a, leading + core[0])
+    right = code.align(node.inputs[1], b, leading + core[1])
+    if core == (2, 2):
+        return f"({left}) @ ({right})"
+    if core == (2, 1):
+        return f"(({left}) @ ({right})[..., None])[..., 0]"
+    if core == (1, 2):
+        return f"(({left})[..., None, :] @ ({right}))[..., 0, :]"
+    return f"(({left}) * ({right})).sum(axis=-1)"
+
+
+def einsum_code(code: Any, node: Tensor, inputs: Sequence[str]) -> str:
+    """A matrix product where the contraction is one, else ``np.einsum``."""
+    ins, out = node.params["spec"]
+    plain = all(x.rank == len(labels) for x, labels in zip(node.inputs, ins, strict=True))
+    product = _as_matmul(code, node, inputs) if len(ins) == 2 and plain else None
+    if product is not None:
+        return product
+    spec = ",".join("..." + labels for labels in ins) + "->..." + out
+    operands = ", ".join(inputs)
+    return f"np.einsum({spec!r}, {operands}, optimize=True)"
+
+
+def _as_matmul(code: Any, node: Tensor, inputs: Sequence[str]) -> str | None:
+    """The two-factor contraction as ``A @ B``, in the order of factors that leaves the result in place if any does."""
+    (a, b), out = node.params["spec"]
+    if len(set(a)) < len(a) or len(set(b)) < len(b):
+        return None
+    found = [_product(code, a, b, out, inputs[0], inputs[1]), _product(code, b, a, out, inputs[1], inputs[0])]
+    return min((p for p in found if p is not None), key=len, default=None)
+
+
+def _product(code: Any, a: str, b: str, out: str, left: str, right: str) -> str | None:
+    """Batch labels, then rows or columns that the other factor lacks, then (row, summed) @ (summed, column)."""
+    batch = [c for c in out if c in a and c in b]
+    summed = [c for c in a if c in b and c not in out]
+    rows = [c for c in out if c in a and c not in b]
+    columns = [c for c in out if c in b and c not in a]
+    alone = len(batch + summed + rows) < len(a) or len(batch + summed + columns) < len(b)
+    if alone or not (summed and rows and columns):
+        return None
+    left = _permuted(left, a, [*batch, *rows, *summed])
+    right = _permuted(right, b, [*batch, *columns[:-1], *summed, columns[-1]])
+    for _ in summed[1:]:
+        left, right = code.helper("merge_axes", left, "-1"), code.helper("merge_axes", right, "-2")
+    if len(columns) > 1:
+        left = f"({left})[..., {'None, ' * (len(columns) - 1)}:, :]"
+    if len(rows) > 1:
+        right = f"({right})[..., {'None, ' * (len(rows) - 1)}{':, ' * (len(columns) - 1)}:, :]"
+    return _permuted(f"({left}) @ ({right})", [*batch, *rows[:-1], *columns[:-1], rows[-1], columns[-1]], list(out))
+
+
+def _permuted(text: str, have: Sequence[str], want: Sequence[str]) -> str:
+    """The last axes brought from one order of labels to another."""
+    order = tuple(list(have).index(c) - len(have) for c in want)
+    while order and order[0] == -len(order):
+        order = order[1:]
+    if not order:
+        return text
+    if order == (-1, -2):
+        return f"({text}).mT"
+    return f"np.moveaxis({text}, {order}, {tuple(range(-len(order), 0))})"

@@ -1,0 +1,239 @@
+"""The compiled function: binding arrays to arguments, with errors that name what does not fit."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import EvaluationError, OperandError
+from ..gradients import Gradient
+from ..ops.leaves import as_tensor, variable
+from ..tensor import Tensor, topological
+from .graph import Graph
+from .plan import Plan
+from .source import Writer
+
+
+def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
+    """A NumPy function of the arguments, from a tensor, a gradient, or several of them.
+
+    ``arguments`` are named tensors and scalar symbols, in order. Axes left of an argument's declared rank are loop
+    axes, as in NumPy's generalized ufuncs. Sizes come from the arrays; what cannot be read off a shape is a keyword.
+    A tensor gives an array; a list or a gradient a flat tuple, a gradient in its own order. A gradient with respect
+    to an argument without loop axes is summed over them. ``.source`` is the code and ``.check()`` holds it against
+    entries and finite differences. Raises OperandError if an output needs a tensor that is no argument.
+
+    >>> import numpy as np, symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> f = sa.lambdify([Q, K], sa.softmax(Q @ K.T))
+    >>> f(np.ones((2, 3)), np.ones((4, 3))).shape
+    (2, 4)
+    >>> f(np.ones((5, 2, 3)), np.ones((4, 3))).shape
+    (5, 2, 4)
+    """
+    listed = list(arguments) if isinstance(arguments, (list, tuple)) else [arguments]
+    several = isinstance(outputs, (list, tuple, Gradient))
+    return NumPyFunction(listed, _flat(outputs), several)
+
+
+def _flat(outputs: Any) -> list[Tensor]:
+    if isinstance(outputs, Gradient):
+        return list(outputs.values())
+    if isinstance(outputs, (list, tuple)):
+        return [y for part in outputs for y in _flat(part)]
+    return [as_tensor(outputs)]
+
+
+class NumPyFunction:
+    """A function made by ``lambdify``; call it on arrays."""
+
+    def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
+        self.outputs, self.several = tuple(outputs), several
+        graph = Graph(outputs)
+        order = topological(graph.outputs)
+        self.plan = Plan(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
+        missing = [node.brief() for node in order if node.op is variable and node not in self.plan.tensors]
+        if missing:
+            raise OperandError(
+                f"the outputs depend on {', '.join(missing)}, which are not among the arguments "
+                f"{', '.join(a.brief() if isinstance(a, Tensor) else a.name for a in self.plan.arguments)}"
+            )
+        self.__name__ = "f"
+        writer = Writer(self.__name__, self.plan, graph, several)
+        self.source = writer.write()
+        self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
+        self._code = compile(self.source, "<symattn>", "exec")
+        self._function = self._executed()
+        self._cotangents = _with_arguments(graph.cotangents, self.plan)
+
+    def _executed(self) -> Callable[..., Any]:
+        namespace: dict[str, Any] = {"__name__": "symattn.generated"}
+        exec(self._code, namespace)  # the generator's own text: only identifiers that it made
+        return namespace[self.__name__]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.plan.arguments, self.outputs, self.several)
+
+    def __repr__(self) -> str:
+        shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.plan.arguments]
+        return f"<NumPy function of {', '.join(shown)}>"
+
+    def check(self) -> str:
+        """Hold the code against entries and against finite differences, at generic sizes; say what agreed.
+
+        Raises EvaluationError with the output, the sizes and the first entry that differs.
+        """
+        from .check import check_function  # the check compiles functions itself
+
+        return check_function(self)
+
+    def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
+        if len(arrays) != len(self.plan.arguments):
+            names = ", ".join(str(a.name) for a in self.plan.arguments)
+            raise EvaluationError(f"{len(arrays)} positional arguments were given; the function takes ({names})")
+        bound: list[Any] = []
+        for a, value in zip(self.plan.arguments, arrays, strict=True):
+            bound.append(_array(a, value) if isinstance(a, Tensor) else _scalar(a, value))
+        bound = _one_dtype(self.plan.arguments, bound)
+        scalars = self.sizes(bound, self._keywords(keywords))
+        self._check_loops(bound)
+        result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
+        results = result if self.several else (result,)
+        owned: list[Any] = []
+        for r in results:
+            owned.append(_owned(r, [*bound, *owned]))
+        return tuple(owned) if self.several else owned[0]
+
+    def _keywords(self, given: Mapping[str, Any]) -> dict[sympy.Symbol, Any]:
+        known = {s.name: s for s in self.plan.symbols if s not in self.plan.arguments}
+        for name in given:
+            if name not in known:
+                raise EvaluationError(
+                    f"{name!r} is no size or scalar of this function; it knows {', '.join(known) or 'none'}"
+                )
+        return {known[name]: _scalar(known[name], value) for name, value in given.items()}
+
+    def sizes(self, arrays: Sequence[Any], given: Mapping[sympy.Symbol, Any]) -> dict[sympy.Symbol, Any]:
+        """The value of every size and keyword, with every axis held against it."""
+        arrays_of = {a: x for a, x in zip(self.plan.arguments, arrays, strict=True) if isinstance(a, Tensor)}
+        known = dict(given)
+        for s, (a, axis) in self.plan.source.items():
+            if known.setdefault(s, arrays_of[a].shape[axis]) != arrays_of[a].shape[axis]:
+                self._misfit(a, arrays_of[a], axis, known)
+        shapes = {a: x.shape[x.ndim - a.rank :] for a, x in arrays_of.items()}
+        known = self.plan.solved(known, shapes)
+        for a, x in arrays_of.items():
+            for axis, size in enumerate(a.shape, -a.rank):
+                if size.free_symbols <= known.keys() and size.subs(known) != x.shape[axis]:
+                    self._misfit(a, x, axis, known)
+        lacking = [s.name for s in self.keywords if s not in known]
+        if lacking:
+            asked = ", ".join(f"{name}=..." for name in lacking)
+            raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{_shown(known)}")
+        return known
+
+    def _misfit(self, a: Tensor, x: np.ndarray, axis: int, sizes: Mapping[sympy.Symbol, Any]) -> None:
+        size = a.shape[axis]
+        others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
+        source = f" (as in {', '.join(others)})" if others else ""
+        raise EvaluationError(
+            f"{a.name} has shape {x.shape} for {a.brief()}: axis {axis} must be {size} = {size.subs(sizes)}{source}, "
+            f"not {x.shape[axis]}{_shown(sizes)}"
+        )
+
+    def _check_loops(self, arrays: Sequence[Any]) -> None:
+        """Loop axes broadcast; a cotangent has all those of its output."""
+        loops = {
+            a: x.shape[: x.ndim - a.rank]
+            for a, x in zip(self.plan.arguments, arrays, strict=True)
+            if isinstance(a, Tensor)
+        }
+        _joined(loops)
+        for c, y, below in self._cotangents:
+            wanted = _joined({a: loops[a] for a in below})
+            if loops[c] != wanted:
+                raise EvaluationError(
+                    f"the cotangent {c.brief()} has the loop axes {loops[c]}, but its output has {wanted} "
+                    f"(from {', '.join(f'{a.name} {loops[a]}' for a in below if loops[a])}): give one cotangent for "
+                    f"each {y.name or 'output'}"
+                )
+
+
+def _joined(loops: Mapping[Tensor, tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*loops.values())
+    except ValueError:
+        shown = ", ".join(f"{a.name} {lead}" for a, lead in loops.items())
+        raise EvaluationError(f"the loop axes do not broadcast: {shown}") from None
+
+
+def _with_arguments(cotangents: Mapping[Tensor, Tensor], plan: Plan) -> list[tuple[Tensor, Tensor, list[Tensor]]]:
+    """Each cotangent that is an argument, its output, and the arguments that the output depends on."""
+    found = []
+    for c, y in cotangents.items():
+        below = [x for x in topological([y]) if x.op is variable]
+        if c in plan.tensors and all(x in plan.tensors for x in below):
+            found.append((c, y, below))
+    return found
+
+
+def _shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
+    return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+
+
+def _array(a: Tensor, value: Any) -> Any:
+    """An argument as an array of at least its declared rank."""
+    if isinstance(value, numbers.Number) and not a.rank and not isinstance(value, np.generic):
+        return value
+    try:
+        x = np.asarray(value)
+    except ValueError as problem:
+        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
+    if x.dtype.kind not in "biufc":
+        raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers")
+    if x.ndim < a.rank:
+        raise EvaluationError(f"{a.name} has shape {x.shape}, of {x.ndim} axes: {a.brief()} has {a.rank}")
+    if not x.size:
+        raise EvaluationError(f"{a.name} has shape {x.shape}, which is empty: sizes in {a.brief()} are positive")
+    if a.kind == "binary":
+        if x.dtype.kind != "b" and not ((x == 0) | (x == 1)).all():
+            raise EvaluationError(f"{a.name} is declared binary, but has entries other than 0 and 1")
+        return x.astype(bool)
+    return x
+
+
+def _scalar(s: sympy.Symbol, value: Any) -> Any:
+    """A keyword as a Python number, which does not change the dtype of arrays."""
+    value = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
+    if not isinstance(value, numbers.Number) or isinstance(value, bool):
+        raise EvaluationError(f"{s.name} is a number, not {value!r}")
+    if s.is_integer and (not isinstance(value, numbers.Integral) or value < 1):
+        raise EvaluationError(f"the size {s.name} is a positive integer, not {value!r}")
+    return value
+
+
+def _one_dtype(arguments: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
+    """Integers and Python numbers in the floating type of the arrays; floating arrays keep their own."""
+    real = [x for a, x in zip(arguments, bound, strict=True) if isinstance(a, Tensor) and a.kind != "binary"]
+    floating = [x for x in real if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+    dtype = np.result_type(*floating) if floating else np.dtype(np.float64)
+    if any(isinstance(x, complex) for x in real):
+        dtype = np.result_type(dtype, np.complex64)
+    return [
+        np.asarray(x, dtype)
+        if isinstance(a, Tensor) and a.kind != "binary" and not (isinstance(x, np.ndarray) and x.dtype.kind in "fc")
+        else x
+        for a, x in zip(arguments, bound, strict=True)
+    ]
+
+
+def _owned(result: Any, arrays: Sequence[Any]) -> Any:
+    """A result that may be written to without changing an argument."""
+    x = np.asarray(result)
+    shared = not x.flags.writeable or any(isinstance(a, np.ndarray) and np.may_share_memory(x, a) for a in arrays)
+    return x.copy() if shared else result if isinstance(result, (np.ndarray, np.generic)) else x[()]
+

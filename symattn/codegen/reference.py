@@ -1,0 +1,145 @@
+"""Values by the entry formulas alone: slow, and independent of the NumPy that it is held against."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.core.relational import Relational
+
+from ..errors import NoRuleError
+from ..ops.formulas import Choice, Max, Min
+from ..ops.leaves import variable
+from ..tensor import Tensor
+from .graph import computed
+
+Env = dict[Any, Any]
+Term = Callable[[Env], Any]
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    sympy.log: np.log, sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
+    sympy.sinh: np.sinh, sympy.cosh: np.cosh, sympy.atan: np.arctan, sympy.asin: np.arcsin, sympy.acos: np.arccos,
+    sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
+    sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.Abs: abs, sympy.sign: np.sign, sympy.exp: np.exp,
+    sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
+    sympy.KroneckerDelta: lambda a, b: int(a == b),
+}  # fmt: skip
+_RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
+    sympy.Lt: lambda a, b: a < b, sympy.Le: lambda a, b: a <= b, sympy.Gt: lambda a, b: a > b,
+    sympy.Ge: lambda a, b: a >= b, sympy.Eq: lambda a, b: a == b, sympy.Ne: lambda a, b: a != b,
+}  # fmt: skip
+
+
+def _real_erf(x: Any) -> float:
+    if isinstance(x, complex):
+        raise TypeError("erf of a complex number")
+    return math.erf(x)
+
+
+def values(
+    roots: Sequence[Tensor], arrays: Mapping[Tensor, Any], symbols: Mapping[sympy.Symbol, Any]
+) -> dict[Tensor, np.ndarray]:
+    """The array of every node below the roots, each entry from its formula and the arrays of its inputs."""
+    found: dict[Tensor, np.ndarray] = {}
+    for node in computed(roots):
+        found[node] = np.asarray(arrays[node]) if node.op is variable else _value(node, found, symbols)
+    return found
+
+
+def _value(node: Tensor, found: Mapping[Tensor, np.ndarray], symbols: Mapping[sympy.Symbol, Any]) -> np.ndarray:
+    """One node's array: its entry formula, with its inputs read as arrays, at every index."""
+    names = {f"input{k}": found[x] for k, x in enumerate(node.inputs) if x in found}
+
+    def read(k: int, index: tuple[Any, ...]) -> sympy.Expr:
+        return sympy.Indexed(f"input{k}", *index) if index else sympy.Symbol(f"input{k}", real=True)
+
+    index = tuple(sympy.Dummy(f"i{k}", integer=True, nonnegative=True) for k in range(node.rank))
+    term = _compile(node.op.entry(read, index, node), names)
+    shape = tuple(int(size.subs(symbols)) for size in node.shape)
+    env: Env = dict(symbols)
+    entries = []
+    for place in itertools.product(*map(range, shape)):
+        env.update(zip(index, place, strict=True))
+        entries.append(term(env))
+    return np.array(entries).reshape(shape)
+
+
+def _compile(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
+    """A SymPy scalar as a Python closure of an environment of symbols."""
+    if e.is_Number or e.is_NumberSymbol or e == -sympy.oo:
+        number = float(e)
+        exact = int(e) if e.is_Integer else number
+        return lambda env: exact
+    if isinstance(e, sympy.Indexed):
+        array, at = arrays[str(e.base)], [_compile(i, arrays) for i in e.indices]
+        return lambda env: array[tuple(_whole(i(env)) for i in at)]
+    if e.is_Symbol:
+        if e.name in arrays:
+            return lambda env: arrays[e.name][()]
+        return lambda env: env[e]
+    if isinstance(e, (sympy.Sum, Max, Min)):
+        return _compile_fold(e, arrays)
+    if isinstance(e, Choice):
+        condition, a, b = (_compile(part, arrays) for part in e.args)
+        return lambda env: a(env) if condition(env) else b(env)
+    parts = [_compile(a, arrays) for a in e.args]
+    return _combined(e, parts)
+
+
+def _combined(e: Any, parts: Sequence[Term]) -> Term:
+    if e in (sympy.true, sympy.false):
+        return lambda env: e == sympy.true
+    if e.is_Add:
+        return lambda env: sum(p(env) for p in parts)
+    if e.is_Mul:
+        return lambda env: math.prod(p(env) for p in parts)
+    if e.is_Pow:
+        base, exponent = parts
+        return lambda env: _power(base(env), exponent(env))
+    if isinstance(e, Relational):
+        relation, (a, b) = _RELATIONS[type(e)], parts
+        return lambda env: relation(a(env), b(env))
+    if isinstance(e, sympy.And):
+        return lambda env: all(p(env) for p in parts)
+    if isinstance(e, sympy.Or):
+        return lambda env: any(p(env) for p in parts)
+    if isinstance(e, sympy.Not):
+        return lambda env: not parts[0](env)
+    function = _FUNCTIONS.get(type(e))
+    if function is None:
+        raise NoRuleError(f"no value is known for {type(e).__name__} in {e}")
+    return lambda env: function(*(p(env) for p in parts))
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return np.float64(base) ** exponent if isinstance(base, (int, np.integer)) else base**exponent
+
+
+def _whole(value: Any) -> int:
+    if value != int(value):
+        raise ValueError(f"the entry formula reads at the index {value}")
+    if value < 0:
+        raise IndexError(f"the entry formula reads at the index {value}")
+    return int(value)
+
+
+def _compile_fold(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
+    term = _compile(e.function, arrays)
+    limits = [(k, _compile(low, arrays), _compile(high, arrays)) for k, low, high in e.limits]
+    fold: Any = sum if isinstance(e, sympy.Sum) else max if isinstance(e, Max) else min
+
+    def total(env: Env) -> Any:
+        inner = dict(env)
+        ranges = [range(int(low(env)), int(high(env)) + 1) for _, low, high in limits]
+        terms = []
+        for place in itertools.product(*ranges):
+            inner.update((k, at) for (k, _, _), at in zip(limits, place, strict=True))
+            terms.append(term(inner))
+        return fold(terms)
+
+    return total
+

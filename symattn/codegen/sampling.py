@@ -1,0 +1,75 @@
+"""Generic numbers for checks: distinct sizes, none of them 1, and arrays that satisfy what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import EvaluationError
+from ..ops.leaves import variable
+from ..tensor import Tensor, topological
+
+_RANGE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+
+
+def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) -> dict[sympy.Symbol, int]:
+    """Distinct values from 2 up for the size symbols, small, such that every size below is a positive integer.
+
+    Raises EvaluationError if none are found: the sizes then contradict each other.
+    """
+    order = topological(roots)
+    symbols = sorted({s for node in order for s in node.own_symbols if s.is_integer and s.is_positive}, key=str)
+    dims = [size for node in order for size in node.shape if not (size.is_Symbol or size.is_Integer)]
+    dims = list(dict.fromkeys(dims))
+    rng = np.random.default_rng(seed)
+    for trial in range(trials):
+        top = min(len(_RANGE), len(symbols) + 2 + trial * len(_RANGE) // trials)
+        chosen = rng.permutation(_RANGE[: max(top, len(symbols))])[: len(symbols)] if len(symbols) <= len(_RANGE) else (
+            2 + rng.permutation(len(symbols) + 2)[: len(symbols)]
+        )
+        sizes = {s: int(v) for s, v in zip(symbols, chosen, strict=True)}
+        if all((value := dim.subs(sizes)).is_Integer and value > 0 for dim in dims):
+            return sizes
+    raise EvaluationError(f"no generic values were found for the sizes {', '.join(map(str, symbols))}")
+
+
+def generic_scalars(roots: Sequence[Tensor], rng: np.random.Generator) -> dict[sympy.Symbol, float]:
+    """Values for the scalar symbols that are no sizes, as their assumptions ask."""
+    order = topological(roots)
+    symbols = sorted({s for node in order for s in node.own_symbols}, key=str)
+    return {
+        s: float(rng.uniform(0.5, 1.5)) if not s.is_negative else float(-rng.uniform(0.5, 1.5))
+        for s in symbols
+        if not (s.is_integer and s.is_positive)
+    }
+
+
+def generic_array(x: Tensor, shape: tuple[int, ...], rng: np.random.Generator, positive: bool = False) -> Any:
+    """A random float64 array that satisfies the tensor's hypotheses."""
+    declared = x.params["hypotheses"]
+    if "binary" in declared:
+        return rng.random(shape) < 0.6
+    if "integer" in declared:
+        return rng.integers(0, 2, shape)
+    if "permutation" in declared:
+        return np.eye(shape[-1])[rng.permutation(shape[-1])] * np.ones(shape)
+    if "orthogonal" in declared:
+        return np.linalg.qr(rng.normal(size=shape))[0]
+    values = rng.uniform(0.5, 1.5, shape) if positive or "positive" in declared else rng.normal(size=shape)
+    if "invertible" in declared:
+        return values + 3 * np.eye(shape[-1])
+    return values + np.swapaxes(values, -1, -2) if "symmetric" in declared else values
+
+
+def generic_arrays(
+    tensors: Iterable[Tensor], sizes: dict[sympy.Symbol, int], rng: np.random.Generator, positive: bool = False
+) -> dict[Tensor, Any]:
+    """An array for each named tensor."""
+    return {
+        x: generic_array(x, tuple(int(size.subs(sizes)) for size in x.shape), rng, positive)
+        for x in tensors
+        if x.op is variable
+    }

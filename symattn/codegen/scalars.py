@@ -1,0 +1,139 @@
+"""SymPy scalars as Python code: with ``math`` for numbers, with ``np`` for arrays of indices or entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+
+from ..errors import NoRuleError
+
+_FUNCTIONS = {
+    sympy.exp: "exp", sympy.log: "log", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan", sympy.tanh: "tanh",
+    sympy.sinh: "sinh", sympy.cosh: "cosh", sympy.asin: "asin", sympy.acos: "acos", sympy.atan: "atan",
+    sympy.asinh: "asinh", sympy.acosh: "acosh", sympy.atanh: "atanh", sympy.floor: "floor", sympy.ceiling: "ceil",
+    sympy.atan2: "atan2",
+}  # fmt: skip
+_IN_NUMPY = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
+    "atan2": "arctan2",
+}  # fmt: skip
+_RELATIONS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
+
+
+class ScalarCode:
+    """Writes one expression; ``names`` gives the Python text of each symbol, ``arrays`` chooses np over math."""
+
+    def __init__(self, names: Mapping[sympy.Symbol, str], arrays: bool) -> None:
+        self.names, self.arrays = names, arrays
+        self.needs_erf = False
+
+    def write(self, e: Any) -> str:
+        """Python text, with every operand between parentheses."""
+        if e in self.names:
+            return self.names[e]
+        for kinds, writer in self._writers():
+            if isinstance(e, kinds):
+                return writer(e)
+        raise NoRuleError(f"no code is known for the scalar {e} ({type(e).__name__}): write it by known functions")
+
+    def _writers(self) -> Any:
+        return (
+            (sympy.Integer, lambda e: str(e)),
+            (sympy.Rational, lambda e: f"{e.p} / {e.q}"),
+            (type(sympy.pi), lambda e: f"{self.module}.pi"),
+            (type(sympy.E), lambda e: f"{self.module}.e"),
+            (type(-sympy.oo), lambda e: f"-{self.module}.inf"),
+            (type(sympy.true), lambda e: self._truth(True)),
+            (type(sympy.false), lambda e: self._truth(False)),
+            (sympy.Add, lambda e: " + ".join(map(self._part, e.args))),
+            (sympy.Mul, self._mul),
+            (sympy.Pow, self._pow),
+            (sympy.exp, lambda e: f"{self.module}.exp({self.write(e.exp)})"),
+            (tuple(_FUNCTIONS), self._function),
+            (sympy.erf, self._erf),
+            (sympy.Abs, lambda e: f"abs({self.write(e.args[0])})"),
+            (sympy.sign, self._sign),
+            (sympy.Mod, lambda e: f"{self._part(e.args[0])} % {self._part(e.args[1])}"),
+            ((sympy.Max, sympy.Min), self._extreme),
+            (sympy.KroneckerDelta, lambda e: f"1 * ({self._part(e.args[0])} == {self._part(e.args[1])})"),
+            (sympy.Heaviside, lambda e: f"1 * ({self._part(e.args[0])} > 0)"),
+            (sympy.Piecewise, self._piecewise),
+            (Relational, lambda e: f"{self._part(e.lhs)} {_RELATIONS[type(e)]} {self._part(e.rhs)}"),
+            ((sympy.And, sympy.Or), self._logic),
+            (sympy.Not, lambda e: f"~{self._part(e.args[0])}" if self.arrays else f"not {self._part(e.args[0])}"),
+        )
+
+    @property
+    def module(self) -> str:
+        return "np" if self.arrays else "math"
+
+    def _part(self, e: Any) -> str:
+        return f"({self.write(e)})"
+
+    def _truth(self, value: bool) -> str:
+        return f"np.bool_({value})" if self.arrays else str(value)
+
+    def _mul(self, e: sympy.Expr) -> str:
+        above, below = sympy.fraction(e)
+        factors = above.args if above.is_Mul else (above,)
+        if factors[0] == -1 and len(factors) > 1:
+            product = "-" + " * ".join(map(self._part, factors[1:]))
+        else:
+            product = " * ".join(map(self._part, factors))
+        return product if below == 1 else f"({product}) / {self._part(below)}"
+
+    def _pow(self, e: sympy.Expr) -> str:
+        base, exponent = e.as_base_exp()
+        if exponent.is_negative and exponent.is_Rational:
+            return f"1 / {self._part(sympy.Pow(base, -exponent, evaluate=False) if exponent != -1 else base)}"
+        if exponent == sympy.Rational(1, 2):
+            return f"{self.module}.sqrt({self.write(base)})"
+        base_text = f"{float(base)!r}" if self.arrays and base.is_Integer else self.write(base)
+        return f"({base_text}) ** {self._part(exponent)}"
+
+    def _function(self, e: sympy.Expr) -> str:
+        name = _FUNCTIONS[type(e)]
+        if self.arrays:
+            name = _IN_NUMPY.get(name, name)
+        return f"{self.module}.{name}({', '.join(map(self.write, e.args))})"
+
+    def _erf(self, e: sympy.Expr) -> str:
+        if not self.arrays:
+            return f"math.erf({self.write(e.args[0])})"
+        self.needs_erf = True
+        return f"erf({self.write(e.args[0])})"
+
+    def _sign(self, e: sympy.Expr) -> str:
+        if self.arrays:
+            return f"np.sign({self.write(e.args[0])})"
+        part = self._part(e.args[0])
+        return f"({part} > 0) - ({part} < 0)"
+
+    def _extreme(self, e: sympy.Expr) -> str:
+        name = "max" if isinstance(e, sympy.Max) else "min"
+        parts = list(map(self.write, e.args))
+        if not self.arrays:
+            return f"{name}({', '.join(parts)})"
+        total = parts[0]
+        for part in parts[1:]:
+            total = f"np.{name}imum({total}, {part})"
+        return total
+
+    def _piecewise(self, e: sympy.Expr) -> str:
+        value, condition = e.args[-1]
+        if condition != sympy.true:
+            raise NoRuleError(f"{e} has no value where none of its conditions holds: end it by (value, True)")
+        total = self.write(value)
+        for value, condition in reversed(e.args[:-1]):
+            if self.arrays:
+                total = f"np.where({self.write(condition)}, {self.write(value)}, {total})"
+            else:
+                total = f"({self.write(value)}) if ({self.write(condition)}) else ({total})"
+        return total
+
+    def _logic(self, e: Any) -> str:
+        joined = (" & " if isinstance(e, sympy.And) else " | ") if self.arrays else f" {type(e).__name__.lower()} "
+        return joined.join(map(self._part, e.args))

@@ -1,0 +1,338 @@
+"""Writes the NumPy source of a function: named intermediates as lines, single uses in place.
+
+Records say how each operation is spelled; this file decides what gets a line, and supplies what the spelling of an
+operation may need: sizes, dtype, helpers, the alignment of operands under loop axes. Operands come between
+parentheses and Python's own unparser drops the needless ones, so precedence is never worked out by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from ..errors import NoRuleError
+from ..naming import fresh_name
+from ..ops.leaves import ARGUMENTS, INDICES, constant, is_eye, is_zero, variable
+from ..sizes import show_shape
+from ..tensor import Tensor, topological
+from .contraction import einsum_code, matmul_code
+from .graph import Graph
+from .helpers import HELPERS, text_of
+from .plan import Plan
+from .scalars import ScalarCode
+
+_RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
+_INLINE = 64  # characters of an unnamed expression that may still stand inside another
+
+
+class Writer:
+    """The source under construction; records call it back as ``code``."""
+
+    def __init__(self, name: str, plan: Plan, graph: Graph, as_tuple: bool) -> None:
+        self.name, self.plan, self.graph, self.as_tuple = name, plan, graph, as_tuple
+        self.outputs = graph.outputs
+        self.order = topological(self.outputs)
+        self.lines: list[str] = []
+        self.helpers: set[str] = set()
+        self.used: dict[sympy.Symbol, None] = {}
+        self.needs_dtype = False
+        self.taken = set(_RESERVED)
+        self.symbols = {s: self._identifier(s.name) for s in plan.symbols}
+        self.names = self._names()
+        self.text: dict[Tensor, str] = {}
+        self.loops = self._with_loops()
+        self.uses = Counter(x for node in self.order for x in node.inputs)
+
+    # --- names ---
+
+    def _identifier(self, name: str) -> str:
+        identifier = fresh_name(name.replace("'", "_prime"), self.taken)
+        self.taken.add(identifier)
+        return identifier
+
+    def _names(self) -> dict[Tensor, str]:
+        names = {a: self._identifier(a.params["name"]) for a in self.plan.tensors}
+        for node, name in self.graph.names.items():
+            names[node] = self._identifier(name)
+        return names
+
+    def _with_loops(self) -> set[Tensor]:
+        """The nodes that may carry loop axes: those that depend on an argument."""
+        looped: set[Tensor] = set()
+        for node in self.order:
+            if node.op is variable or any(x in looped for x in node.inputs):
+                looped.add(node)
+        return looped
+
+    # --- writing ---
+
+    def write(self) -> str:
+        for node in self.order:
+            self._write_node(node)
+        returned = [self._returned(k, y) for k, y in enumerate(self.outputs)]
+        result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
+        self.lines.append(f"return {result if self.as_tuple else returned[0]}")
+        body = [*self._preparation(), *self.lines]
+        text = f"def {self.name}({self._signature()}):\n" + textwrap.indent("\n".join(body), "    ")
+        helpers = [f.strip() + "\n" for f in text_of(self.helpers)]
+        parts = [self._imports("\n".join([*helpers, text])), *(f"\n{h}" for h in helpers), f"\n{text}\n"]
+        return "\n".join(parts)
+
+    def _write_node(self, node: Tensor) -> None:
+        if node in self.names and node.op is variable:
+            self.text[node] = self.names[node]
+            return
+        expression = node.op.numpy(self, node, *(self._operand(node, k) for k in range(len(node.inputs))))
+        if node in self.names:
+            self._assign(node, self.names[node], expression)
+        elif self._needs_line(node, expression):
+            self._assign(node, self._identifier("y" if node in self.outputs else "t"), expression)
+        else:
+            self.text[node] = expression
+
+    def _needs_line(self, node: Tensor, expression: str) -> bool:
+        if node.op is constant or expression.isidentifier():
+            return False
+        if node in self.outputs or len(expression) > _INLINE:
+            return True
+        cheap = node.op.kind == "inputs" and expression.strip("()").partition(")")[0].isidentifier()
+        return self.uses[node] > 1 and not cheap
+
+    def _assign(self, node: Tensor, name: str, expression: str) -> None:
+        if node not in self.names or name != expression:
+            self.lines.append(ast.unparse(ast.parse(f"{name} = {expression}")))
+        self.text[node] = name
+
+    def _operand(self, node: Tensor, k: int) -> str:
+        """An input as text; a mask becomes a number where it is used as one."""
+        x = node.inputs[k]
+        text = self.text[x]
+        number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
+        return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
+
+    def _returned(self, k: int, y: Tensor) -> str:
+        text, of = self.text[y], self.graph.gradient_of[k]
+        if y.op is constant or (y.kind == "binary" and self.graph.numeric[k]):
+            text = f"np.asarray({text}, {self.dtype()})"
+        if of is not None:
+            text = self._summed_loops(y, of, text)
+        return ast.unparse(ast.parse(text))
+
+    def _summed_loops(self, y: Tensor, of: Tensor, text: str) -> str:
+        """A gradient summed over the loop axes that what it belongs to does not have."""
+        below = [a for a in topological([of]) if a.op is variable]
+        if of.op is constant:  # a scalar symbol, which has no loop axes
+            return self.helper("sum_to", text, f"{text}.shape[-{y.rank}:]" if y.rank else "()")
+        if not below or any(a not in self.plan.tensors for a in below):
+            return text
+        if below == [of] and y.rank == of.rank:
+            shape = f"{self.names[of]}.shape"
+            return f"np.zeros({shape}, {self.dtype()})" if is_zero(y) else self.helper("sum_to", text, shape)
+        loops = [f"{self.names[a]}.shape" + (f"[:-{a.rank}]" if a.rank else "") for a in below]
+        joined = loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
+        core = f" + {text}.shape[-{y.rank}:]" if y.rank else ""
+        return self.helper("sum_to", text, joined + core)
+
+    def _signature(self) -> str:
+        positional = [self.names[a] if isinstance(a, Tensor) else self.symbols[a] for a in self.plan.arguments]
+        keywords = [self.symbols[s] for s in self.keywords()]
+        return ", ".join([*positional, *(["*", *keywords] if keywords else [])])
+
+    def keywords(self) -> list[sympy.Symbol]:
+        """The keywords that the code needs, once it is written."""
+        return [s for s in self.plan.keywords if s in self.used]
+
+    def _preparation(self) -> list[str]:
+        """The docstring, the sizes that are used, and the dtype if constants need one."""
+        shapes = [f"{self.names[a]}{show_shape(a.shape)}" for a in self.plan.tensors]
+        doc = f"{', '.join(shapes) or 'no arrays'}; loop axes may stand in front."
+        lines = textwrap.wrap(f'"""{doc}"""', 100)
+        for symbol, (array, axis) in self.plan.source.items():
+            if symbol in self.used:
+                lines.append(f"{self.symbols[symbol]} = {self.names[array]}.shape[{axis}]")
+        if self.needs_dtype:
+            arrays = [self.names[a] for a in self.plan.tensors if a.kind == "real"]
+            lines.append(f"dtype = np.result_type({', '.join(arrays)})" if arrays else "dtype = np.dtype(np.float64)")
+        return lines
+
+    def _imports(self, code: str) -> str:
+        lines = ["import math\n"] if "math." in code else []
+        lines.append("import numpy as np")
+        if "special." in code:
+            lines.append("from scipy import special")
+        return "\n".join(lines) + "\n"
+
+    # --- what records ask for ---
+
+    def helper(self, name: str, *arguments: str) -> str:
+        """A call of a helper, which the source then carries along."""
+        self.helpers.add(name)
+        return f"{name}({', '.join(a for a in arguments if a)})"
+
+    def erf(self, x: str) -> str:
+        """The error function, from SciPy."""
+        return self.helper("erf", x)
+
+    def dtype(self) -> str:
+        """The floating type of the arguments."""
+        self.needs_dtype = True
+        return "dtype"
+
+    def _scalar_code(self, formula: Any, arrays: bool, names: Any = ()) -> str:
+        own = dict(names)
+        for symbol in sorted((s for s in formula.free_symbols if s not in own), key=str):
+            if symbol not in self.symbols:
+                raise NoRuleError(f"the scalar {formula} holds {symbol}, which is neither a size nor a scalar symbol")
+            self.used[symbol] = None
+        writer = ScalarCode({**self.symbols, **own}, arrays)
+        text = writer.write(formula)
+        if writer.needs_erf:
+            self.helpers.add("erf")
+        return text
+
+    def scalar(self, value: sympy.Expr) -> str:
+        """A Python number, which never changes the dtype of an array."""
+        return self._scalar_code(value, arrays=False)
+
+    def size(self, value: Any) -> str:
+        """A size as a Python integer."""
+        return ast.unparse(ast.parse(self._whole(value)))
+
+    def _whole(self, value: Any) -> str:
+        above, below = sympy.fraction(sympy.together(sympy.sympify(value)))
+        text = self._scalar_code(above, arrays=False)
+        return text if below == 1 else f"({text}) // ({self._scalar_code(below, arrays=False)})"
+
+    def shape(self, shape: Sequence[Any]) -> str:
+        """A tuple of sizes."""
+        return "(" + "".join(f"{self.size(size)}, " for size in shape) + ")"
+
+    def align(self, x: Tensor, text: str, rank: int) -> str:
+        """An operand of smaller rank with new axes before its own, so that loop axes meet loop axes."""
+        if x.rank >= rank or x not in self.loops:
+            return text
+        return f"({text})[..., {'None, ' * (rank - x.rank)}{', '.join(':' * x.rank)}]".replace(", ]", "]")
+
+    def is_written(self, x: Tensor) -> bool:
+        """Whether the node has a line of its own."""
+        return self.text.get(x, "").isidentifier()
+
+    def aligned(self, x: Tensor, node: Tensor) -> str:
+        return self.align(x, self.text[x], node.rank)
+
+    def typed(self, inputs: Sequence[Tensor], a: str, b: str) -> str:
+        """Two operands of a choice; two plain numbers take the dtype of the arguments."""
+        plain = all(x.op is constant for x in inputs)
+        return f"{self.dtype()}.type({a}), {b}" if plain else f"{a}, {b}"
+
+    def from_index(self, node: Tensor) -> str:
+        """A constant by its indices, on open grids."""
+        formula, shape = node.params["formula"], node.shape
+        if formula in (0, 1):
+            return f"np.{'ones' if formula == 1 else 'zeros'}({self.shape(shape)}, {self.dtype()})"
+        if is_eye(node):
+            return f"np.eye({self.size(shape[0])}, dtype={self.dtype()})"
+        used = [k for k in range(len(shape)) if INDICES[k] in formula.free_symbols]
+        if not used:
+            return f"np.full({self.shape(shape)}, {self._scalar_code(formula, arrays=False)}{self._cast_to(node)})"
+        letters = {INDICES[k]: self._identifier(INDICES[k].name) for k in used}
+        real = "" if node.kind == "binary" else ", dtype=float"
+        for k in used:
+            grid = f"np.arange({self.size(shape[k])}{real})"
+            spread = "" if k == len(shape) - 1 else "[:" + ", None" * (len(shape) - 1 - k) + "]"
+            self.lines.append(f"{letters[INDICES[k]]} = {grid}{spread}")
+        text = self._scalar_code(formula, arrays=True, names=letters)
+        if node.kind != "binary":
+            text = f"np.asarray({text}, {self.dtype()})"
+        return text if len(used) == len(shape) else f"np.broadcast_to({text}, {self.shape(shape)})"
+
+    def _cast_to(self, node: Tensor) -> str:
+        return "" if node.kind == "binary" else f", {self.dtype()}"
+
+    def elementwise(self, node: Tensor, inputs: Sequence[str]) -> str:
+        """A given scalar function of aligned operands."""
+        names = {}
+        for bound, x, text in zip(ARGUMENTS, node.inputs, inputs, strict=False):
+            names[bound] = f"({self.align(x, text, node.rank)})"
+        text = self._scalar_code(node.params["formula"], arrays=True, names=names)
+        unused = [f"0 * {name}" for bound, name in names.items() if bound not in node.params["formula"].free_symbols]
+        return " + ".join([f"({text})", *unused])  # what is not used still gives its axes
+
+    def softmax(self, node: Tensor, z: str, mask: str) -> str:
+        """The stable softmax, masked if there is a mask."""
+        axis = "" if node.params["axis"] == -1 else f"axis={node.params['axis']}"
+        if node.params["empty"] == "error":
+            z = f"np.where({mask}, {z}, -np.inf)" if mask else z
+            z, mask = self.helper("full_rows", z, axis), ""
+        return self.helper("masked_softmax", z, mask, axis) if mask else self.helper("softmax", z, axis)
+
+    def logsumexp(self, z: str, axes: tuple[int, ...], keepdims: bool) -> str:
+        """The stable logsumexp."""
+        axis = "" if axes == (-1,) else f"axis={axes[0] if len(axes) == 1 else axes}"
+        return self.helper("logsumexp", z, axis, "keepdims=True" if keepdims else "")
+
+    def broadcast_to(self, node: Tensor, x: str) -> str:
+        source = node.inputs[0]
+        if source.op is constant:
+            return f"np.full({self.shape(node.shape)}, {x}, {self.dtype()})"
+        return self.helper("spread", self.align(source, x, node.rank), self.shape(node.shape))
+
+    def transpose(self, x: str, order: tuple[int, ...]) -> str:
+        return f"np.moveaxis({x}, {order}, {tuple(range(-len(order), 0))})"
+
+    def index(self, items: Sequence[Any]) -> str:
+        """NumPy's index, with the loop axes in front."""
+        return "[..., " + ", ".join(map(self._item, items)) + "]"
+
+    def _item(self, item: Any) -> str:
+        if item == ("new",):
+            return "None"
+        if item[0] == "at":
+            return self.size(item[1])
+        _, start, step, length = item
+        stop = sympy.expand(start + step * length)
+        below = step < 0 and sympy.expand(stop + 1).is_nonpositive
+        first = "" if start == 0 and step > 0 else self.size(start)
+        last = "" if below else self.size(stop)
+        return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+
+    def embed(self, node: Tensor, x: str) -> str:
+        items, core = node.params["items"], node.params["core"]
+        rank = sum(item[0] != "at" for item in items)
+        return self.helper("embed", x, f"np.s_{self.index(items)}", self.shape(core), str(rank))
+
+    def concat(self, node: Tensor, parts: Sequence[str]) -> str:
+        listed = [
+            f"np.asarray({text}, {self.dtype()})" if x.kind != node.kind else text
+            for x, text in zip(node.inputs, parts, strict=True)
+        ]
+        return self.helper("concat", f"[{', '.join(listed)}]", str(node.params["axis"]), str(node.rank))
+
+    def split(self, node: Tensor, x: str) -> str:
+        a, b = node.params["into"]
+        return self.helper("split_axis", x, str(node.params["axis"]), self.size(a), self.size(b))
+
+    def merge(self, node: Tensor, x: str) -> str:
+        return self.helper("merge_axes", x, str(node.params["axis"]))
+
+    def diag(self, node: Tensor, x: str) -> str:
+        return self.helper("diag", x)
+
+    def matmul(self, node: Tensor, a: str, b: str) -> str:
+        return matmul_code(self, node, a, b)
+
+    def outer(self, node: Tensor, a: str, b: str) -> str:
+        left, right = node.inputs
+        rank = node.rank - 1
+        return f"({self.align(left, a, rank)})[..., :, None] * ({self.align(right, b, rank)})[..., None, :]"
+
+    def einsum(self, node: Tensor, inputs: Sequence[str]) -> str:
+        return einsum_code(self, node, inputs)
+

@@ -1,0 +1,44 @@
+"""Every error symattn raises on purpose: one base, typed children, texts that say what to do.
+
+Each child also derives from the built-in error a Python user would expect, so ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SymattnError(Exception):
+    """Base of all errors raised by symattn."""
+
+
+class ShapeError(SymattnError, ValueError):
+    """Sizes that do not fit: the message names the tensors, their shapes, the axis and a likely fix."""
+
+
+class NamingError(SymattnError, ValueError):
+    """A name that is not allowed, or that would mean two things in one expression."""
+
+
+class OperandError(SymattnError, TypeError):
+    """Something that is not a tensor or a scalar where one is meant."""
+
+
+class NoRuleError(SymattnError, NotImplementedError):
+    """A derivative, printed form or code that is not known; it is never taken to be zero."""
+
+
+class EvaluationError(SymattnError, ValueError):
+    """Arrays that cannot be used, or numbers that disagree."""
+
+
+class ParseError(SymattnError, ValueError):
+    """Text that cannot be read, with a caret under the place."""
+
+    def __init__(self, problem: str, source: str = "", column: int = 0) -> None:
+        self.problem, self.source, self.column = problem, source, column
+        place = f"\n  {source}\n  {' ' * column}^" if source else ""
+        super().__init__(problem + place)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.source, self.column)

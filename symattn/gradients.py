@@ -1,0 +1,89 @@
+"""What a gradient call gives back: tensors by variable and by name, with the steps that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy
+
+from .errors import OperandError
+from .latex import Printer, align, displayed_names, latex_printer
+from .naming import latex_name
+from .ops.leaves import as_tensor
+from .tensor import Tensor
+
+
+class Step(NamedTuple):
+    """One line of a derivation: a name, what it equals, and why."""
+
+    name: str
+    expression: Tensor
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient(Mapping[Any, Tensor]):
+    """The gradients of a gradient call: a mapping from variables and from names (``g[Q]``, ``g["dZ"]``).
+
+    ``steps`` are the lines in the order a person would write them; ``definitions`` the intermediates that were named
+    on the way; ``cotangents`` pairs each output with its cotangent; ``side_conditions`` what was assumed.
+    """
+
+    results: Mapping[Any, Tensor]
+    named: Mapping[str, Tensor]
+    steps: tuple[Step, ...]
+    definitions: tuple[Step, ...]
+    cotangents: Mapping[Tensor, Tensor]
+    side_conditions: tuple[str, ...]
+
+    @property
+    def cotangent(self) -> Tensor:
+        """The cotangent of the only output."""
+        if len(self.cotangents) != 1:
+            raise OperandError("there are several outputs: see .cotangents for the cotangent of each")
+        return next(iter(self.cotangents.values()))
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if isinstance(key, str):
+            if key not in self.named:
+                raise KeyError(f"{key!r} is none of the steps {', '.join(self.named)}")
+            return self.named[key]
+        key = as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key
+        if key not in self.results:
+            raise KeyError(f"the gradient was not taken with respect to {key}")
+        return self.results[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.named if isinstance(key, str) else key in self.results
+
+    def latex(self, names: Mapping[Tensor, str] | None = None, environment: str = "align") -> str:
+        """The steps as an ``align`` block with a reason column, and what was named on the way."""
+        printer = self.printer(latex=True, names=names)
+        rows = [(latex_name(s.name), printer.write(s.expression), s.reason) for s in self.steps]
+        rows += [(latex_name(s.name), printer.write(s.expression), "where") for s in self.definitions]
+        return align(rows, environment)
+
+    def __str__(self) -> str:
+        printer = self.printer(latex=False)
+        lines = [(f"{s.name} = {printer.write(s.expression)}", s.reason) for s in self.steps]
+        lines += [(f"{s.name} = {printer.write(s.expression)}", "where") for s in self.definitions]
+        width = max(len(left) for left, _ in lines if len(left) <= 60) if any(len(x) <= 60 for x, _ in lines) else 0
+        return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
+
+    __repr__ = __str__
+
+    def printer(self, latex: bool, names: Mapping[Tensor, str] | None = None) -> Printer:
+        """One printer for all steps, so that names agree among them."""
+        roots = [step.expression for step in (*self.steps, *self.definitions)]
+        return latex_printer(roots, names) if latex else Printer(displayed_names(roots), latex=False)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex(environment='aligned')}$"

@@ -1,0 +1,90 @@
+"""Puts the operators, printing and entries on Tensor, so that the files below import one way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.printing.pretty.stringpict import prettyForm
+
+from .entries import entry
+from .errors import OperandError
+from .latex import latex, text
+from .ops import arithmetic, contraction, layout, logic, pointwise
+from .ops.index import getitem
+from .tensor import Tensor
+
+
+def _operators(function: Any) -> tuple[Any, Any]:
+    def left(self: Tensor, other: Any) -> Tensor:
+        return function(self, other)
+
+    def right(self: Tensor, other: Any) -> Tensor:
+        return function(other, self)
+
+    return left, right
+
+
+def _entrywise(function: Any) -> Any:
+    """``*`` and ``/`` of NumPy, which a SymPy matrix would read as the matrix product."""
+
+    def checked(a: Any, b: Any) -> Tensor:
+        for x in (a, b):
+            if getattr(x, "is_Matrix", False) or isinstance(x, sympy.MatrixBase):
+                raise OperandError(
+                    f"* and / of a tensor and the SymPy matrix {x} are ambiguous, since SymPy means the matrix "
+                    "product by *: write @ for the matrix product, or make both tensors by sa.tensor"
+                )
+        return function(a, b)
+
+    return checked
+
+
+def _getitem(self: Tensor, key: Any) -> Any:
+    """An entry where an index is a symbol, else NumPy's basic indexing."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, sympy.Expr) and not k.is_Integer for k in keys):
+        return entry(self, keys)
+    return getitem(self, key)
+
+
+_BINARY = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": _entrywise(arithmetic.multiply),
+    "truediv": _entrywise(arithmetic.divide),
+    "pow": arithmetic.power,
+    "matmul": contraction.matmul,
+    "and": logic.logical_and,
+    "or": logic.logical_or,
+}
+_OTHER = {
+    "lt": logic.less,
+    "le": logic.less_equal,
+    "gt": logic.greater,
+    "ge": logic.greater_equal,
+    "neg": arithmetic.negative,
+    "invert": logic.logical_not,
+    "abs": pointwise.abs,
+    "pos": lambda x: x,
+    "getitem": _getitem,
+    "str": text,
+}
+
+
+def _attach() -> None:
+    for name, function in _BINARY.items():
+        left, right = _operators(function)
+        setattr(Tensor, f"__{name}__", left)
+        setattr(Tensor, f"__r{name}__", right)
+    for name, function in _OTHER.items():
+        setattr(Tensor, f"__{name}__", function)
+    Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment, method-assign]
+    Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment, method-assign]
+    Tensor._latex = lambda self, printer: latex(self)  # type: ignore[attr-defined]
+    Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: str(self)  # type: ignore[attr-defined]
+    Tensor._pretty = lambda self, printer: prettyForm(str(self))  # type: ignore[attr-defined]
+    Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]
+
+
+_attach()

@@ -1,0 +1,230 @@
+r"""Printing: LaTeX in matrix style and NumPy-like text, from the tree, by precedence.
+
+Matrix style follows the field: ``Q K^{\top}``, ``\odot`` for entrywise products, ``\operatorname{rowsum}`` for a row
+sum that keeps its axis. Only amsmath and amssymb are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from .errors import NamingError, OperandError
+from .naming import latex_name
+from .ops.leaves import definition, is_named, variable
+from .ops.notation import Binding, Written
+from .tensor import Tensor, topological
+
+LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
+_LETTERS = "ijlmnpqrtuvwxyz"
+
+
+def displayed_names(roots: Iterable[Tensor]) -> dict[Tensor, str]:
+    """The name under which each named node is shown: tensors keep theirs, different nodes of one label are numbered.
+
+    Raises NamingError if one tensor name has two meanings, or a tensor, a size or a scalar share a name.
+    """
+    order = topological(roots)
+    fixed: dict[str, Tensor] = {}
+    symbols: dict[str, sympy.Symbol] = {}
+    labels: dict[str, list[Tensor]] = {}
+    for node in order:
+        for symbol in node.own_symbols:
+            other = symbols.setdefault(symbol.name, symbol)
+            if other != symbol:
+                raise NamingError(
+                    f"two symbols are called {symbol} but differ in their assumptions: make sizes by "
+                    f"sa.sizes({symbol.name!r}) and use that symbol everywhere"
+                )
+        if node.op is variable:
+            other_node = fixed.setdefault(node.params["name"], node)
+            if other_node is not node:
+                raise NamingError(
+                    f"the name {node.name!r} stands for two tensors, {other_node.brief()} and {node.brief()} "
+                    f"({_hypotheses(other_node)} and {_hypotheses(node)}): rename one"
+                )
+        elif is_named(node):
+            labels.setdefault(node.params["name"], []).append(node)
+    clash = fixed.keys() & symbols.keys()
+    if clash:
+        raise NamingError(f"{sorted(clash)[0]!r} names both a tensor and a size or scalar: rename one")
+    return {**{node: name for name, node in fixed.items()}, **numbered(labels, {*fixed, *symbols})}
+
+
+def _hypotheses(node: Tensor) -> str:
+    return ", ".join(node.params["hypotheses"]) or "no hypotheses"
+
+
+def numbered(labels: Mapping[str, Sequence[Tensor]], fixed: Collection[str]) -> dict[Tensor, str]:
+    """One name a node: the label if it is free and only one node has it, else label_1, label_2, ..."""
+    names: dict[Tensor, str] = {}
+    taken = {*fixed, *labels}
+    for label, nodes in labels.items():
+        if len(nodes) == 1 and label not in fixed:
+            names[nodes[0]] = label
+            continue
+        number = 0
+        for node in nodes:
+            number += 1
+            while f"{label}_{number}" in taken:
+                number += 1
+            names[node] = f"{label}_{number}"
+            taken.add(names[node])
+    return names
+
+
+class Printer:
+    """Writes nodes in one dialect; records call it back for their operands."""
+
+    def __init__(self, names: Mapping[Tensor, str], latex: bool, spellings: Mapping[Tensor, str] | None = None) -> None:
+        self.latex = latex
+        self.names = names
+        self.spellings = spellings or {}
+        self.written: dict[Tensor, Written] = {}
+
+    def write(self, root: Tensor) -> str:
+        """The node's own expression: a named intermediate is written by what it stands for."""
+        body = definition(root)
+        for node in topological([body], stop=self.names):
+            if node not in self.written:
+                self.written[node] = node.op.notation(self, node)
+        return self.written[body][0]
+
+    def operand(self, x: Tensor, at_least: int, alone: bool = False) -> str:
+        """An operand, between parentheses if it binds less tightly than its place needs.
+
+        ``alone``: next to an entrywise product, a matrix product keeps its parentheses though it binds tighter.
+        """
+        text, binding = self._written(x)
+        if binding >= at_least and not (alone and binding == Binding.PRODUCT):
+            return text
+        return rf"\left({text}\right)" if self.latex else f"({text})"
+
+    def binding(self, x: Tensor) -> int:
+        """How tightly an operand binds."""
+        return self._written(x)[1]
+
+    def _written(self, x: Tensor) -> Written:
+        if x not in self.written:  # a notation may ask for a node of its own making: a term without its sign
+            self.written[x] = x.op.notation(self, x)
+        return self.written[x]
+
+    def name(self, node: Tensor) -> str:
+        if not self.latex:
+            return self.names[node]
+        return self.spellings.get(node) or latex_name(self.names[node])
+
+    def juxtapose(self, left: str, right: str) -> str:
+        """Two factors side by side; a thin space where letters would run together."""
+        met = left.split()[-1], right.split()[0]
+        bare = [re.sub(r"[_^](\{[^{}]*\}|.)|\\[a-z]+|[{}']", "", side) for side in met]
+        apart = any(len(side) > 1 and side.isalpha() for side in bare) or right.startswith("\\operatorname")
+        return rf"{left} \, {right}" if apart else f"{left} {right}"
+
+    def scalar(self, value: Any) -> str:
+        """A SymPy scalar, a size, or a tuple of them."""
+        if isinstance(value, tuple):
+            return "(" + ", ".join(map(self.scalar, value)) + ("," if len(value) == 1 else "") + ")"
+        if isinstance(value, (bool, int, str)):
+            return str(value)
+        return sympy.latex(value) if self.latex else sympy.sstr(value)
+
+    def factor(self, value: sympy.Expr) -> str:
+        """A scalar as a factor of a product."""
+        text = self.scalar(value)
+        loose = value.is_Add or value.is_Mul or (value.is_Rational and not value.is_Integer) or value.is_Piecewise
+        if self.latex:
+            return rf"\left({text}\right)" if value.is_Add else text
+        return f"({text})" if loose or value.could_extract_minus_sign() else text
+
+    def index_names(self, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
+        """Readable letters for the indices of a formula, none of them used in it."""
+        taken = {symbol.name for symbol in formula.free_symbols if symbol not in indices}
+        letters: list[sympy.Symbol] = []
+        for index in indices:
+            free = next(c for c in [index.name, *_LETTERS] if c not in taken)
+            taken.add(free)
+            letters.append(sympy.Symbol(free, **index.assumptions0))
+        return letters
+
+
+def text(x: Tensor) -> str:
+    """NumPy-like text of the node's own expression; a tree too large to read is summed up."""
+    if tree_size(x) > LONGEST:
+        return f"<{x.brief()}, {len(topological([x]))} nodes>"
+    return Printer(displayed_names([x]), latex=False).write(x)
+
+
+def tree_size(x: Tensor) -> int:
+    """How many nodes the printed tree would have, named parts counted once; exact, however large."""
+    root, count = definition(x), dict[Tensor, int]()
+    for node in topological([root], stop=_Named()):
+        count[node] = 1 if is_named(node) else 1 + sum(count[i] for i in node.inputs)
+    return count[root]
+
+
+class _Named(Collection[Tensor]):
+    """All named nodes, as a place for walks to stop."""
+
+    def __contains__(self, x: object) -> bool:
+        return isinstance(x, Tensor) and is_named(x)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def latex(x: Any, names: Mapping[Tensor, str] | None = None) -> str:
+    r"""LaTeX of a tensor, or of anything that has a ``latex`` method, in matrix style.
+
+    ``names`` spells named tensors for this call: ``{P: r"\mathbf{A}"}``. Raises NamingError where two names would
+    look the same and OperandError for a tree too large to read.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> print(sa.latex(sa.softmax(Q @ K.T)))
+    \operatorname{softmax}\left(Q K^{\top}\right)
+    """
+    if not isinstance(x, Tensor):
+        method = getattr(x, "latex", None)
+        return method() if callable(method) else sympy.latex(x)
+    return latex_printer([x], names).write(x)
+
+
+def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None) -> Printer:
+    """One printer for several expressions, so that names agree among them."""
+    for root in roots:
+        size = tree_size(root)
+        if size > LONGEST:
+            raise OperandError(
+                f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let"
+            )
+    names = displayed_names(roots)
+    shown: dict[str, str] = {}
+    for node, name in names.items():
+        spelled = (spellings or {}).get(node) or latex_name(name)
+        if shown.setdefault(spelled, name) != name:
+            raise NamingError(f"{shown[spelled]!r} and {name!r} would both print as {spelled}: rename one")
+    return Printer(names, latex=True, spellings=spellings)
+
+
+def align(rows: Iterable[tuple[str, str, str]], environment: str = "align") -> str:
+    r"""Rows of (left side, right side, reason) as an ``align`` or ``aligned`` block with a reason column."""
+    lines = []
+    for left, right, reason in rows:
+        lines.append(rf"  {left} &= {right}" + (rf" && \text{{{tex_text(reason)}}}" if reason else ""))
+    return rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
+
+
+_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}
+
+
+def tex_text(sentence: str) -> str:
+    """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
+    return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)
+

@@ -1,0 +1,49 @@
+"""Names: checked once, where they are made, so that everything printed or compiled later is safe."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Container
+from functools import lru_cache
+
+import sympy
+
+from .errors import NamingError
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
+
+
+def check_name(name: object) -> str:
+    """Return ``name`` if it may name a tensor, a size or a scalar, else raise NamingError."""
+    if not isinstance(name, str):
+        raise NamingError(f"a name is a string, not {name!r}")
+    if len(name) > 60 or not _NAME.fullmatch(name):
+        raise NamingError(
+            f"{name[:60]!r} cannot be a name: use ASCII letters and digits, single underscores between them, "
+            "and trailing primes, for example W_q, d_k, P1, x'"
+        )
+    if keyword.iskeyword(name):
+        raise NamingError(f"{name!r} is a Python keyword and cannot be a name: write {name[:3]!r} or {name + '1'!r}")
+    return name
+
+
+def fresh_name(wanted: str, taken: Container[str]) -> str:
+    """``wanted``, or ``wanted_1``, ``wanted_2``, ... when it is taken."""
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
+@lru_cache(maxsize=4096)
+def latex_name(name: str) -> str:
+    r"""A name in LaTeX by SymPy's symbol conventions; differentials keep their letter: ``dalpha`` is ``d\alpha``."""
+    stem = name.rstrip("'")
+    written = sympy.latex(sympy.Symbol(stem))
+    modified = "{d" in written  # a hat belongs on the variable, not on its differential
+    if stem[0] == "d" and len(stem) > 1 and (modified or not written.startswith("\\")):
+        inner = sympy.latex(sympy.Symbol(stem[1:]))
+        written = f"d{inner}" if stem[1].isalpha() else written
+    return written + "'" * (len(name) - len(stem))

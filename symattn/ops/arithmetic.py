@@ -1,0 +1,366 @@
+"""Entrywise arithmetic with NumPy's broadcasting.
+
+Construction tidies lightly and predictably: scalar factors are gathered in front, units and zeros vanish. The order
+of terms and factors stays the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError
+from ..operation import Operation
+from ..sizes import Shape, broadcast_shapes, same_shape
+from ..tensor import Tensor
+from .broadcasting import (
+    broadcast,
+    broadcast_index,
+    broadcast_to,
+    broadcast_to_op,
+    unbroadcast,
+)
+from .formulas import choose
+from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation, zeros
+from .notation import Binding, Written, call
+
+
+def entrywise(name: str, formula: Callable[..., Any], numpy: Callable[..., str], **record: Any) -> Operation:
+    """An entrywise operation of broadcast inputs whose entry is a formula of their entries."""
+
+    def aligned(code: Any, node: Tensor, *operands: str) -> str:
+        return numpy(code, node, *(code.align(x, t, node.rank) for x, t in zip(node.inputs, operands, strict=True)))
+
+    def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+        return formula(*(read(k, broadcast_index(x.shape, index)) for k, x in enumerate(node.inputs)))
+
+    return Operation(name, shape=lambda *inputs: broadcast(name, *inputs), entry=entry, numpy=aligned, **record)
+
+
+def product_rule(tangents: Sequence[Tensor | None], slopes: Sequence[Tensor], shape: Shape) -> Tensor:
+    """The tangent of an entrywise operation: the sum of slope times tangent over the inputs that move."""
+    terms = [multiply(slope, t) for slope, t in zip(slopes, tangents, strict=True) if t is not None]
+    return broadcast_to(sum_of(terms), shape)
+
+
+def sum_of(terms: Sequence[Tensor]) -> Tensor:
+    """The terms added from left to right."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = add(total, term)
+    return total
+
+
+def _drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, ...]:
+    """Take off ``broadcast_to`` where an entrywise operation broadcasts by itself to the same shape."""
+    for place, x in enumerate(operands):
+        coefficient, rest = split_scalar(x)
+        if rest is not None and rest.op is broadcast_to_op:
+            inner = multiply(coefficient, rest.inputs[0])
+            bare = (*operands[:place], inner, *operands[place + 1 :])
+            joined = broadcast_shapes(*(y.shape for y in bare))
+            if joined is not None and same_shape(joined, shape):
+                operands = bare
+    return operands
+
+
+# --- sums ---
+
+
+def _add_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    left = p.operand(a, Binding.SUM)
+    coefficient, rest = split_scalar(b)
+    if coefficient.could_extract_minus_sign():
+        opposite = multiply(-1, b) if rest is None else multiply(-coefficient, rest)
+        return f"{left} - {p.operand(opposite, Binding.SUM + 1)}", Binding.SUM
+    return f"{left} + {p.operand(b, Binding.SUM + 1)}", Binding.SUM
+
+
+def _add_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
+    coefficient, rest = split_scalar(node.inputs[1])
+    if coefficient == -1 and rest is not None and not code.is_written(node.inputs[1]):
+        return f"({a}) - ({code.aligned(rest, node)})"
+    return f"({a}) + ({b})"
+
+
+add_op = entrywise(
+    "add",
+    lambda a, b: a + b,
+    vjp=lambda g, y, *inputs: tuple(unbroadcast(g, x.shape, y.shape) for x in inputs),
+    jvp=lambda tangents, y, *inputs: broadcast_to(sum_of([t for t in tangents if t is not None]), y.shape),
+    numpy=_add_numpy,
+    notation=_add_notation,
+    reason="the cotangent of a sum goes to each term",
+    minus_infinity="kept",
+)
+
+
+def add(a: Any, b: Any) -> Tensor:
+    """``a + b``, entry by entry; adding zeros of no larger shape changes nothing."""
+    a, b = as_tensor(a), as_tensor(b)
+    x, y = scalar_value(a), scalar_value(b)
+    if x is not None and y is not None:
+        return constant(formula=x + y)
+    shape = broadcast("the sum", a, b)
+    a, b = _drop_broadcast((a, b), shape)
+    if is_zero(b):
+        return broadcast_to(a, shape)
+    return broadcast_to(b, shape) if is_zero(a) else add_op(a, b)
+
+
+def subtract(a: Any, b: Any) -> Tensor:
+    """``a - b``, entry by entry."""
+    return add(a, negative(b))
+
+
+def negative(a: Any) -> Tensor:
+    """``-a``."""
+    return multiply(-1, a)
+
+
+# --- products ---
+
+
+def split_scalar(x: Tensor) -> tuple[sympy.Expr, Tensor | None]:
+    """A node as a scalar coefficient times the rest; the rest is None for a scalar."""
+    value = scalar_value(x)
+    if value is not None:
+        return value, None
+    if x.op is multiply_op and (value := scalar_value(x.inputs[0])) is not None:
+        return value, x.inputs[1]
+    return sympy.S.One, x
+
+
+def _multiply_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    if scalar_value(a) is not None:
+        return scale_notation(p, node)
+    if p.latex and not (a.rank and b.rank):
+        return rf"{p.operand(a, Binding.PRODUCT)} \, {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    if p.latex:
+        left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
+        return rf"{left} \odot {right}", Binding.HADAMARD
+    return f"{p.operand(a, Binding.PRODUCT)} * {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+
+
+def _multiply_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
+    value = scalar_value(node.inputs[0])
+    if value is None:
+        return f"({a}) * ({b})"
+    if value == -1:
+        return f"-({b})"
+    above, below = sympy.fraction(value)
+    product = f"({b})" if above == 1 else f"({code.scalar(above)}) * ({b})"
+    return product if below == 1 else f"{product} / ({code.scalar(below)})"
+
+
+def _multiply_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    if a is b:  # a square: both paths at once
+        return multiply(2, multiply(g, a)), None
+    return unbroadcast(multiply(g, b), a.shape, y.shape), unbroadcast(multiply(a, g), b.shape, y.shape)
+
+
+multiply_op = entrywise(
+    "multiply",
+    lambda a, b: a * b,
+    vjp=_multiply_vjp,
+    jvp=lambda tangents, y, a, b: product_rule(tangents, (b, a), y.shape),
+    numpy=_multiply_numpy,
+    notation=_multiply_notation,
+    reason="product rule, entry by entry",
+)
+
+
+def multiply(a: Any, b: Any) -> Tensor:
+    """``a * b``, entry by entry; scalar factors are gathered in front, and the factors 1 and 0 vanish."""
+    a, b = as_tensor(a), as_tensor(b)
+    (c, x), (k, y) = split_scalar(a), split_scalar(b)
+    if c is sympy.S.One is k and x is not None and y is not None:
+        return _product(x, y)
+    value = c * k
+    if value.is_infinite:
+        raise OperandError("-oo is allowed in additive masks only, not as a factor")
+    factors = [f for f in (x, y) if f is not None]
+    if not factors:
+        return constant(formula=value)
+    rest = _product(*factors) if len(factors) == 2 else factors[0]
+    if is_zero(rest) or value == 1:
+        return rest
+    if value == 0:
+        return zeros(*rest.shape)
+    return multiply_op(constant(formula=value), rest)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    shape = broadcast("the product", a, b)
+    if is_zero(a) or is_zero(b):
+        return zeros(*shape)
+    a, b = _drop_broadcast((a, b), shape)
+    if scalar_value(a) is not None or scalar_value(b) is not None:
+        return multiply(a, b)
+    for one, other in ((a, b), (b, a)):
+        if not one.inputs and one.params.get("formula") == 1:
+            return broadcast_to(other, shape)
+    return multiply_op(a, b)
+
+
+def _divide_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    if p.latex and not b.rank:
+        return rf"\frac{{{p.operand(a, Binding.OR)}}}{{{p.operand(b, Binding.OR)}}}", Binding.FRACTION
+    if p.latex:
+        left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
+        return rf"{left} \oslash {right}", Binding.HADAMARD
+    return f"{p.operand(a, Binding.PRODUCT)} / {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+
+
+divide_op = entrywise(
+    "divide",
+    lambda a, b: a / b,
+    vjp=lambda g, y, a, b: (
+        unbroadcast(divide(g, b), a.shape, y.shape),
+        unbroadcast(negative(divide(multiply(g, y), b)), b.shape, y.shape),
+    ),
+    jvp=lambda tangents, y, a, b: product_rule(tangents, (divide(1, b), negative(divide(y, b))), y.shape),
+    numpy=lambda code, node, a, b: f"({a}) / ({b})",
+    notation=_divide_notation,
+    reason="quotient rule, entry by entry",
+)
+
+
+def divide(a: Any, b: Any) -> Tensor:
+    """``a / b``, entry by entry; a scalar divisor becomes a factor. Raises OperandError for a division by 0."""
+    a, b = as_tensor(a), as_tensor(b)
+    if is_zero(b):
+        raise OperandError(f"{a.brief()} is divided by zero")
+    below = scalar_value(b)
+    if below is not None:
+        return multiply(1 / below, a)
+    if is_zero(a):
+        return zeros(*broadcast("the quotient", a, b))
+    coefficient, rest = split_scalar(a)
+    if rest is not None and coefficient != 1:
+        return multiply(coefficient, divide(rest, b))
+    return divide_op(*_drop_broadcast((a, b), broadcast("the quotient", a, b)))
+
+
+# --- powers, remainders, extremes ---
+
+
+def _power_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    if not p.latex:
+        return f"{p.operand(a, Binding.ATOM)}**{p.operand(b, Binding.ATOM)}", Binding.POWER
+    entrywise = r"\odot " if a.rank else ""  # a plain power of a matrix would be a product
+    exponent = p.operand(b, Binding.ATOM if a.rank else Binding.OR)
+    return f"{{{p.operand(a, Binding.ATOM)}}}^{{{entrywise}{exponent}}}", Binding.POWER
+
+
+def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    from .pointwise import log  # powers need the logarithm, which needs arithmetic
+
+    return multiply(b, power(a, subtract(b, 1))), multiply(y, log(a))
+
+
+def _power_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    fixed = scalar_value(b) is not None
+    to_base, to_exponent = _power_slopes(y, a, b)
+    above = None if fixed else unbroadcast(multiply(g, to_exponent), b.shape, y.shape)
+    return unbroadcast(multiply(g, to_base), a.shape, y.shape), above
+
+
+power_op = entrywise(
+    "power",
+    lambda a, b: a**b,
+    vjp=_power_vjp,
+    jvp=lambda tangents, y, a, b: product_rule(tangents, _power_slopes(y, a, b), y.shape),
+    numpy=lambda code, node, a, b: f"({a}) ** ({b})",
+    notation=_power_notation,
+    reason="power rule, entry by entry",
+)
+
+
+def power(a: Any, b: Any) -> Tensor:
+    """``a ** b``, entry by entry."""
+    a, b = as_tensor(a), as_tensor(b)
+    x, n = scalar_value(a), scalar_value(b)
+    if x is not None and n is not None:
+        return constant(formula=x**n)
+    if n == 1:
+        return a
+    return broadcast_to(as_tensor(1), a.shape) if n == 0 else power_op(a, b)
+
+
+def _extreme(name: str, wins: Callable[[Any, Any], Any]) -> Operation:
+    def slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        return wins(a, b), subtract(1, wins(a, b))
+
+    return entrywise(
+        name,
+        lambda a, b: choose(wins(a, b), a, b),
+        vjp=lambda g, y, a, b: tuple(
+            unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in zip(slopes(a, b), (a, b), strict=True)
+        ),
+        jvp=lambda tangents, y, a, b: product_rule(tangents, slopes(a, b), y.shape),
+        numpy=lambda code, node, a, b: f"np.{name}({a}, {b})",
+        notation=lambda p, node: call(p, name, node),
+        reason=f"the cotangent of a {name} goes to the entry that it takes",
+        nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
+    )
+
+
+maximum_op = _extreme("maximum", lambda a, b: a >= b)
+minimum_op = _extreme("minimum", lambda a, b: a <= b)
+
+
+def _mod_slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    from .pointwise import floor
+
+    return broadcast_to(as_tensor(1), broadcast("mod", a, b)), negative(floor(divide(a, b)))
+
+
+mod_op = entrywise(
+    "mod",
+    lambda a, b: a - b * sympy.floor(a / b),
+    vjp=lambda g, y, a, b: tuple(
+        unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in zip(_mod_slopes(a, b), (a, b), strict=True)
+    ),
+    jvp=lambda tangents, y, a, b: product_rule(tangents, _mod_slopes(a, b), y.shape),
+    numpy=lambda code, node, a, b: f"np.mod({a}, {b})",
+    notation=lambda p, node: call(p, "mod", node),
+    reason="a - b floor(a / b), entry by entry",
+    nonsmooth="mod is not differentiable where b divides a",
+)
+
+
+def maximum(a: Any, b: Any) -> Tensor:
+    """The larger of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
+
+    >>> import symattn as sa
+    >>> print(sa.maximum(sa.tensor("x", "n"), 0))
+    maximum(x, 0)
+    """
+    return maximum_op(as_tensor(a), as_tensor(b))
+
+
+def minimum(a: Any, b: Any) -> Tensor:
+    """The smaller of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
+
+    >>> import symattn as sa
+    >>> print(sa.minimum(sa.tensor("x", "n"), 1))
+    minimum(x, 1)
+    """
+    return minimum_op(as_tensor(a), as_tensor(b))
+
+
+def mod(a: Any, b: Any) -> Tensor:
+    """The remainder ``a - b * floor(a / b)``, entry by entry; it has the sign of b.
+
+    >>> import symattn as sa
+    >>> print(sa.mod(sa.tensor("x", "n"), 2))
+    mod(x, 2)
+    """
+    return mod_op(as_tensor(a), as_tensor(b))

@@ -1,0 +1,422 @@
+"""Products that sum: matmul, outer, einsum, and the diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError, ShapeError
+from ..operation import Operation
+from ..sizes import Shape, broadcast_shapes, same_size
+from ..tensor import Tensor
+from .arithmetic import multiply, sum_of
+from .broadcasting import broadcast_index, unbroadcast
+from .formulas import bound
+from .index import expand_dims, moved
+from .layout import matrix_transpose
+from .leaves import as_tensor, eye, is_zero, ones, zeros
+from .notation import Binding, Written, call
+
+# --- matmul ---
+
+Core = tuple[int, int]  # how many axes of each factor belong to the product; those in front broadcast
+
+
+def _loops(a: Tensor, b: Tensor, core: Core) -> Shape | None:
+    return broadcast_shapes(a.shape[: a.rank - core[0]], b.shape[: b.rank - core[1]])
+
+
+def _matmul_shape(a: Tensor, b: Tensor, core: Core) -> Shape:
+    inner = b.shape[-core[1]]
+    if not same_size(a.shape[-1], inner):
+        raise ShapeError(
+            f"matmul of {a.brief()} and {b.brief()}: axis -1 of the first has size {a.shape[-1]}, "
+            f"axis -{core[1]} of the second has size {inner}{_transposed_hint(a, b, core)}"
+        )
+    loops = _loops(a, b, core)
+    if loops is None:
+        raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: the axes in front do not broadcast")
+    return loops + (a.shape[-2:-1] if core[0] == 2 else ()) + (b.shape[-1:] if core[1] == 2 else ())
+
+
+def _transposed_hint(a: Tensor, b: Tensor, core: Core) -> str:
+    def turned(x: Tensor, which: str) -> str:
+        mark = ".T" if x.rank == 2 else ".mT"
+        return f"; did you mean {x.name}{mark}?" if x.name else f"; did you mean {mark} of the {which}?"
+
+    if core[1] == 2 and same_size(a.shape[-1], b.shape[-1]):
+        return turned(b, "second")
+    return turned(a, "first") if core[0] == 2 and same_size(a.shape[-2], b.shape[-core[1]]) else ""
+
+
+def _matmul_entry(read: Any, index: Any, node: Tensor) -> Any:
+    a, b = node.inputs
+    core = node.params["core"]
+    k, low, high = bound(node, 0, a.shape[-1])
+    loops, own = index[: node.rank - sum(core) + 2], index[node.rank - sum(core) + 2 :]
+    row, column = own[: core[0] - 1], own[core[0] - 1 :]
+    left = (*broadcast_index(a.shape[: a.rank - core[0]], loops), *row, k)
+    right = (*broadcast_index(b.shape[: b.rank - core[1]], loops), k, *column)
+    return sympy.Sum(read(0, left) * read(1, right), (k, low, high))
+
+
+def _matmul_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, Tensor]:
+    if core == (2, 2):
+        pair = matmul_of(g, matrix_transpose(b), core), matmul_of(matrix_transpose(a), g, core)
+    elif core == (2, 1):
+        pair = outer_of(g, b), matmul_of(matrix_transpose(a), g, core)
+    elif core == (1, 2):
+        pair = matmul_of(b, g, (2, 1)), outer_of(a, g)
+    else:
+        pair = multiply(expand_dims(g, -1), b), multiply(expand_dims(g, -1), a)
+    loops = y.shape[: y.rank - sum(core) + 2]
+    full = (loops + x.shape[x.rank - c :] for x, c in zip((a, b), core, strict=True))
+    da, db = (unbroadcast(p, x.shape, f, c) for p, x, f, c in zip(pair, (a, b), full, core, strict=True))
+    return da, db
+
+
+def _bilinear(product: Any) -> Any:
+    """The jvp of a product of two factors: one term for each that moves."""
+
+    def jvp(tangents: Sequence[Tensor | None], y: Tensor, a: Tensor, b: Tensor, **params: Any) -> Tensor:
+        da, db = tangents
+        terms = [product(da, b, **params)] if da is not None else []
+        return sum_of(terms + ([product(a, db, **params)] if db is not None else []))
+
+    return jvp
+
+
+def _matmul_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    core = node.params["core"]
+    if not p.latex:
+        plain = core == (min(a.rank, 2), min(b.rank, 2))
+        if not plain:
+            return call(p, "matmul", node, core=core)
+        return f"{p.operand(a, Binding.PRODUCT)} @ {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    left = p.operand(a, Binding.ATOM) + r"^{\top}" if core[0] == 1 else p.operand(a, Binding.PRODUCT)
+    if core[0] == 1 and ("^" in p.operand(a, Binding.ATOM)):
+        left = rf"{{{p.operand(a, Binding.ATOM)}}}^{{\top}}"
+    return p.juxtapose(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
+
+
+matmul_op = Operation(
+    "matmul",
+    shape=_matmul_shape,
+    entry=_matmul_entry,
+    vjp=_matmul_vjp,
+    jvp=_bilinear(lambda a, b, core: matmul_of(a, b, core)),
+    numpy=lambda code, node, a, b: code.matmul(node, a, b),
+    notation=_matmul_notation,
+    reason="product rule for a matrix product",
+)
+
+
+def matmul_of(a: Tensor, b: Tensor, core: Core) -> Tensor:
+    """The product with ``core`` axes of each factor taking part; a product with zeros is zeros."""
+    if is_zero(a) or is_zero(b):
+        return zeros(*_matmul_shape(a, b, core))
+    return matmul_op(a, b, core=core)
+
+
+def matmul(a: Any, b: Any) -> Tensor:
+    """``a @ b``: matrix products of the last two axes, vectors where the rank is 1, leading axes broadcast."""
+    a, b = as_tensor(a), as_tensor(b)
+    if not a.rank or not b.rank:
+        raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: a rank-0 tensor has no axis to sum; write *")
+    return matmul_of(a, b, (min(a.rank, 2), min(b.rank, 2)))
+
+
+# --- outer ---
+
+
+def _outer_entry(read: Any, index: Any, node: Tensor) -> Any:
+    a, b = node.inputs
+    loops = index[:-2]
+    left, right = broadcast_index(a.shape[:-1], loops), broadcast_index(b.shape[:-1], loops)
+    return read(0, (*left, index[-2])) * read(1, (*right, index[-1]))
+
+
+def _outer_shape(a: Tensor, b: Tensor) -> Shape:
+    loops = _loops(a, b, (1, 1))
+    if loops is None or not a.rank or not b.rank:
+        raise ShapeError(f"outer of {a.brief()} and {b.brief()}: it takes two vectors")
+    return (*loops, a.shape[-1], b.shape[-1])
+
+
+def _outer_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    loops = y.shape[:-2]
+    da, db = matmul_of(g, b, (2, 1)), matmul_of(matrix_transpose(g), a, (2, 1))
+    return unbroadcast(da, a.shape, loops + a.shape[-1:], 1), unbroadcast(db, b.shape, loops + b.shape[-1:], 1)
+
+
+def _outer_notation(p: Any, node: Tensor) -> Written:
+    if not p.latex:
+        return call(p, "outer", node)
+    a, b = (p.operand(x, Binding.ATOM) for x in node.inputs)
+    return p.juxtapose(a, rf"{{{b}}}^{{\top}}" if "^" in b or "'" in b else rf"{b}^{{\top}}"), Binding.PRODUCT
+
+
+outer_op = Operation(
+    "outer",
+    shape=_outer_shape,
+    entry=_outer_entry,
+    vjp=_outer_vjp,
+    jvp=_bilinear(lambda a, b: outer_of(a, b)),
+    numpy=lambda code, node, a, b: code.outer(node, a, b),
+    notation=_outer_notation,
+    reason="product rule for an outer product",
+)
+
+
+def outer_of(a: Tensor, b: Tensor) -> Tensor:
+    """The outer product of the last axes, those in front broadcast."""
+    return zeros(*_outer_shape(a, b)) if is_zero(a) or is_zero(b) else outer_op(a, b)
+
+
+def outer(a: Any, b: Any) -> Tensor:
+    """The outer product of two vectors, ``y[i, j] = a[i] * b[j]``.
+
+    Raises ShapeError for what is not of rank 1.
+
+    >>> import symattn as sa
+    >>> sa.outer(sa.tensor("a", "n"), sa.tensor("b", "m")).shape
+    (n, m)
+    """
+    a, b = as_tensor(a), as_tensor(b)
+    if a.rank != 1 or b.rank != 1:
+        raise ShapeError(f"outer of {a.brief()} and {b.brief()}: it takes two vectors")
+    return outer_of(a, b)
+
+
+# --- einsum ---
+
+Spec = tuple[tuple[str, ...], str]
+
+
+def _label_sizes(inputs: Sequence[Tensor], spec: Spec) -> dict[str, sympy.Expr]:
+    sizes: dict[str, sympy.Expr] = {}
+    for labels, x in zip(spec[0], inputs, strict=True):
+        for label, size in zip(labels, x.shape[x.rank - len(labels) :], strict=True):
+            known = sizes.setdefault(label, size)
+            if not same_size(known, size):
+                shown = ", ".join(y.brief() for y in inputs)
+                what = f"einsum {_spec_text(spec)!r} of {shown}"
+                raise ShapeError(f"{what}: the label {label} is both {known} and {size}")
+    return sizes
+
+
+def _spec_text(spec: Spec) -> str:
+    return f"{','.join(spec[0])}->{spec[1]}"
+
+
+def _einsum_loops(inputs: Sequence[Tensor], spec: Spec) -> Shape:
+    loops = broadcast_shapes(*(x.shape[: x.rank - len(labels)] for labels, x in zip(spec[0], inputs, strict=True)))
+    if loops is None:
+        raise ShapeError(f"einsum {_spec_text(spec)!r}: the axes in front do not broadcast")
+    return loops
+
+
+def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
+    sizes = _label_sizes(inputs, spec)
+    return _einsum_loops(inputs, spec) + tuple(sizes[label] for label in spec[1])
+
+
+def _einsum_entry(read: Any, index: Any, node: Tensor) -> Any:
+    ins, out = node.params["spec"]
+    loops, own = index[: len(index) - len(out)], index[len(index) - len(out) :]
+    at = dict(zip(out, own, strict=True))
+    limits: list[Any] = []
+    for label, size in _label_sizes(node.inputs, node.params["spec"]).items():
+        if label not in at:
+            limits.append(bound(node, len(limits), size))
+            at[label] = limits[-1][0]
+    factors = [
+        read(k, (*broadcast_index(x.shape[: x.rank - len(labels)], loops), *(at[label] for label in labels)))
+        for k, (labels, x) in enumerate(zip(ins, node.inputs, strict=True))
+    ]
+    return sympy.Sum(sympy.Mul(*factors), *limits) if limits else sympy.Mul(*factors)
+
+
+def _einsum_vjp(g: Tensor, y: Tensor, *inputs: Tensor, spec: Spec) -> tuple[Tensor, ...]:
+    loops = y.shape[: y.rank - len(spec[1])]
+    results = []
+    for k, (labels, x) in enumerate(zip(spec[0], inputs, strict=True)):
+        core = x.shape[x.rank - len(labels) :]
+        back = _einsum_back(g, k, inputs, spec)
+        results.append(unbroadcast(back, x.shape, loops + core, len(labels)))
+    return tuple(results)
+
+
+def _einsum_back(g: Tensor, k: int, inputs: Sequence[Tensor], spec: Spec) -> Tensor:
+    """The same einsum with the cotangent in the place of input k; a label that only k has is spread by ones."""
+    ins, out = spec
+    sizes = _label_sizes(inputs, spec)
+    spare = iter(c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in sizes)
+    factors, labels = [g], [out]
+    for other, x in enumerate(inputs):
+        if other != k:
+            factors.append(x)
+            labels.append(ins[other])
+    target = ""
+    for label in ins[k]:
+        if label in target:  # a diagonal: the repeated axis is tied to the first by an identity
+            again = next(spare)
+            factors.append(eye(sizes[label]))
+            labels.append(label + again)
+            label = again
+        elif not any(label in known for known in labels):
+            factors.append(ones(sizes[label]))
+            labels.append(label)
+        target += label
+    return einsum_of(factors, (tuple(labels), target))
+
+
+def _einsum_jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, spec: Spec) -> Tensor:
+    return sum_of(
+        [einsum_of([*inputs[:k], t, *inputs[k + 1 :]], spec) for k, t in enumerate(tangents) if t is not None]
+    )
+
+
+def _einsum_notation(p: Any, node: Tensor) -> Written:
+    ins, out = node.params["spec"]
+    if not p.latex:
+        inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
+        return f'einsum("{_spec_text((ins, out))}", {inside})', Binding.ATOM
+    summed_labels = sorted({c for labels in ins for c in labels} - set(out))
+    factors = [rf"{{{p.operand(x, Binding.ATOM)}}}_{{{labels}}}" for labels, x in zip(ins, node.inputs, strict=True)]
+    total = (rf"\sum_{{{','.join(summed_labels)}}} " if summed_labels else "") + r" \, ".join(factors)
+    return (rf"\left[{total}\right]_{{{out}}}" if out else rf"\left({total}\right)"), Binding.ATOM
+
+
+einsum_op = Operation(
+    "einsum",
+    shape=_einsum_shape,
+    entry=_einsum_entry,
+    vjp=_einsum_vjp,
+    jvp=_einsum_jvp,
+    numpy=lambda code, node, *inputs: code.einsum(node, inputs),
+    notation=_einsum_notation,
+    reason="product rule for a contraction",
+)
+
+
+def einsum_of(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
+    """The contraction; with zeros it is zeros."""
+    if any(map(is_zero, inputs)):
+        return zeros(*_einsum_shape(*inputs, spec=spec))
+    return einsum_op(*inputs, spec=spec)
+
+
+def einsum(subscripts: str, *inputs: Any) -> Tensor:
+    """A sum of products over labelled axes, ``einsum("htd,hsd->hts", Q, K)``, as in NumPy without ellipsis.
+
+    Raises OperandError for subscripts that cannot be read and ShapeError for labels whose sizes differ.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "h T d"), sa.tensor("K", "h S d")
+    >>> sa.einsum("htd,hsd->hts", Q, K).shape
+    (h, T, S)
+    """
+    operands = tuple(map(as_tensor, inputs))
+    if not isinstance(subscripts, str):
+        raise OperandError(f"einsum takes its subscripts as text first, not {subscripts!r}")
+    left, arrow, out = subscripts.replace(" ", "").partition("->")
+    ins = tuple(left.split(","))
+    if not arrow:  # NumPy's implicit form: the labels that occur once, in alphabetical order
+        out = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
+    letters = set(left.replace(",", "") + out)
+    if not all(c.isascii() and c.isalpha() for c in letters) or len(set(out)) < len(out) or not set(out) <= set(left):
+        raise OperandError(f"einsum: {subscripts!r} is not of the form 'htd,hsd->hts'")
+    if len(ins) != len(operands) or any(len(labels) != x.rank for labels, x in zip(ins, operands, strict=False)):
+        shown = ", ".join(x.brief() for x in operands)
+        raise ShapeError(f"einsum {subscripts!r} of {shown}: give one label an axis")
+    return einsum_of(operands, (ins, out))
+
+
+# --- diagonals ---
+
+diag_op: Operation = moved(
+    "diag",
+    shape=lambda x: (*x.shape, x.shape[-1]),
+    entry=lambda read, index, node: read(0, index[:-1]) * sympy.KroneckerDelta(index[-2], index[-1]),
+    back=lambda g, x: diagonal_op(g),
+    again=lambda t: diag_op(t),
+    numpy=lambda code, node, x: code.diag(node, x),
+    notation=lambda p, node: call(p, "diag", node),
+    reason="only the diagonal of the cotangent counts",
+    minus_infinity="refused",
+)
+
+
+def _square(x: Tensor, what: str) -> Tensor:
+    if x.rank < 2 or not same_size(x.shape[-1], x.shape[-2]):
+        raise ShapeError(f"{what} of {x.brief()}: the last two sizes must be the same")
+    return x
+
+
+diagonal_op: Operation = moved(
+    "diagonal",
+    shape=lambda x: _square(x, "diag").shape[:-1],
+    entry=lambda read, index, node: read(0, (*index, index[-1])),
+    back=lambda g, x: diag_op(g),
+    again=lambda t: diagonal_op(t),
+    numpy=lambda code, node, x: f"np.diagonal({x}, axis1=-2, axis2=-1)",
+    notation=lambda p, node: call(p, "diag", node),
+    reason="the cotangent stands on the diagonal",
+)
+
+
+def diag(x: Any) -> Tensor:
+    """The diagonal matrix of a vector, or the diagonal of a square matrix, as ``np.diag``.
+
+    Raises ShapeError for other ranks and for a matrix that is not square.
+
+    >>> import symattn as sa
+    >>> sa.diag(sa.tensor("p", "n")).shape, sa.diag(sa.tensor("A", "n n")).shape
+    ((n, n), (n,))
+    """
+    operand = as_tensor(x)
+    if operand.rank not in (1, 2):
+        raise ShapeError(f"diag of {operand.brief()}: it takes a vector or a square matrix")
+    return diag_op(operand) if operand.rank == 1 else diagonal_op(operand)
+
+
+def _trace_entry(read: Any, index: Any, node: Tensor) -> Any:
+    k, low, high = bound(node, 0, node.inputs[0].shape[-1])
+    return sympy.Sum(read(0, (*index, k, k)), (k, low, high))
+
+
+def _trace_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
+    return (multiply(expand_dims(expand_dims(g, -1), -1) if g.rank else g, eye(x.shape[-1])),)
+
+
+trace_op: Operation = Operation(
+    "trace",
+    shape=lambda x: _square(x, "trace").shape[:-2],
+    entry=_trace_entry,
+    vjp=_trace_vjp,
+    jvp=lambda tangents, y, x: trace_op(tangents[0]),
+    numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
+    notation=lambda p, node: call(p, "trace", node) if not p.latex else (
+        rf"\operatorname{{tr}}\left({p.operand(node.inputs[0], Binding.OR)}\right)", Binding.ATOM
+    ),
+    reason="the trace has the identity as its gradient",
+)
+
+
+def trace(x: Any) -> Tensor:
+    """The trace of a square matrix, ``sum_i x[i, i]``, of the last two axes.
+
+    Raises ShapeError if they differ.
+
+    >>> import symattn as sa
+    >>> sa.trace(sa.tensor("A", "n n")).shape
+    ()
+    """
+    return trace_op(as_tensor(x))
+
+
+__all__ = ["diag", "einsum", "outer", "trace"]

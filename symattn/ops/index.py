@@ -1,0 +1,332 @@
+"""Basic indexing as in NumPy: slices, integers and ``None``, as one record, and its transpose.
+
+An index is a tuple of items, one an axis of the input or a new axis, the leading whole axes left out:
+("slice", start, step, length), ("at", i) for an integer, ("new",) for ``None``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError, ShapeError
+from ..operation import Operation
+from ..sizes import ONE, Shape, as_size, never_negative, same_size
+from ..tensor import Tensor
+from .formulas import Choice
+from .notation import Binding, Written, call
+
+Item = tuple[Any, ...]
+NEW: Item = ("new",)
+
+
+def moved(name: str, shape: Any, entry: Any, back: Any, again: Any, **record: Any) -> Operation:
+    """A linear one-input rearrangement: ``back(g, x, **params)`` is its transpose, ``again`` itself on a tangent."""
+    return Operation(
+        name,
+        shape=shape,
+        entry=entry,
+        vjp=lambda g, y, x, **params: (back(g, x, **params),),
+        jvp=lambda tangents, y, x, **params: again(tangents[0], **params),
+        **{"kind": "inputs", "minus_infinity": "kept", **record},
+    )
+
+
+def replaced(items: tuple[Any, ...], axis: int, *new: Any) -> tuple[Any, ...]:
+    """The tuple with the item at an axis, counted from the end, replaced by any number of others."""
+    place = len(items) + axis
+    return (*items[:place], *new, *items[place + 1 :])
+
+
+def _axes_read(items: tuple[Item, ...]) -> int:
+    return sum(item != NEW for item in items)
+
+
+def _whole(size: sympy.Expr) -> Item:
+    return ("slice", sympy.S.Zero, 1, size)
+
+
+def _is_whole(item: Item, size: sympy.Expr) -> bool:
+    return item[0] == "slice" and item[1] == 0 and item[2] == 1 and same_size(item[3], size)
+
+
+def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
+    core = iter(x.shape[x.rank - _axes_read(items) :])
+    for item in items:
+        if item != NEW:
+            size = next(core)
+            for end in item[1:2] if item[0] == "at" else (item[1], item[1] + item[2] * (item[3] - 1)):
+                _within(end, size, x)
+    kept = [item[3] if item[0] == "slice" else ONE for item in items if item[0] != "at"]
+    return (*x.shape[: x.rank - _axes_read(items)], *kept)
+
+
+def _read_at(items: tuple[Item, ...], own: tuple[Any, ...]) -> tuple[Any, ...]:
+    given = iter(own)
+    at = []
+    for item in items:
+        if item[0] == "at":
+            at.append(item[1])
+        else:
+            i = next(given)
+            if item != NEW:
+                at.append(item[1] + item[2] * i)
+    return tuple(at)
+
+
+def _index_entry(read: Any, index: Any, node: Tensor) -> Any:
+    items = node.params["items"]
+    lead = node.inputs[0].rank - _axes_read(items)
+    return read(0, (*index[:lead], *_read_at(items, index[lead:])))
+
+
+def _back_shape(g: Tensor, items: tuple[Item, ...], core: Shape) -> Shape:
+    return (*g.shape[: g.rank - sum(item[0] != "at" for item in items)], *core)
+
+
+def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
+    """Where the index only adds or removes axes of size 1, the way back is an index too."""
+    core = x.shape[x.rank - _axes_read(items) :]
+    sizes = iter(core)
+    back = []
+    for item in items:
+        size = next(sizes) if item != NEW else None
+        if item == NEW:
+            back.append(("at", sympy.S.Zero))
+        elif item[0] == "at" and size == 1:
+            back.append(NEW)
+        elif item[0] == "slice" and _is_whole(item, size):
+            back.append(item)
+        else:
+            return embed_op(g, items=items, core=core)
+    return index(g, tuple(back))
+
+
+def _slice_text(item: Item, size: sympy.Expr | None) -> str:
+    if item == NEW:
+        return "None"
+    if item[0] == "at":
+        return str(item[1])
+    _, start, step, length = item
+    stop = sympy.expand(start + step * length)
+    first = "" if start == 0 and step > 0 else str(start)
+    to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
+    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else str(stop)
+    return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+
+
+def _index_notation(p: Any, node: Tensor) -> Written:
+    x, items = node.inputs[0], node.params["items"]
+    core = iter(x.shape[x.rank - _axes_read(items) :])
+    shown = [_slice_text(item, next(core) if item != NEW else None) for item in items]
+    base = p.operand(x, Binding.ATOM)
+    shown = [":"] * (x.rank - _axes_read(items)) + shown
+    if not p.latex:
+        return f"{base}[{', '.join(shown)}]", Binding.ATOM
+    if shown in ([":", "None"], ["None", ":"]):
+        side = "col" if shown[0] == ":" else "row"
+        return rf"\operatorname{{{side}}}\left({p.operand(x, Binding.OR)}\right)", Binding.ATOM
+    inside = ", ".join(r"\mathrm{new}" if item == "None" else item for item in shown)
+    return rf"{{{base}}}_{{\left[{inside}\right]}}", Binding.ATOM
+
+
+index_op = moved(
+    "index",
+    shape=_index_shape,
+    entry=_index_entry,
+    back=_index_back,
+    again=lambda t, items: index(t, items),
+    numpy=lambda code, node, x: f"({x}){code.index(node.params['items'])}",
+    notation=_index_notation,
+    reason="the cotangent of a part stands at its place",
+)
+
+
+def index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
+    """The indexed tensor; an index of an index is one index, and the whole tensor is itself."""
+    if x.op is index_op and (joined := _composed(x, items)) is not None:
+        x, items = x.inputs[0], joined
+    while items and items[0] != NEW and _is_whole(items[0], x.shape[x.rank - _axes_read(items)]):
+        items = items[1:]
+    return index_op(x, items=items) if items else x
+
+
+def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:
+    """The items of ``x[outer]`` on the input of ``x``, or None where a new axis is cut."""
+    base, inner = x.inputs[0], x.params["items"]
+    inner = (*map(_whole, base.shape[: base.rank - _axes_read(inner)]), *inner)
+    outer = (*map(_whole, x.shape[: x.rank - _axes_read(outer)]), *outer)
+    rest = list(outer)
+    joined: list[Item] = []
+    for item in inner:
+        if item[0] == "at":
+            joined.append(item)
+            continue
+        while rest[0] == NEW:
+            joined.append(rest.pop(0))
+        above = rest.pop(0)
+        if item == NEW:
+            if above[0] == "slice":
+                if not _is_whole(above, ONE):
+                    return None
+                joined.append(NEW)
+        elif above[0] == "at":
+            joined.append(("at", sympy.expand(item[1] + item[2] * above[1])))
+        else:
+            start = sympy.expand(item[1] + item[2] * above[1])
+            joined.append(("slice", start, item[2] * above[2], above[3]))
+    return (*joined, *rest)
+
+
+def expand_dims(x: Tensor, axis: int) -> Tensor:
+    """A new axis of size 1; ``axis`` counts from the end of the result."""
+    kept = x.shape[x.rank + 1 + axis :]
+    return index(x, (NEW, *map(_whole, kept)))
+
+
+def squeeze(x: Tensor, axis: int) -> Tensor:
+    """An axis of size 1 taken off."""
+    return index(x, (("at", sympy.S.Zero), *map(_whole, x.shape[x.rank + axis + 1 :])))
+
+
+def sliced(x: Tensor, axis: int, start: Any, step: int, length: Any) -> Tensor:
+    """Entries start, start + step, ... along one axis, counted from the end."""
+    item = ("slice", sympy.sympify(start), step, as_size(length))
+    return index(x, (item, *map(_whole, x.shape[x.rank + axis + 1 :])))
+
+
+# --- the transpose: a part at its place among zeros ---
+
+
+def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
+    items, core = node.params["items"], node.params["core"]
+    lead = node.rank - len(core)
+    at, inside = [], []
+    own = iter(given[lead:])
+    for item in items:
+        if item == NEW:
+            at.append(sympy.S.Zero)
+        elif item[0] == "at":
+            inside.append(sympy.Eq(next(own), item[1]))
+        else:
+            _, start, step, length = item
+            offset = next(own) - start
+            at.append(offset / step)
+            inside += [sympy.Ge(offset / step, 0), sympy.Lt(offset / step, length)]
+            if abs(step) != 1:
+                inside.append(sympy.Eq(sympy.Mod(offset, abs(step)), 0))
+    condition = sympy.And(*inside)
+    if condition == sympy.false:
+        return sympy.S.Zero
+    return Choice(condition, read(0, (*given[:lead], *at)), sympy.S.Zero)
+
+
+def _embed_notation(p: Any, node: Tensor) -> Written:
+    core = iter(node.params["core"])
+    shown = [_slice_text(item, next(core) if item != NEW else None) for item in node.params["items"]]
+    if p.latex:
+        inside = ", ".join(shown)
+        return rf"\operatorname{{embed}}_{{\left[{inside}\right]}}\left({p.operand(node.inputs[0], 1)}\right)", 9
+    return call(p, "embed", node, core=node.params["core"], at=f"s_[{', '.join(shown)}]")
+
+
+embed_op: Operation = moved(
+    "embed",
+    shape=lambda g, items, core: _back_shape(g, items, core),
+    entry=_embed_entry,
+    back=lambda g, x, items, core: index(g, items),
+    again=lambda t, items, core: embed_op(t, items=items, core=core),
+    numpy=lambda code, node, x: code.embed(node, x),
+    notation=_embed_notation,
+    reason="the part of the cotangent at that place",
+)
+
+
+# --- NumPy's spelling ---
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """``x[key]`` with integers, slices, ``None`` and ``...`` as in NumPy."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    taken = sum(k is not None and k is not Ellipsis for k in keys)
+    dots = [place for place, k in enumerate(keys) if k is Ellipsis]
+    if taken > x.rank or len(dots) > 1:
+        raise ShapeError(f"{x.brief()} has {x.rank} axes and cannot be indexed by {_show_key(keys)}")
+    place = dots[0] if dots else len(keys)
+    keys[place : place + 1] = [slice(None)] * (x.rank - taken)
+    sizes = iter(x.shape)
+    return index(x, tuple(NEW if k is None else _item(k, next(sizes), x) for k in keys))
+
+
+def _item(key: Any, size: sympy.Expr, x: Tensor) -> Item:
+    if isinstance(key, slice):
+        return _slice_item(key, size, x)
+    return ("at", _place(_integer(key, x), size, x))
+
+
+def _integer(key: Any, x: Tensor) -> sympy.Integer:
+    try:
+        if not isinstance(key, bool):
+            return sympy.Integer(operator.index(key))
+    except TypeError:
+        pass
+    raise OperandError(f"{x.brief()} is indexed by {key!r}: use integers, slices, None, ..., or index symbols")
+
+
+def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:
+    place = sympy.expand(size + at) if at.is_negative else at
+    if place.is_negative:
+        raise ShapeError(f"index {at} is out of range for the size {size} in {x.brief()}")
+    return place
+
+
+def _within(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> None:
+    if sympy.expand(at).is_negative or sympy.expand(size - 1 - at).is_negative:
+        raise ShapeError(f"index {at} is out of range for the size {size} in {x.brief()}")
+
+
+def _slice_item(key: slice, size: sympy.Expr, x: Tensor) -> Item:
+    step = 1 if key.step is None else int(_integer(key.step, x))
+    if step == 0:
+        raise ShapeError(f"a slice of {x.brief()} has step 0")
+    first, last = (sympy.S.Zero, size) if step > 0 else (size - 1, sympy.S.NegativeOne)
+    lowest, highest = (first, last) if step > 0 else (last, first)
+    start = first if key.start is None else _edge(key.start, size, lowest, highest, x)
+    stop = last if key.stop is None else _edge(key.stop, size, lowest, highest, x)
+    length = sympy.expand((stop - start) / step)
+    length = length if abs(step) == 1 else sympy.ceiling(length)
+    if length.has(sympy.ceiling, sympy.floor):
+        raise ShapeError(
+            f"a slice of {x.brief()} with step {step} has a length that is no expression of sizes: "
+            f"declare the size {size} as a multiple of {abs(step)}, for example {abs(step)}*m"
+        )
+    if length.is_positive is False:
+        raise ShapeError(f"the slice {_show_key([key])} of {x.brief()} is empty")
+    return ("slice", start, step, as_size(length))
+
+
+def _edge(at: Any, size: sympy.Expr, lowest: sympy.Expr, highest: sympy.Expr, x: Tensor) -> sympy.Expr:
+    """Where a slice begins or ends: from the end if it is negative, and cut off at the ends of the axis."""
+    edge = at if isinstance(at, sympy.Expr) and at.is_integer is not False else _integer(at, x)
+    if edge != 0 and never_negative(-edge):
+        edge = sympy.expand(size + edge)
+    elif not never_negative(edge):
+        raise ShapeError(
+            f"{x.brief()} is sliced at {at}, whose sign is not known, so that it may count from the start or from the "
+            "end: slice from the other end, or use sizes that make it positive"
+        )
+    if sympy.expand(edge - highest).is_positive:
+        return highest
+    return lowest if sympy.expand(edge - lowest).is_negative else edge
+
+
+def _show_key(keys: list[Any]) -> str:
+    def show(k: Any) -> str:
+        if isinstance(k, slice):
+            edges = ["" if e is None else str(e) for e in (k.start, k.stop)]
+            return ":".join(edges + ([str(k.step)] if k.step is not None else []))
+        return "..." if k is Ellipsis else str(k)
+
+    return "[" + ", ".join(map(show, keys)) + "]"

@@ -1,0 +1,338 @@
+"""Operations that move entries and compute nothing: transposes, joins, heads, copies.
+
+Every axis is counted from the end, so that extra leading axes are a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError, ShapeError
+from ..operation import Operation
+from ..sizes import Shape, as_size, same_shape, same_size
+from ..tensor import Tensor
+from .formulas import Choice
+from .index import moved, replaced, sliced
+from .leaves import as_tensor, is_zero, zeros
+from .notation import Binding, Written, call
+from .rows import checked_axis, summed
+
+# --- transposes ---
+
+Order = tuple[int, ...]
+
+
+def _transpose_shape(x: Tensor, order: Order) -> Shape:
+    return (*x.shape[: x.rank - len(order)], *(x.shape[axis] for axis in order))
+
+
+def _transpose_entry(read: Any, index: Any, node: Tensor) -> Any:
+    order = node.params["order"]
+    lead = len(index) - len(order)
+    at: list[Any] = [None] * len(order)
+    for place, axis in enumerate(order):
+        at[axis] = index[lead + place]
+    return read(0, (*index[:lead], *at))
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(axis) - len(order) for axis in range(-len(order), 0))
+
+
+def _swaps_last_two(order: Order) -> bool:
+    return len(order) >= 2 and order == (*range(-len(order), -2), -1, -2)
+
+
+def _transpose_notation(p: Any, node: Tensor) -> Written:
+    x, order = node.inputs[0], node.params["order"]
+    if _swaps_last_two(order):
+        mark = r"^{\top}" if p.latex else ".T" if x.rank == 2 else ".mT"
+        base = p.operand(x, Binding.ATOM)
+        if not p.latex:
+            return base + mark, Binding.ATOM
+        return (f"{{{base}}}{mark}" if "^" in base or "'" in base else base + mark), Binding.POWER
+    moves = [axis for axis in range(-len(order), 0) if order[axis] != axis]
+    for source in moves:  # most permutations of the field move one axis
+        for target in moves:
+            if _moveaxis_order(len(order), source, target) == order:
+                return call(p, "moveaxis", node, source=source, destination=target)
+    return call(p, "permute", node, order=order)
+
+
+def _transpose_numpy(code: Any, node: Tensor, x: str) -> str:
+    order = node.params["order"]
+    return f"({x}).mT" if _swaps_last_two(order) else code.transpose(x, order)
+
+
+transpose_op = moved(
+    "transpose",
+    shape=_transpose_shape,
+    entry=_transpose_entry,
+    back=lambda g, x, order: transpose(g, _inverse(order)),
+    again=lambda t, order: transpose(t, order),
+    numpy=_transpose_numpy,
+    notation=_transpose_notation,
+    reason="the transpose of the cotangent",
+)
+
+
+def transpose(x: Tensor, order: Order) -> Tensor:
+    """The axes of x in a new order, counted from the end; axes in front of them stay."""
+    if x.op is transpose_op:
+        inner = x.inputs[0].rank
+        first = x.params["order"]
+        full = (*range(-inner, -len(order)), *order)
+        x, order = x.inputs[0], tuple(first[axis] if axis >= -len(first) else axis for axis in full)
+    while order and order[0] == -len(order):
+        order = order[1:]
+    return transpose_op(x, order=order) if order else x
+
+
+def matrix_transpose(x: Tensor) -> Tensor:
+    """``x.mT``: the last two axes swapped."""
+    if x.rank < 2:
+        raise ShapeError(f"{x.brief()} has no last two axes to swap: write x[:, None] for a column")
+    return transpose(x, (-1, -2))
+
+
+def rank_two_transpose(x: Tensor) -> Tensor:
+    """``x.T``, for rank 2 only."""
+    if x.rank != 2:
+        raise ShapeError(f"{x.brief()}.T: .T is for rank 2; write .mT to swap the last two axes")
+    return matrix_transpose(x)
+
+
+def _moveaxis_order(rank: int, source: int, destination: int) -> Order:
+    order = [axis for axis in range(-rank, 0) if axis != source]
+    order.insert(destination + rank, source)
+    return tuple(order)
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Tensor:
+    """The axis ``source`` moved to ``destination``, the others in their order, as in NumPy.
+
+    Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.moveaxis(sa.tensor("X", "T h d"), 1, 0).shape
+    (h, T, d)
+    """
+    operand = as_tensor(x)
+    start = checked_axis(source, operand, "moveaxis")
+    end = checked_axis(destination, operand, "moveaxis")
+    return transpose(operand, _moveaxis_order(operand.rank, start, end))
+
+
+# --- joins ---
+
+
+def _concat_shape(*inputs: Tensor, axis: int) -> Shape:
+    first = inputs[0]
+    others = (replaced(x.shape, axis, first.shape[axis]) for x in inputs if x.rank == first.rank)
+    if any(x.rank != first.rank for x in inputs) or not all(same_shape(other, first.shape) for other in others):
+        shown = ", ".join(x.brief() for x in inputs)
+        raise ShapeError(f"concat of {shown} along axis {axis}: all other sizes must be the same")
+    return replaced(first.shape, axis, sympy.Add(*(x.shape[axis] for x in inputs)))
+
+
+def _concat_entry(read: Any, index: Any, node: Tensor) -> Any:
+    axis, end, pieces = node.params["axis"], sympy.S.Zero, []
+    at = index[len(index) + axis]
+    for k, x in enumerate(node.inputs):
+        value = read(k, replaced(index, axis, at - end))
+        end = end + x.shape[axis]
+        pieces.append((value, sympy.Lt(at, end)))
+    total = pieces[-1][0]
+    for value, inside in reversed(pieces[:-1]):
+        total = Choice(inside, value, total)
+    return total
+
+
+def _concat_vjp(g: Tensor, y: Tensor, *inputs: Tensor, axis: int) -> tuple[Tensor, ...]:
+    parts, offset = [], sympy.S.Zero
+    for x in inputs:
+        parts.append(sliced(g, axis, offset, 1, x.shape[axis]))
+        offset = offset + x.shape[axis]
+    return tuple(parts)
+
+
+def _concat_jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, axis: int) -> Tensor:
+    batch = next(t.shape[: t.rank - x.rank] for t, x in zip(tangents, inputs, strict=True) if t is not None)
+    moved = [zeros(*batch, *x.shape) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
+    return zeros(*batch, *y.shape) if all(map(is_zero, moved)) else concat_op(*moved, axis=axis)
+
+
+def _concat_notation(p: Any, node: Tensor) -> Written:
+    if p.latex and node.rank == 2:
+        sign = " & " if node.params["axis"] == -1 else r" \\ "
+        rows = sign.join(p.operand(x, Binding.OR) for x in node.inputs)
+        return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}", Binding.ATOM
+    inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
+    if p.latex:
+        below = rf"\mathrm{{axis}} = {node.params['axis']}"
+        return rf"\operatorname{{concat}}_{{{below}}}\left({inside}\right)", Binding.ATOM
+    return f"concat([{inside}], axis={node.params['axis']})", Binding.ATOM
+
+
+concat_op = Operation(
+    "concat",
+    shape=_concat_shape,
+    entry=_concat_entry,
+    vjp=_concat_vjp,
+    jvp=_concat_jvp,
+    numpy=lambda code, node, *parts: code.concat(node, parts),
+    notation=_concat_notation,
+    reason="each part of a join gets its part of the cotangent",
+    kind="inputs",
+    minus_infinity="kept",
+)
+
+
+def concat(parts: Sequence[Any], axis: int = 0) -> Tensor:
+    """Tensors joined along an axis, as in ``np.concatenate``.
+
+    Raises ShapeError where the other sizes differ.
+
+    >>> import symattn as sa
+    >>> K, M = sa.tensor("K", "S d"), sa.tensor("M", "m d")
+    >>> sa.concat([K, M], axis=0).shape
+    (S + m, d)
+    """
+    if isinstance(parts, Tensor) or not parts:
+        raise OperandError("concat takes a list of tensors")
+    operands = tuple(map(as_tensor, parts))
+    taken = checked_axis(axis, operands[0], "concat")
+    return concat_op(*operands, axis=taken) if len(operands) > 1 else operands[0]
+
+
+# --- heads: one axis into two, and back ---
+
+
+def _split_shape(x: Tensor, axis: int, into: Shape) -> Shape:
+    if not same_size(into[0] * into[1], x.shape[axis]):
+        raise ShapeError(
+            f"split_axis of {x.brief()}: axis {axis} has size {x.shape[axis]}, not {into[0]} * {into[1]}; "
+            f"declare that axis as the product"
+        )
+    return replaced(x.shape, axis, *into)
+
+
+def _split_entry(read: Any, index: Any, node: Tensor) -> Any:
+    axis, (_, inner) = node.params["axis"], node.params["into"]
+    place = len(index) - 1 + axis
+    return read(0, (*index[:place], index[place] * inner + index[place + 1], *index[place + 2 :]))
+
+
+split_axis_op: Operation = moved(
+    "split_axis",
+    shape=_split_shape,
+    entry=_split_entry,
+    back=lambda g, x, axis, into: merge_axis_op(g, axis=axis),
+    again=lambda t, axis, into: split_axis_op(t, axis=axis, into=into),
+    numpy=lambda code, node, x: code.split(node, x),
+    notation=lambda p, node: call(p, "split_axis", node, axis=node.params["axis"], into=node.params["into"]),
+    reason="the two axes of the cotangent are merged again",
+)
+
+
+def split_axis(x: Any, axis: int, into: Sequence[Any]) -> Tensor:
+    """One axis of size ``a * b`` into two of sizes ``(a, b)``: ``y[.., i, j, ..] = x[.., i * b + j, ..]``.
+
+    Raises ShapeError if the sizes do not multiply to the axis.
+
+    >>> import symattn as sa
+    >>> sa.split_axis(sa.tensor("X", "T h*d"), -1, ("h", "d")).shape
+    (T, h, d)
+    """
+    operand = as_tensor(x)
+    taken = checked_axis(axis, operand, "split_axis")
+    if isinstance(into, (str, bytes)) or len(into) != 2:
+        raise ShapeError(f"split_axis of {operand.brief()}: give two sizes, not {into!r}")
+    return split_axis_op(operand, axis=taken, into=tuple(map(as_size, into)))
+
+
+def _merge_shape(x: Tensor, axis: int) -> Shape:
+    place = x.rank + axis
+    return (*x.shape[: place - 1], sympy.expand(x.shape[place - 1] * x.shape[place]), *x.shape[place + 1 :])
+
+
+def _merge_entry(read: Any, index: Any, node: Tensor) -> Any:
+    place, inner = len(index) + node.params["axis"], node.inputs[0].shape[node.params["axis"]]
+    at = index[place]
+    return read(0, (*index[:place], sympy.floor(at / inner), sympy.Mod(at, inner), *index[place + 1 :]))
+
+
+merge_axis_op: Operation = moved(
+    "merge_axes",
+    shape=_merge_shape,
+    entry=_merge_entry,
+    back=lambda g, x, axis: split_axis_op(g, axis=axis, into=(x.shape[axis - 1], x.shape[axis])),
+    again=lambda t, axis: merge_axis_op(t, axis=axis),
+    numpy=lambda code, node, x: code.merge(node, x),
+    notation=lambda p, node: call(p, "merge_axes", node, axes=(node.params["axis"] - 1, node.params["axis"])),
+    reason="the merged axis of the cotangent is split again",
+)
+
+
+def merge_axes(x: Any, axes: Sequence[int]) -> Tensor:
+    """Two neighbouring axes into one: ``y[.., k, ..] = x[.., k // b, k % b, ..]`` for sizes (a, b).
+
+    Raises ShapeError if the axes are not neighbours in this order (``moveaxis`` brings them together).
+
+    >>> import symattn as sa
+    >>> sa.merge_axes(sa.tensor("X", "T h d"), (1, 2)).shape
+    (T, d*h)
+    """
+    operand = as_tensor(x)
+    if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+        raise ShapeError(f"merge_axes of {operand.brief()}: give two axes, not {axes!r}")
+    first, second = (checked_axis(axis, operand, "merge_axes") for axis in axes)
+    if second != first + 1:
+        raise ShapeError(
+            f"merge_axes of {operand.brief()}: axes {tuple(axes)} are not neighbours in order; "
+            "bring them together by sa.moveaxis"
+        )
+    return merge_axis_op(operand, axis=second)
+
+
+# --- repetition ---
+
+
+def _repeat_entry(read: Any, index: Any, node: Tensor) -> Any:
+    axis = node.params["axis"]
+    return read(0, replaced(index, axis, sympy.floor(index[len(index) + axis] / node.params["times"])))
+
+
+def _repeat_back(g: Tensor, x: Tensor, axis: int, times: Any) -> Tensor:
+    return summed(split_axis_op(g, axis=axis, into=(x.shape[axis], times)), (axis,), False)
+
+
+repeat_op: Operation = moved(
+    "repeat",
+    shape=lambda x, axis, times: replaced(x.shape, axis, sympy.expand(x.shape[axis] * times)),
+    entry=_repeat_entry,
+    back=_repeat_back,
+    again=lambda t, **params: repeat_op(t, **params),
+    numpy=lambda code, node, x: f"np.repeat({x}, {code.size(node.params['times'])}, axis={node.params['axis']})",
+    notation=lambda p, node: call(p, "repeat", node, times=node.params["times"], axis=node.params["axis"]),
+    reason="the cotangents of the copies add up",
+)
+
+
+def repeat(x: Any, times: Any, axis: int) -> Tensor:
+    """Each entry along an axis ``times`` times in a row: ``y[.., k, ..] = x[.., k // times, ..]``, as in NumPy.
+
+    Grouped-query attention reads its key heads so. Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.repeat(sa.tensor("K", "g S d"), "r", axis=0).shape
+    (g*r, S, d)
+    """
+    operand = as_tensor(x)
+    return repeat_op(operand, axis=checked_axis(axis, operand, "repeat"), times=as_size(times))
+
+
+__all__ = ["concat", "merge_axes", "moveaxis", "repeat", "split_axis"]

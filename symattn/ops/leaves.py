@@ -1,0 +1,356 @@
+"""Where expressions begin: named tensors, scalars, constants given by index; and the names of intermediates."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
+
+from ..errors import NamingError, OperandError, ShapeError
+from ..naming import check_name
+from ..operation import Operation
+from ..sizes import ONE, as_shape, same_shape, show_shape
+from ..tensor import Tensor
+from .formulas import Choice, without_piecewise
+from .notation import Binding, Written, scaled
+
+HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
+_SQUARE = {"permutation", "orthogonal", "invertible", "symmetric"}
+INDICES = tuple(
+    sympy.Dummy(letter, integer=True, nonnegative=True, dummy_index=n + 1) for n, letter in enumerate("ijlmnpqr")
+)
+ARGUMENTS = tuple(sympy.Dummy(letter, real=True, dummy_index=n + 1) for n, letter in enumerate("xyzuvw"))
+_BOUND = {*INDICES, *ARGUMENTS}
+
+
+def _no_inputs(*_: Any, **__: Any) -> tuple[()]:
+    return ()
+
+
+def _still(tangents: Any, result: Tensor, **params: Any) -> Tensor:
+    return zeros(*result.shape)
+
+
+def _by_name(p: Any, node: Tensor) -> Written:
+    return p.name(node), Binding.ATOM
+
+
+# --- named tensors ---
+
+
+def _tensor_kind(name: str, shape: Any, hypotheses: tuple[str, ...]) -> str:
+    return next((h for h in ("binary", "integer") if h in hypotheses), "real")
+
+
+def _tensor_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+    return indexed(node.params["name"], index)
+
+
+def indexed(name: str, index: tuple[sympy.Expr, ...]) -> sympy.Expr:
+    """``Q[i, j]`` as a SymPy scalar; a rank-0 tensor is a real symbol of its name."""
+    if not index:
+        return sympy.Symbol(name, real=True)
+    return sympy.IndexedBase(sympy.Symbol(name, real=True))[index]
+
+
+variable = Operation(
+    "tensor",
+    shape=lambda name, shape, hypotheses: shape,
+    entry=_tensor_entry,
+    vjp=_no_inputs,
+    jvp=_still,
+    numpy=lambda code, node: node.params["name"],
+    notation=_by_name,
+    reason="a given tensor",
+    kind=_tensor_kind,
+)
+
+
+def tensor(name: str, *shape: Any, **hypotheses: bool) -> Tensor:
+    """A named tensor of the given shape.
+
+    ``tensor("Q", T, d)`` and ``tensor("Q", "T d")`` are the same; no sizes make a rank-0 tensor. Hypotheses are
+    declared by keyword: permutation, orthogonal, invertible, binary, integer, positive, symmetric, constant.
+    Raises NamingError for a name that is not allowed and ShapeError for a size that is not one.
+
+    >>> import symattn as sa
+    >>> sa.tensor("Q", "T d").shape
+    (T, d)
+    """
+    dims = as_shape(shape)
+    check_name(name)
+    for key, value in hypotheses.items():
+        if key not in HYPOTHESES or not isinstance(value, bool):
+            raise OperandError(f"{key}={value!r} is not a property of a tensor; declare by True one of {HYPOTHESES}")
+    declared = tuple(h for h in HYPOTHESES if hypotheses.get(h))
+    if _SQUARE & set(declared) and (len(dims) < 2 or not same_shape(dims[-1:], dims[-2:-1])):
+        raise ShapeError(f"{name}{show_shape(dims)} cannot be {declared[0]}: its last two sizes differ")
+    if name in {s.name for size in dims for s in size.free_symbols}:
+        raise NamingError(f"{name!r} names both the tensor {name}{show_shape(dims)} and one of its sizes: rename one")
+    return variable(name=name, shape=dims, hypotheses=declared)
+
+
+# --- scalars ---
+
+
+def as_scalar(value: Any) -> sympy.Expr:
+    """An exact SymPy scalar; a float becomes the rational of its shortest decimal spelling."""
+    if isinstance(value, bool):
+        raise OperandError(_not_an_operand(value))
+    if isinstance(value, sympy.Expr):
+        scalar = value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
+    elif isinstance(value, numbers.Integral):
+        scalar = sympy.Integer(int(value))
+    elif isinstance(value, numbers.Rational):
+        scalar = sympy.Rational(value.numerator, value.denominator)
+    elif isinstance(value, numbers.Real):
+        scalar = _exact_float(repr(float(str(value))))
+    else:
+        raise OperandError(_not_an_operand(value))
+    if scalar.has(sympy.nan, sympy.zoo, sympy.S.Infinity, sympy.I) or scalar.is_extended_real is False:
+        raise OperandError(f"{value} is not a real scalar")
+    for symbol in scalar.free_symbols - _BOUND:
+        _check_symbol(symbol, scalar)
+    return scalar
+
+
+def _check_symbol(symbol: Any, scalar: sympy.Expr) -> None:
+    if not isinstance(symbol, sympy.Symbol) or isinstance(symbol, sympy.Dummy):
+        raise OperandError(f"the scalar {scalar} holds {symbol}: a scalar is an expression of plain symbols")
+    check_name(symbol.name)
+
+
+def _exact_float(spelled: str) -> sympy.Expr:
+    number = float(spelled)
+    if math.isnan(number) or number == math.inf:
+        raise OperandError(f"{spelled} is not a real scalar")
+    return sympy.S.NegativeInfinity if math.isinf(number) else sympy.Rational(*Fraction(spelled).as_integer_ratio())
+
+
+def _not_an_operand(value: Any) -> str:
+    if isinstance(value, str):
+        return f"the text {value!r} stands where a tensor is meant: make one by sa.tensor({value!r}, ...)"
+    if type(value).__module__.partition(".")[0] in ("numpy", "torch", "jax", "jaxlib"):
+        return (
+            f"an array of shape {getattr(value, 'shape', ())} stands in an expression: write the formula with "
+            "sa.tensor(...) and give the array to the function made by sa.lambdify"
+        )
+    return f"{value!r} is neither a tensor nor a real scalar"
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A tensor as it is, a MatrixSymbol by its name and shape, a scalar as a constant."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, sympy.MatrixSymbol):
+        return tensor(value.name, *value.shape)
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)) or getattr(value, "is_Matrix", False):
+        raise OperandError(f"{value} is a SymPy matrix expression; only a MatrixSymbol can stand for a tensor")
+    return constant(formula=as_scalar(value))
+
+
+def _constant_notation(p: Any, node: Tensor) -> Written:
+    value = node.params["formula"]
+    loose = value.is_Add or value.could_extract_minus_sign()
+    atom = value.is_Symbol or value.is_Integer or value.is_NumberSymbol
+    return p.scalar(value), Binding.SUM if loose else Binding.ATOM if atom else Binding.PRODUCT
+
+
+constant = Operation(
+    "constant",
+    shape=lambda formula: (),
+    entry=lambda read, index, node: node.params["formula"],
+    vjp=_no_inputs,
+    jvp=_still,
+    numpy=lambda code, node: code.scalar(node.params["formula"]),
+    notation=_constant_notation,
+    reason="a scalar",
+)
+
+
+# --- constants by index ---
+
+
+def _from_index_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+    formula = without_piecewise(node.params["formula"]).xreplace(dict(zip(INDICES, index, strict=False)))
+    return Choice(formula, sympy.S.One, sympy.S.Zero) if isinstance(formula, Boolean) else formula
+
+
+def _from_index_notation(p: Any, node: Tensor) -> Written:
+    formula, shape = node.params["formula"], node.shape
+    dims = ", ".join(map(p.scalar, shape))
+    if formula in (0, 1):
+        if p.latex:
+            times = r" \times ".join(map(p.scalar, shape))
+            return (r"\mathbf{1}" if formula == 1 else "0") + f"_{{{times}}}", Binding.ATOM
+        return f"{'ones' if formula == 1 else 'zeros'}({dims})", Binding.ATOM
+    if is_eye(node):
+        return (rf"I_{{{p.scalar(shape[0])}}}" if p.latex else f"eye({p.scalar(shape[0])})"), Binding.ATOM
+    used = INDICES[: len(shape)]
+    letters = p.index_names(formula, used)
+    shown = p.scalar(formula.xreplace(dict(zip(used, letters, strict=True))))
+    if p.latex:
+        below = "".join(map(p.scalar, letters))
+        return rf"\left[{shown}\right]_{{{below}}}", Binding.ATOM
+    dims += "," if len(shape) == 1 else ""
+    return f"from_index(({dims}), lambda {', '.join(map(str, letters))}: {shown})", Binding.ATOM
+
+
+from_index_op = Operation(
+    "from_index",
+    shape=lambda formula, shape: shape,
+    entry=_from_index_entry,
+    vjp=_no_inputs,
+    jvp=_still,
+    numpy=lambda code, node: code.from_index(node),
+    notation=_from_index_notation,
+    reason="a constant",
+    kind=lambda formula, shape: "binary" if isinstance(formula, Boolean) else "real",
+)
+
+
+def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
+    """A constant given by its indices: masks, slopes, angles, positions.
+
+    ``A[i, j] = formula(i, j)``, with a SymPy expression, or a relation for a boolean mask, of the indices (from 0),
+    sizes and scalar symbols. Raises OperandError where the formula holds a tensor's entry (multiply by the tensor
+    instead), and ShapeError for a size that is not one.
+
+    >>> import sympy, symattn as sa
+    >>> T, S = sa.sizes("T S")
+    >>> sa.from_index((T, S), lambda i, j: j <= i).kind
+    'binary'
+    """
+    dims = as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+    if len(dims) > len(INDICES):
+        raise ShapeError(f"from_index takes at most {len(INDICES)} axes, not {len(dims)}")
+    value = formula(*INDICES[: len(dims)])
+    if isinstance(value, bool):
+        value = sympy.true if value else sympy.false
+    if isinstance(value, Tensor) or (isinstance(value, sympy.Basic) and value.has(sympy.Indexed)):
+        raise OperandError("a tensor's entry inside from_index: multiply the tensor by a from_index constant instead")
+    if not isinstance(value, (Relational, Boolean)):
+        value = as_scalar(value)
+    without_piecewise(value)  # which must have a value everywhere
+    return from_index_op(formula=value, shape=dims)
+
+
+def eye(n: Any) -> Tensor:
+    """The identity matrix, ``I[i, j] = 1 if i == j else 0``.
+
+    >>> import symattn as sa
+    >>> print(sa.eye(sa.sizes("n")))
+    eye(n)
+    """
+    return from_index((n, n), lambda i, j: sympy.KroneckerDelta(i, j))
+
+
+def ones(*shape: Any) -> Tensor:
+    """All entries 1, of the given shape.
+
+    >>> import symattn as sa
+    >>> print(sa.ones(*sa.sizes("T d")))
+    ones(T, d)
+    """
+    return _filled(1, shape)
+
+
+def zeros(*shape: Any) -> Tensor:
+    """All entries 0, of the given shape.
+
+    >>> import symattn as sa
+    >>> print(sa.zeros(3, 4))
+    zeros(3, 4)
+    """
+    return _filled(0, shape)
+
+
+def _filled(value: int, shape: Any) -> Tensor:
+    dims = as_shape(shape)
+    number = sympy.Integer(value)
+    return from_index_op(formula=number, shape=dims) if dims else constant(formula=number)
+
+
+def is_zero(x: Tensor) -> bool:
+    """Whether the node is a constant 0 of any shape."""
+    return x.params.get("formula") == 0
+
+
+def is_eye(x: Tensor) -> bool:
+    """Whether the node is an identity matrix."""
+    return x.op is from_index_op and x.rank == 2 and x.params["formula"] == sympy.KroneckerDelta(*INDICES[:2])
+
+
+def scalar_value(x: Tensor) -> sympy.Expr | None:
+    """The SymPy scalar of a rank-0 constant, else None."""
+    return x.params["formula"] if x.op is constant else None
+
+
+# --- names of intermediates ---
+
+let_op = Operation(
+    "let",
+    shape=lambda x, name: x.shape,
+    entry=lambda read, index, node: read(0, index),
+    vjp=lambda g, result, x, name: (g,),
+    jvp=lambda tangents, result, x, name: tangents[0],
+    numpy=lambda code, node, x: x,
+    notation=_by_name,
+    reason="by definition",
+    kind="inputs",
+    minus_infinity="kept",
+)
+
+
+def let(name: str, x: Any) -> Tensor:
+    """Name an intermediate: it prints, differentiates and compiles by that name.
+
+    The name is a label: two different intermediates may share it, and are numbered where both occur.
+    Raises NamingError for a name that is not allowed.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> Z = sa.let("Z", Q @ K.T)
+    >>> print(sa.softmax(Z))
+    softmax(Z)
+    """
+    return let_op(as_tensor(x), name=check_name(name))
+
+
+# The result of a gradient is its expression, named, which also knows what it is the gradient of (input 1), and of
+# which outputs under which cotangents (the pairs after it): generated code needs that for loop axes.
+cotangent_op = Operation(
+    "cotangent",
+    shape=lambda x, *of, name: x.shape,
+    entry=lambda read, index, node: read(0, index),
+    vjp=lambda g, result, x, *of, name: (g, *(None for _ in of)),
+    jvp=lambda tangents, result, x, *of, name: tangents[0] if tangents[0] is not None else zeros(*x.shape),
+    numpy=lambda code, node, x, *of: x,
+    notation=_by_name,
+    reason="by definition",
+    minus_infinity="absorbed",  # only outputs may hold it: a gradient never does
+)
+
+
+def definition(x: Tensor) -> Tensor:
+    """What a named intermediate stands for; any other tensor stands for itself."""
+    return x.inputs[0] if x.op in (let_op, cotangent_op) else x
+
+
+def is_named(x: Tensor) -> bool:
+    """Whether the node is written by a name: a tensor, a named intermediate or a gradient."""
+    return x.op in (variable, let_op, cotangent_op)
+
+
+def scale_notation(p: Any, node: Tensor) -> Written:
+    """A product whose first factor is a scalar constant."""
+    return scaled(p, node.inputs[0].params["formula"], node.inputs[1])
+
+
+__all__ = ["ONE", "eye", "from_index", "let", "ones", "tensor", "zeros"]

@@ -1,0 +1,172 @@
+"""Comparisons, logic and choice: the binary tensors that masks are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError
+from ..operation import Operation
+from ..tensor import Tensor
+from .arithmetic import entrywise
+from .broadcasting import broadcast, broadcast_to, unbroadcast
+from .formulas import choose
+from .leaves import as_tensor, is_zero, zeros
+from .notation import Binding, call, infix
+
+# --- comparisons and logic: binary tensors ---
+
+
+def _flat_vjp(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[None, ...]:
+    return tuple(None for _ in inputs)
+
+
+def _flat_jvp(tangents: Any, y: Tensor, *inputs: Tensor) -> Tensor:
+    return zeros(*y.shape)
+
+
+def _compared(a: Any, b: Any, relation: Any) -> Any:
+    return choose(relation(a, b), sympy.S.One, sympy.S.Zero)
+
+
+def _relation(name: str, relation: Any, sign: str, latex: str) -> Operation:
+    return entrywise(
+        name,
+        lambda a, b: _compared(a, b, relation),
+        vjp=_flat_vjp,
+        jvp=_flat_jvp,
+        numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
+        notation=infix(sign, latex, Binding.COMPARE, associative=False),
+        reason="a comparison is constant between its jumps",
+        kind="binary",
+        nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
+    )
+
+
+less_op = _relation("less", sympy.Lt, "<", "<")
+less_equal_op = _relation("less_equal", sympy.Le, "<=", r"\le")
+greater_op = _relation("greater", sympy.Gt, ">", ">")
+greater_equal_op = _relation("greater_equal", sympy.Ge, ">=", r"\ge")
+equal_op = _relation("equal", sympy.Eq, "==", "=")
+
+
+def less(a: Any, b: Any) -> Tensor:
+    return less_op(as_tensor(a), as_tensor(b))
+
+
+def less_equal(a: Any, b: Any) -> Tensor:
+    return less_equal_op(as_tensor(a), as_tensor(b))
+
+
+def greater(a: Any, b: Any) -> Tensor:
+    return greater_op(as_tensor(a), as_tensor(b))
+
+
+def greater_equal(a: Any, b: Any) -> Tensor:
+    return greater_equal_op(as_tensor(a), as_tensor(b))
+
+
+def equal(a: Any, b: Any) -> Tensor:
+    """1 where two entries are equal, else 0, with broadcasting: a binary tensor.
+
+    >>> import symattn as sa
+    >>> sa.equal(sa.tensor("x", "n"), 0).kind
+    'binary'
+    """
+    return equal_op(as_tensor(a), as_tensor(b))
+
+
+def _logical(name: str, formula: Any, sign: str, latex: str, binding: Binding) -> Operation:
+    return entrywise(
+        name,
+        formula,
+        vjp=_flat_vjp,
+        jvp=_flat_jvp,
+        numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
+        notation=infix(sign, latex, binding),
+        reason="a logical tensor is constant between its jumps",
+        kind="binary",
+    )
+
+
+and_op = _logical("logical_and", lambda a, b: a * b, "&", r"\land", Binding.AND)
+or_op = _logical("logical_or", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
+not_op = entrywise(
+    "logical_not",
+    lambda a: 1 - a,
+    vjp=_flat_vjp,
+    jvp=_flat_jvp,
+    numpy=lambda code, node, a: f"~({a})",
+    notation=lambda p, node: (
+        (r"\lnot " if p.latex else "~") + p.operand(node.inputs[0], Binding.ATOM),
+        Binding.FRACTION,
+    ),
+    reason="a logical tensor is constant between its jumps",
+    kind="binary",
+)
+
+
+def as_mask(x: Any, what: str) -> Tensor:
+    """A binary tensor as it is; anything else is an OperandError that says how to get one."""
+    mask = as_tensor(x)
+    if mask.kind != "binary":
+        raise OperandError(
+            f"{what} takes a binary tensor (True = attend), not {mask.brief()}: compare entries (x > 0), "
+            "give a relation to sa.from_index, or declare sa.tensor(..., binary=True)"
+        )
+    return mask
+
+
+def logical_and(a: Any, b: Any) -> Tensor:
+    return and_op(as_mask(a, "&"), as_mask(b, "&"))
+
+
+def logical_or(a: Any, b: Any) -> Tensor:
+    return or_op(as_mask(a, "|"), as_mask(b, "|"))
+
+
+def logical_not(a: Any) -> Tensor:
+    return not_op(as_mask(a, "~"))
+
+
+# --- choice ---
+
+
+def _where_vjp(g: Tensor, y: Tensor, chosen: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
+    return None, unbroadcast(where(chosen, g, 0), a.shape, y.shape), unbroadcast(where(chosen, 0, g), b.shape, y.shape)
+
+
+def _where_jvp(tangents: Sequence[Tensor | None], y: Tensor, chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    moved = [as_tensor(0) if t is None else t for t in tangents[1:]]
+    return broadcast_to(where(chosen, *moved), y.shape)
+
+
+where_op = entrywise(
+    "where",
+    lambda chosen, a, b: choose(sympy.Ne(chosen, 0), a, b),
+    vjp=_where_vjp,
+    jvp=_where_jvp,
+    numpy=lambda code, node, chosen, a, b: f"np.where({chosen}, {code.typed(node.inputs[1:], a, b)})",
+    notation=lambda p, node: call(p, "where", node),
+    reason="the cotangent of a choice goes to the side that is chosen",
+    minus_infinity="kept",
+    masks=(0,),
+)
+
+
+def where(condition: Any, a: Any, b: Any) -> Tensor:
+    """``a`` where the condition is true, else ``b``, with broadcasting.
+
+    Raises OperandError if the condition is not binary.
+
+    >>> import symattn as sa
+    >>> x = sa.tensor("x", "n")
+    >>> print(sa.where(x > 0, x, 0))
+    where(x > 0, x, 0)
+    """
+    chosen, a, b = as_mask(condition, "where"), as_tensor(a), as_tensor(b)
+    if is_zero(a) and is_zero(b):
+        return zeros(*broadcast("where", chosen, a, b))
+    return where_op(chosen, a, b)

@@ -1,0 +1,373 @@
+"""Reductions over axes, and the two normalisers of attention: softmax and logsumexp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+
+from ..errors import OperandError, ShapeError
+from ..operation import Operation
+from ..sizes import ONE, Shape
+from ..tensor import Tensor
+from .arithmetic import divide, multiply, subtract
+from .broadcasting import broadcast, broadcast_index, broadcast_to, spread, unbroadcast
+from .formulas import Max, Min, bound, choose
+from .index import expand_dims
+from .leaves import as_tensor, constant
+from .logic import as_mask, equal
+from .notation import Binding, Written, call
+
+Axes = tuple[int, ...]
+
+
+def checked_axis(axis: Any, x: Tensor, what: str) -> int:
+    """An axis of x, counted from the end."""
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise ShapeError(f"{what} of {x.brief()}: an axis is an integer, not {axis!r}")
+    number = axis.__index__()
+    if not -x.rank <= number < x.rank:
+        raise ShapeError(f"{what} of {x.brief()}: axis {number} is out of range for {x.rank} axes")
+    return number if number < 0 else number - x.rank
+
+
+def checked_axes(axis: Any, x: Tensor, what: str) -> Axes:
+    """Axes of x, counted from the end, in order; None means all."""
+    if axis is None:
+        return tuple(range(-x.rank, 0))
+    listed = axis if isinstance(axis, Iterable) else (axis,)
+    axes = tuple(sorted(checked_axis(a, x, what) for a in listed))
+    if len(set(axes)) < len(axes):
+        raise ShapeError(f"{what} of {x.brief()}: an axis is given twice in {axis!r}")
+    return axes
+
+
+# --- reductions ---
+
+
+def _reduced_shape(x: Tensor, axes: Axes, keepdims: bool) -> Shape:
+    shape = enumerate(x.shape, -x.rank)
+    return tuple(ONE if axis in axes else size for axis, size in shape if keepdims or axis not in axes)
+
+
+def _over(node: Tensor, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The index into the input of a reduction, and the limits of its bound indices."""
+    x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
+    given, at, limits = iter(index), [], []
+    for axis in range(-x.rank, 0):
+        if axis in axes:
+            limits.append(bound(node, axis + x.rank, x.shape[axis]))
+            at.append(limits[-1][0])
+            if keepdims:
+                next(given)
+        else:
+            at.append(next(given))
+    return tuple(at), limits
+
+
+def expand_axes(x: Tensor, axes: Axes) -> Tensor:
+    """Put size-1 axes where ``axes`` (counted from the end of the result) were reduced away; a number needs none."""
+    if x.op is constant:
+        return x
+    for axis in sorted(axes, reverse=True):  # the innermost first, so that later positions are final
+        x = expand_dims(x, axis)
+    return x
+
+
+def _reduction_notation(name: str) -> Any:
+    def notation(p: Any, node: Tensor) -> Written:
+        x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
+        usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
+        if axes == (-1,) and keepdims:
+            return call(p, f"row{name}", node)
+        if name == "sum" and p.latex and x.rank == 2 and len(axes) == 1 and not keepdims:
+            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else rf"{p.operand(x, Binding.ATOM)}^{{\top}}"
+            return rf"{turned} \, \mathbf{{1}}", Binding.PRODUCT
+        options: dict[str, Any] = {}
+        if axes != usual:
+            options["axis"] = axes[0] if len(axes) == 1 else axes
+        if keepdims:
+            options["keepdims"] = True
+        return call(p, name, node, **options)
+
+    return notation
+
+
+def _reduction_numpy(name: str) -> Any:
+    def numpy(code: Any, node: Tensor, x: str) -> str:
+        axes = node.params["axes"]
+        keep = ", keepdims=True" if node.params["keepdims"] else ""
+        return f"({x}).{name}(axis={axes[0] if len(axes) == 1 else axes}{keep})"
+
+    return numpy
+
+
+def _reduction(name: str, entry: Any, vjp: Any, jvp: Any, **more: Any) -> Operation:
+    return Operation(
+        name,
+        shape=_reduced_shape,
+        entry=entry,
+        vjp=vjp,
+        jvp=jvp,
+        numpy=_reduction_numpy(name),
+        notation=_reduction_notation(name),
+        **more,
+    )
+
+
+def _sum_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+    at, limits = _over(node, index)
+    return sympy.Sum(read(0, at), *limits)
+
+
+def _count(x: Tensor, axes: Axes) -> sympy.Expr:
+    return sympy.Mul(*(x.shape[axis] for axis in axes))
+
+
+def _copied(g: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    return spread(g if keepdims else expand_axes(g, axes), x.shape)
+
+
+sum_op = _reduction(
+    "sum",
+    _sum_entry,
+    vjp=lambda g, y, x, axes, keepdims: (_copied(g, x, axes, keepdims),),
+    jvp=lambda tangents, y, x, axes, keepdims: summed(tangents[0], axes, keepdims),
+    reason="each term of a sum gets its cotangent",
+)
+mean_op: Operation = _reduction(
+    "mean",
+    lambda read, index, node: (
+        _sum_entry(read, index, node) / _count(node.inputs[0], node.params["axes"])
+    ),
+    vjp=lambda g, y, x, axes, keepdims: (divide(_copied(g, x, axes, keepdims), _count(x, axes)),),
+    jvp=lambda tangents, y, x, axes, keepdims: mean_op(tangents[0], axes=axes, keepdims=keepdims),
+    reason="each term of a mean gets its share of the cotangent",
+)
+
+
+def _winners(y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """Indicator of the extreme entries, shared evenly at a tie."""
+    hit = equal(x, y if keepdims else expand_axes(y, axes))
+    return divide(hit, summed(hit, axes, True))
+
+
+def _extreme(name: str, fold: Any) -> Operation:
+    def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+        at, limits = _over(node, index)
+        return fold(read(0, at), *limits)
+
+    def vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
+        back = g if keepdims else expand_axes(g, axes)
+        return (multiply(back, _winners(y, x, axes, keepdims)),)
+
+    return _reduction(
+        name,
+        entry,
+        vjp,
+        jvp=lambda tangents, y, x, axes, keepdims: summed(
+            multiply(_winners(y, x, axes, keepdims), tangents[0]), axes, keepdims
+        ),
+        reason=f"the cotangent of a {name} goes to the entry that attains it",
+        nonsmooth=f"{name} is not differentiable where several entries attain it; they share the cotangent there",
+        minus_infinity="absorbed",
+    )
+
+
+max_op = _extreme("max", Max)
+min_op = _extreme("min", Min)
+
+
+def summed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """The sum over axes counted from the end."""
+    return sum_op(x, axes=axes, keepdims=keepdims) if axes else x
+
+
+def _reduce(op: Operation, x: Any, axis: Any, keepdims: bool) -> Tensor:
+    operand = as_tensor(x)
+    axes = checked_axes(axis, operand, op.name)
+    return op(operand, axes=axes, keepdims=bool(keepdims)) if axes else operand
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum over an axis, several axes, or all of them.
+
+    ``y[i] = sum_j x[i, j]`` for ``axis=-1``. Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> X = sa.tensor("X", "T d")
+    >>> sa.sum(X, axis=-1).shape, sa.sum(X, axis=-1, keepdims=True).shape, sa.sum(X).shape
+    ((T,), (T, 1), ())
+    """
+    return _reduce(sum_op, x, axis, keepdims)
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean over an axis, several axes, or all of them: the sum over the number of terms.
+
+    Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.mean(sa.tensor("X", "T d"), axis=-1).shape
+    (T,)
+    """
+    return _reduce(mean_op, x, axis, keepdims)
+
+
+def max(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest entry over an axis, several axes, or all of them; at a tie the entries share the derivative.
+
+    Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.max(sa.tensor("X", "T d"), axis=0).shape
+    (d,)
+    """
+    return _reduce(max_op, x, axis, keepdims)
+
+
+def min(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The smallest entry over an axis, several axes, or all of them; at a tie the entries share the derivative.
+
+    Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.min(sa.tensor("X", "T d")).shape
+    ()
+    """
+    return _reduce(min_op, x, axis, keepdims)
+
+
+# --- softmax ---
+
+
+def _along(index: tuple[Any, ...], axis: int, at: Any) -> tuple[Any, ...]:
+    place = len(index) + axis
+    return (*index[:place], at, *index[place + 1 :])
+
+
+def _softmax_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+    axis, z = node.params["axis"], node.inputs[0]
+    k, low, high = bound(node, 0, node.shape[axis])
+
+    def weight(at: Any) -> sympy.Expr:
+        where_read = _along(index, axis, at)
+        value = sympy.exp(read(0, broadcast_index(z.shape, where_read)))
+        for mask in node.inputs[1:]:
+            value = value * read(1, broadcast_index(mask.shape, where_read))
+        return value
+
+    total = sympy.Sum(weight(k), (k, low, high))
+    if len(node.inputs) == 1 and not z.holds_minus_infinity:
+        return weight(index[axis]) / total
+    return choose(sympy.Eq(total, 0), sympy.S.Zero, weight(index[axis]) / total)
+
+
+def _softmax_rule(g: Tensor, p: Tensor, axis: int) -> Tensor:
+    return multiply(p, subtract(g, summed(multiply(p, g), (axis,), True)))
+
+
+def _softmax_vjp(g: Tensor, p: Tensor, z: Tensor, *mask: Tensor, axis: int, empty: str) -> tuple[Tensor | None, ...]:
+    return unbroadcast(_softmax_rule(g, p, axis), z.shape, p.shape), *(None for _ in mask)
+
+
+def _softmax_notation(p: Any, node: Tensor) -> Written:
+    inside = p.operand(node.inputs[0], Binding.OR)
+    axis = node.params["axis"]
+    masks = [p.operand(m, Binding.OR) for m in node.inputs[1:]]
+    if p.latex:
+        below = [rf"\mathrm{{axis}} = {axis}"] * (axis != -1) + masks
+        operator = r"\operatorname{softmax}" + (f"_{{{', '.join(below)}}}" if below else "")
+        return rf"{operator}\left({inside}\right)", Binding.ATOM
+    options = [f"axis={axis}"] * (axis != -1) + [f"where={m}" for m in masks]
+    options += ['empty="error"'] * (node.params["empty"] == "error")
+    return f"softmax({', '.join([inside, *options])})", Binding.ATOM
+
+
+def _softmax_numpy(code: Any, node: Tensor, *operands: str) -> str:
+    z, *mask = (code.align(x, text, node.rank) for x, text in zip(node.inputs, operands, strict=True))
+    return code.softmax(node, z, mask[0] if mask else "")
+
+
+softmax_op = Operation(
+    "softmax",
+    shape=lambda z, *mask, axis, empty: broadcast("softmax", z, *mask),
+    entry=_softmax_entry,
+    vjp=_softmax_vjp,
+    jvp=lambda tangents, p, z, *mask, axis, empty: _softmax_rule(broadcast_to(tangents[0], p.shape), p, axis),
+    numpy=_softmax_numpy,
+    notation=_softmax_notation,
+    reason="softmax: each row has the Jacobian diag(p) - outer(p, p)",
+    letters=("P", "Z"),
+    minus_infinity="absorbed",
+    masks=(1,),
+)
+
+
+def softmax(z: Any, axis: int = -1, where: Any = None, empty: str = "zero") -> Tensor:
+    """Softmax over an axis, by default the last: ``p[i, j] = exp(z[i, j]) / sum_k exp(z[i, k])``.
+
+    ``where`` is a binary tensor (True = attend) that broadcasts with z; adding -oo to z means the same. A row with
+    nothing to attend to gives zeros, with gradient zero (``empty="zero"``), or a ValueError when it is run
+    (``empty="error"``). Raises ShapeError for an axis that is not there and OperandError for a mask that is not binary.
+
+    >>> import symattn as sa
+    >>> Z = sa.tensor("Z", "T S")
+    >>> print(sa.softmax(Z, where=sa.from_index(("T", "S"), lambda i, j: j <= i)))
+    softmax(Z, where=from_index((T, S), lambda i, j: j <= i))
+    """
+    operand = as_tensor(z)
+    if empty not in ("zero", "error"):
+        raise OperandError(f'softmax: empty is "zero" or "error", not {empty!r}')
+    masks: tuple[Tensor, ...] = () if where is None else (as_mask(where, "softmax"),)
+    if not operand.rank and not masks:
+        raise ShapeError(f"softmax of {operand.brief()}: a rank-0 tensor has no axis")
+    taken = checked_axis(axis, operand if operand.rank else masks[0], "softmax")
+    return softmax_op(operand, *masks, axis=taken, empty=empty)
+
+
+def _logsumexp_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+    at, limits = _over(node, index)
+    return sympy.log(sympy.Sum(sympy.exp(read(0, at)), *limits))
+
+
+def _weights(z: Tensor, y: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    from .pointwise import exp
+
+    if len(axes) == 1:
+        return softmax_op(z, axis=axes[0], empty="zero")
+    return exp(subtract(z, y if keepdims else expand_axes(y, axes)))
+
+
+logsumexp_op = Operation(
+    "logsumexp",
+    shape=_reduced_shape,
+    entry=_logsumexp_entry,
+    vjp=lambda g, y, z, axes, keepdims: (
+        multiply(g if keepdims else expand_axes(g, axes), _weights(z, y, axes, keepdims)),
+    ),
+    jvp=lambda tangents, y, z, axes, keepdims: summed(
+        multiply(_weights(z, y, axes, keepdims), tangents[0]), axes, keepdims
+    ),
+    numpy=lambda code, node, z: code.logsumexp(z, node.params["axes"], node.params["keepdims"]),
+    notation=_reduction_notation("logsumexp"),
+    reason="the derivative of logsumexp is softmax",
+    letters=("L", "Z"),
+    minus_infinity="absorbed",
+)
+
+
+def logsumexp(z: Any, axis: Any = -1, keepdims: bool = False) -> Tensor:
+    """``log(sum_j exp(z[i, j]))`` over an axis, by default the last; None is all axes. Large z do not overflow.
+
+    Raises ShapeError for an axis that is not there.
+
+    >>> import symattn as sa
+    >>> sa.logsumexp(sa.tensor("Z", "T S")).shape
+    (T,)
+    """
+    return _reduce(logsumexp_op, z, axis, keepdims)
+
+
+__all__ = ["logsumexp", "max", "mean", "min", "softmax", "sum"]

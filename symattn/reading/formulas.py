@@ -1,0 +1,255 @@
+"""Scalar formulas: Python's syntax read into SymPy by a whitelist, as ``str`` writes them."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import operator
+from collections.abc import Callable, Collection, Mapping
+from decimal import Decimal
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from .source import Source
+
+LARGEST = 10**30  # whole numbers and exponents of ten that may be written
+BITS = 512  # of the largest number that a power may make
+EXPONENT = 64
+POWER_OF_E = 1000
+
+_SIGNS: Mapping[type[ast.AST], tuple[str, Callable[..., Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.Pow: ("**", operator.pow),
+    ast.MatMult: ("@", operator.matmul),
+    ast.BitAnd: ("&", operator.and_),
+    ast.BitOr: ("|", operator.or_),
+    ast.USub: ("-", operator.neg),
+    ast.UAdd: ("+", operator.pos),
+    ast.Invert: ("~", operator.invert),
+}
+_COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Lt: sympy.Lt,
+    ast.LtE: sympy.Le,
+    ast.Gt: sympy.Gt,
+    ast.GtE: sympy.Ge,
+    ast.Eq: sympy.Eq,
+    ast.NotEq: sympy.Ne,
+}
+CONSTANTS = {"pi": sympy.pi, "E": sympy.E, "oo": sympy.oo}
+_ONE_ARGUMENT = "exp log sqrt sin cos tan sinh cosh tanh atan erf floor ceiling sign Abs"
+FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
+    **{name: (1, getattr(sympy, name)) for name in _ONE_ARGUMENT.split()},
+    "abs": (1, sympy.Abs),
+    "rsqrt": (1, lambda x: 1 / sympy.sqrt(x)),
+    "log1p": (1, lambda x: sympy.log(1 + x)),
+    "mod": (2, sympy.Mod),
+    "Mod": (2, sympy.Mod),
+    "maximum": (2, sympy.Max),
+    "Max": (2, sympy.Max),
+    "minimum": (2, sympy.Min),
+    "Min": (2, sympy.Min),
+    "KroneckerDelta": (2, sympy.KroneckerDelta),
+}
+RELATIONS = {"Eq": sympy.Eq, "Ne": sympy.Ne, "equal": sympy.Eq}
+
+
+def is_relation(value: Any) -> bool:
+    """Whether a value is true or false; SymPy's symbols are not, though they count as Boolean there."""
+    return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)
+
+
+class Formula:
+    """Reads scalar formulas over named symbols."""
+
+    def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
+        self.source = source
+        self.names = names
+
+    def read(self, tree: ast.expr) -> Any:
+        """The SymPy value of a tree. Raises ParseError for what is not on the whitelist."""
+        reader = _READERS.get(type(tree))
+        if reader is None:
+            raise self.source.error(f"{_called(tree)} is not read here", tree)
+        return reader(self, tree)
+
+    # --- leaves ---
+
+    def name(self, tree: ast.Name) -> Any:
+        if tree.id in self.names:
+            return self.names[tree.id]
+        if tree.id in CONSTANTS:
+            return CONSTANTS[tree.id]
+        raise self.source.error(self.unknown(tree.id), tree)
+
+    def unknown(self, name: str) -> str:
+        return f"{name!r} is not declared: a formula knows {', '.join(sorted(self.names)) or 'no names'}"
+
+    def constant(self, tree: ast.Constant) -> Any:
+        if isinstance(tree.value, bool):
+            return sympy.true if tree.value else sympy.false
+        if isinstance(tree.value, (int, float)):
+            return self.number(tree)
+        raise self.source.error(f"{tree.value!r} is not a number", tree)
+
+    def number(self, tree: ast.Constant) -> sympy.Expr:
+        """Exactly the number as it is spelled."""
+        if isinstance(tree.value, int):
+            if tree.value > LARGEST:
+                raise self.source.error("the number is larger than 10**30", tree)
+            return sympy.Integer(tree.value)
+        decimal = Decimal(self.source.spelling(tree))
+        if decimal and (abs(decimal.adjusted()) > EXPONENT or len(decimal.as_tuple().digits) > EXPONENT):
+            raise self.source.error(f"the number has more than {EXPONENT} digits before or after the point", tree)
+        return sympy.Rational(*decimal.as_integer_ratio())
+
+    # --- operators ---
+
+    def binary(self, tree: ast.BinOp) -> Any:
+        if type(tree.op) not in _SIGNS:
+            raise self.source.error(f"{_called(tree.op)} is not an operator here: use + - * / @ ** & | ~", tree)
+        return self.operate(tree, *_SIGNS[type(tree.op)], self.read(tree.left), self.read(tree.right))
+
+    def unary(self, tree: ast.UnaryOp) -> Any:
+        if type(tree.op) not in _SIGNS:
+            raise self.source.error("write ~ for not", tree)
+        return self.operate(tree, *_SIGNS[type(tree.op)], self.read(tree.operand))
+
+    def operate(self, tree: ast.expr, sign: str, function: Callable[..., Any], *values: Any) -> Any:
+        """A scalar operator: logic on relations, arithmetic on the rest."""
+        if any(is_relation(x) != (sign in "&|~") for x in values) or sign == "@":
+            raise self.source.error(f"{sign} does not apply here", tree)
+        if sign == "/" and values[1] == 0:
+            raise self.source.error("division by zero", tree)
+        if sign == "**":
+            self.check_power(tree, *values)
+        return function(*values)
+
+    def check_power(self, tree: ast.expr, base: Any, exponent: Any) -> None:
+        """Keeps a power from becoming a number that fills the memory."""
+        if not exponent.is_number:
+            return
+        steep = abs(exponent.evalf(15)) > EXPONENT
+        if steep or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS):
+            raise self.source.error("the power is too large to be written out", tree)
+        if base == 0 and exponent.is_negative:
+            raise self.source.error("division by zero", tree)
+
+    def compare(self, tree: ast.Compare) -> Any:
+        left, right = self.compared(tree)
+        if is_relation(left) or is_relation(right):
+            raise self.source.error("relations are not compared: put & or | between them", tree)
+        return _COMPARISONS[type(tree.ops[0])](left, right)
+
+    def compared(self, tree: ast.Compare) -> tuple[Any, Any]:
+        """The two sides."""
+        if len(tree.ops) > 1:
+            raise self.source.error("a comparison has two sides: write (a < b) & (b < c)", tree)
+        if type(tree.ops[0]) not in _COMPARISONS:
+            raise self.source.error("compare by <, <=, >, >=, == or !=", tree)
+        return self.read(tree.left), self.read(tree.comparators[0])
+
+    # --- calls ---
+
+    def call(self, tree: ast.Call) -> Any:
+        name = self.called(tree, [*FUNCTIONS, *RELATIONS, "Piecewise", "where"])
+        if tree.keywords:
+            raise self.source.error(f"{name} of scalars takes no keywords", tree.keywords[0].value)
+        if name == "Piecewise":
+            return self.piecewise(tree)
+        values = [self.read(argument) for argument in tree.args]
+        if name == "where":
+            self.check_count(tree, name, 3)
+            self.check_relation(tree.args[0], values[0])
+            return sympy.Piecewise((values[1], values[0]), (values[2], True))
+        if name in RELATIONS:
+            self.check_count(tree, name, 2)
+            return RELATIONS[name](*values)
+        return self.apply(tree, name, values)
+
+    def called(self, tree: ast.Call, known: Collection[str]) -> str:
+        """The name of the function that is called, if it is known."""
+        if not isinstance(tree.func, ast.Name):
+            raise self.source.error("only functions called by name are read", tree.func)
+        name = tree.func.id
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            raise self.source.error(f"unknown function {name!r}: {hint}", tree)
+        for argument in [*tree.args, *(k for k in tree.keywords if k.arg is None)]:
+            if isinstance(argument, (ast.Starred, ast.keyword)):
+                raise self.source.error("arguments are written one by one, without *", argument)
+        return name
+
+    def apply(self, tree: ast.Call, name: str, values: list[Any]) -> Any:
+        """A scalar function of scalars."""
+        count, function = FUNCTIONS[name]
+        if count == 1:
+            self.check_count(tree, name, 1)
+        elif len(values) < 2:
+            raise self.source.error(f"{name} takes two arguments", tree)
+        for argument, value in zip(tree.args, values, strict=True):
+            if is_relation(value):
+                raise self.source.error(f"{name} takes numbers, not relations: write where(relation, 1, 0)", argument)
+        if name in ("exp", "sinh", "cosh") and values[0].is_number and abs(values[0].evalf(15)) > POWER_OF_E:
+            raise self.source.error(f"{name} of a number beyond {POWER_OF_E} in size", tree)
+        if name in ("mod", "Mod") and values[1] == 0:
+            raise self.source.error("division by zero", tree)
+        return function(*values)
+
+    def piecewise(self, tree: ast.Call) -> Any:
+        """``Piecewise((value, relation), ...)``."""
+        pieces = []
+        for argument in tree.args:
+            if not isinstance(argument, ast.Tuple) or len(argument.elts) != 2:
+                raise self.source.error("Piecewise takes pairs (value, relation)", argument)
+            value, relation = map(self.read, argument.elts)
+            self.check_relation(argument.elts[1], relation)
+            pieces.append((value, relation))
+        if not pieces:
+            raise self.source.error("Piecewise takes pairs (value, relation)", tree)
+        return sympy.Piecewise(*pieces)
+
+    def check_count(self, tree: ast.Call, name: str, count: int) -> None:
+        if len(tree.args) != count:
+            raise self.source.error(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(tree.args)}", tree)
+
+    def check_relation(self, tree: ast.expr, value: Any) -> None:
+        if not is_relation(value):
+            raise self.source.error("a relation such as i < j is meant here", tree)
+
+    # --- what only expressions of tensors have ---
+
+    def attribute(self, tree: ast.Attribute) -> Any:
+        raise self.source.error(f"a scalar has no .{tree.attr}", tree)
+
+    def subscript(self, tree: ast.Subscript) -> Any:
+        raise self.source.error("a scalar has no entries; a tensor cannot stand inside a formula of indices", tree)
+
+
+_READERS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Name: lambda reader, tree: reader.name(tree),
+    ast.Constant: lambda reader, tree: reader.constant(tree),
+    ast.BinOp: lambda reader, tree: reader.binary(tree),
+    ast.UnaryOp: lambda reader, tree: reader.unary(tree),
+    ast.Compare: lambda reader, tree: reader.compare(tree),
+    ast.Call: lambda reader, tree: reader.call(tree),
+    ast.Attribute: lambda reader, tree: reader.attribute(tree),
+    ast.Subscript: lambda reader, tree: reader.subscript(tree),
+}
+_CALLED: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda (only from_index and elementwise take one)",
+    ast.Tuple: "a tuple",
+    ast.List: "a list",
+    ast.BoolOp: "and / or (write & or |)",
+    ast.IfExp: "if / else (write where(condition, a, b))",
+    ast.JoinedStr: "text",
+}
+
+
+def _called(tree: ast.AST) -> str:
+    return _CALLED.get(type(tree), f"{type(tree).__name__}")

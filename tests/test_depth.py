@@ -1,0 +1,138 @@
+"""Depth: long chains and heavily shared graphs are ordinary. No walk recurses, none visits a path twice."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import time
+
+import pytest
+
+import symattn as sa
+from symattn.latex import tree_size
+
+T, d = sa.sizes("T d")
+X = sa.tensor("X", T, d)
+LONG = 100_000
+
+
+def chain(length, start=X):
+    t = start
+    for step in range(length):
+        t = sa.tanh(t) if step % 2 else t + X
+    return t
+
+
+def doubled(levels, start=X):
+    t = start
+    for _ in range(levels):
+        t = t + t
+    return t
+
+
+@pytest.fixture(scope="module")
+def long():
+    return chain(LONG)
+
+
+def test_a_long_chain_builds_and_counts_itself(long):
+    assert long.height == LONG
+    assert tree_size(long) == LONG + 1 + LONG // 2
+    assert str(long) == f"<tanh[T, d], {LONG + 1} nodes>"
+
+
+def test_a_long_chain_is_walked_without_recursion(long):
+    assert long.free_symbols == {T, d}
+    assert long.tensors == (X,)
+    with pytest.raises(sa.OperandError, match=rf"a tree of {tree_size(long)} nodes, too large to read: name its parts by sa\.let"):
+        sa.latex(long)
+
+
+def test_a_long_chain_is_substituted_and_put_back(long):
+    other = sa.tensor("Y", T, 7)
+    smaller = long.subs({d: 7})
+    assert smaller.shape == (T, 7)
+    assert smaller.height == LONG
+    there = smaller.replace({X.subs({d: 7}): other})
+    assert there.tensors == (other,)
+    assert there.replace({other: X}) is long
+
+
+def test_a_long_chain_is_copied_and_pickled(long):
+    assert copy.deepcopy(long) is long
+    stored = pickle.dumps(long)
+    assert len(stored) < 30 * LONG
+    assert pickle.loads(stored) is long
+
+
+def test_a_long_chain_is_differentiated_forwards_and_backwards():
+    long = chain(10_000)
+    g = sa.gradient(long, [X])
+    assert g[X].shape == X.shape
+    assert sa.jvp(long, {X: sa.tensor("V", T, d)}).shape == X.shape
+
+
+def test_a_long_chain_has_entries_as_a_system():
+    assert 10 < len(sa.entries(chain(1000))) < 1000
+
+
+def test_a_long_chain_is_freed_without_overflowing_the_stack():
+    code = (
+        "import symattn as sa\n"
+        "X = t = sa.tensor('X', 'T d')\n"
+        "for step in range(200_000): t = sa.tanh(t) if step % 2 else t + X\n"
+        "del t\n"
+        "from symattn.tensor import _nodes\n"
+        "import gc; gc.collect()\n"
+        "print(len(_nodes) < 1000)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"True\n")
+
+
+def test_a_graph_of_2_to_the_100_paths_is_as_small_as_it_is_written():
+    t = doubled(100)
+    assert tree_size(t) == 2**101 - 1
+    assert str(t) == "<add[T, d], 101 nodes>"
+    assert t.free_symbols == {T, d}
+    assert t.subs({d: 3}).height == 100
+    assert t.subs({X: doubled(20)}) is doubled(120)
+    assert len(pickle.dumps(t)) < 20_000
+    assert pickle.loads(pickle.dumps(t)) is t is copy.deepcopy(t)
+    assert len(sa.entries(t)) < 10
+
+
+@pytest.mark.parametrize("step", [lambda t: t + t, lambda t: t * sa.tanh(t), lambda t: t @ t.T @ t, lambda t: sa.tanh(t) + t], ids=range(4))
+def test_a_gradient_over_2_to_the_100_paths_stays_readable(step):
+    t = X
+    for _ in range(100):
+        t = step(t)
+    g = sa.gradient(t, [X])
+    assert max(tree_size(s.expression) for s in (*g.steps, *g.definitions)) < 100
+
+
+def test_named_intermediates_keep_a_deep_graph_printable():
+    t = X
+    for _ in range(100):
+        t = sa.let("t", t + sa.softmax(t @ t.T) @ t)
+    assert str(t) == "t_99 + softmax(t_99 @ t_99.T) @ t_99"
+    assert sa.latex(t).startswith("t_{99} + ")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda t: t, str, lambda t: t.subs({d: 5}), lambda t: t.free_symbols, lambda t: pickle.loads(pickle.dumps(t)), lambda t: sa.gradient(t, [X])],
+    ids="build str subs free_symbols pickle gradient".split(),
+)
+def test_work_grows_linearly_with_depth(work):
+    def seconds(length):
+        taken = []
+        for _ in range(3):
+            start = time.perf_counter()
+            work(chain(length))
+            taken.append(time.perf_counter() - start)
+        return min(taken)
+
+    assert seconds(8000) < 6 * seconds(2000) + 0.05  # four times the depth; far from the sixteen of a quadratic walk
