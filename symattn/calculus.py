@@ -43,12 +43,14 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     P = softmax(Z)                  # where
     """
     given = _outputs(outputs)
-    variables = _variables(wrt)
+    variables = _variables(wrt, "gradient")
     forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables)
     return Reverse(forward, given, variables).run()
 
 
 def _outputs(outputs: Any) -> dict[Tensor, Tensor | None]:
+    if not isinstance(outputs, (Tensor, Mapping)):
+        raise OperandError(f"gradient differentiates a tensor, or several as {{O: dO, L: dL}}, not {outputs!r}")
     pairs = dict(outputs) if isinstance(outputs, Mapping) else {outputs: None}
     given: dict[Tensor, Tensor | None] = {}
     for y, cotangent in pairs.items():
@@ -60,23 +62,23 @@ def _outputs(outputs: Any) -> dict[Tensor, Tensor | None]:
     return given
 
 
-def _variables(wrt: Any) -> list[Variable]:
+def _variables(wrt: Any, what: str) -> list[Variable]:
     listed = list(wrt) if isinstance(wrt, (list, tuple, set, Mapping)) else [wrt]
     variables: list[Variable] = []
     for v in listed:
         v = as_tensor(v) if isinstance(v, sympy.MatrixSymbol) else v
         if isinstance(v, sympy.Symbol):
             if v.is_integer:
-                raise OperandError(f"{v} is an integer symbol: a gradient is taken by tensors and real scalars")
+                raise OperandError(f"{v} is an integer symbol: a {what} is taken by tensors and real scalars")
         elif not isinstance(v, Tensor):
-            raise OperandError(f"a gradient is taken by tensors and scalar symbols, not {v!r}")
-        elif v.op in (constant, from_index_op) or {"constant", "integer", "binary"} & set(
+            raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {v!r}")
+        elif v.kind != "real" or v.op in (constant, from_index_op) or {"constant", "integer", "binary"} & set(
             v.params.get("hypotheses", ())
         ):
-            raise OperandError(f"{v.brief()} is constant: no gradient is taken by it")
+            raise OperandError(f"{v.brief()} is constant: no {what} is taken by it")
         variables.append(v)
     if not variables:
-        raise OperandError("gradient was given no variable to differentiate by")
+        raise OperandError(f"{what} was given no variable to differentiate by")
     return list(dict.fromkeys(variables))
 
 
@@ -93,7 +95,12 @@ def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
     dx * (1 - tanh(x)**2)
     """
     y = as_tensor(output)
-    variables = _variables(dict(tangents))
+    if not isinstance(tangents, Mapping):
+        raise OperandError(f"jvp takes the tangents as {{x: dx}}, not {tangents!r}")
+    variables = _variables(tangents, "jvp")
+    if len(variables) < len(tangents):
+        given = ", ".join(map(str, tangents))
+        raise OperandError(f"jvp was given one variable under two spellings among {given}")
     forward = Forward([y, *(v for v in variables if isinstance(v, Tensor))], variables)
     moving: dict[Tensor, Tensor] = {}
     symbols: dict[sympy.Symbol, Tensor] = {}
@@ -124,7 +131,8 @@ def _push(
     terms += [multiply(partial(node, symbol), symbols[symbol]) for symbol in scalars_of(node, symbols)]
     if not terms or all(map(is_zero, terms)):
         return
-    done = {n: forward.label.get(n, n) for n in (*node.inputs, node)}
+    labels = {n: forward.label.get(n, n) for n in (*node.inputs, node)}
+    done = {**labels, **{label: label for label in labels.values()}}
     total = tidy(sum_of(terms), {**done, **{t: t for t in inputs if t is not None}})
     if node.op is let_op:
         name = fresh_name(f"{node.name}dot", forward.taken)

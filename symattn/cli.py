@@ -204,8 +204,8 @@ def _as_json(expression: str, output: Tensor, g: Gradient) -> dict[str, Any]:
     def described(step: Step) -> dict[str, Any]:
         return {
             "name": step.name,
-            "expression": text.write(step.expression),
-            "latex": f"{latex_name(step.name)} = {latex.write(step.expression)}",
+            "expression": text.refer(step.expression),
+            "latex": f"{latex_name(step.name)} = {latex.refer(step.expression)}",
             "reason": step.reason,
             "shape": list(map(str, step.expression.shape)),
         }

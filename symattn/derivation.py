@@ -185,7 +185,7 @@ def _as_text(d: Derivation) -> list[str]:
 def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
     names = ["" if line.named is None else printer.name(line.named) for line in lines]
     width = max(map(len, names))
-    left = [f"{name:<{width}} = {printer.write(line.expression)}" for name, line in zip(names, lines, strict=True)]
+    left = [f"{name:<{width}} = {printer.refer(line.expression)}" for name, line in zip(names, lines, strict=True)]
     column = max((len(x) for x in left if len(x) <= WIDTH // 2), default=0)
     return "\n".join(
         f"  {x:<{column}}  # {line.reason}" if line.reason else f"  {x}" for x, line in zip(left, lines, strict=True)
@@ -214,7 +214,7 @@ def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None = None) -> l
 def _latex_rows(lines: Iterable[Line], printer: Printer) -> Iterator[tuple[str, str, str]]:
     for line in lines:
         name = "" if line.named is None else printer.name(line.named)
-        yield name, printer.write(line.expression), line.reason
+        yield name, printer.refer(line.expression), line.reason
 
 
 def _given_latex(x: Tensor | str, printer: Printer) -> str:

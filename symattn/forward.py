@@ -63,15 +63,19 @@ class Forward:
         self.automatic: dict[Tensor, Tensor] = {}  # let -> what it names, in forward order
         new: dict[Tensor, Tensor] = {}
         letters = self._letters(order, dependent(order, variables))
+        lets = {node.inputs[0]: node for node in reversed(order) if node.op is let_op and not is_named(node.inputs[0])}
         for node in order:
+            if lets.get(node.inputs[0] if node.inputs else node) is node:
+                new[node] = new[node.inputs[0]]
+                continue
             inputs = tuple(new[x] for x in node.inputs)
             params = node.params if node not in shown else {**node.params, "name": shown[node]}
             same = inputs == node.inputs and params == node.params
             new[node] = node if same else node.op(*inputs, **params)
-            if node in letters:
+            if node in lets:  # the bare expression is read by its name everywhere
+                new[node] = let_op(new[node], name=shown[lets[node]])
+            elif node in letters:
                 new[node] = self.name(new[node], letters[node])
-            elif node.op is let_op:  # the bare expression is henceforth read by its name
-                new.setdefault(node.inputs[0], new[node])
         self.new = {old: new[read] for old, read in plain.items() if read in new}
         self.order = topological([self.new[root] for root in roots])
         self.label = {node.inputs[0]: node for node in self.order if node.op is let_op}

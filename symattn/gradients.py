@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from .errors import OperandError
-from .latex import Printer, align, displayed_names, latex_printer
+from .latex import LONGEST, Printer, align, displayed_names, latex_printer, text, tree_size
 from .naming import latex_name
 from .ops.leaves import as_tensor
 from .tensor import Tensor
@@ -62,27 +62,34 @@ class Gradient(Mapping[Any, Tensor]):
         return len(self.results)
 
     def __contains__(self, key: object) -> bool:
-        return key in self.named if isinstance(key, str) else key in self.results
+        if isinstance(key, str):
+            return key in self.named
+        return (as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key) in self.results
 
     def latex(self, names: Mapping[Tensor, str] | None = None, environment: str = "align") -> str:
         """The steps as an ``align`` block with a reason column, and what was named on the way."""
         printer = self.printer(latex=True, names=names)
-        rows = [(latex_name(s.name), printer.write(s.expression), s.reason) for s in self.steps]
-        rows += [(latex_name(s.name), printer.write(s.expression), "where") for s in self.definitions]
+        rows = [(latex_name(s.name), printer.refer(s.expression), s.reason) for s in self.lines()]
         return align(rows, environment)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)
-        lines = [(f"{s.name} = {printer.write(s.expression)}", s.reason) for s in self.steps]
-        lines += [(f"{s.name} = {printer.write(s.expression)}", "where") for s in self.definitions]
-        width = max(len(left) for left, _ in lines if len(left) <= 60) if any(len(x) <= 60 for x, _ in lines) else 0
+        lines = []
+        for s in self.lines():
+            shown = printer.refer(s.expression) if tree_size(s.expression) <= LONGEST else text(s.expression)
+            lines.append((f"{s.name} = {shown}", s.reason))
+        width = max((len(left) for left, _ in lines if len(left) <= 60), default=0)
         return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
 
     __repr__ = __str__
 
+    def lines(self) -> tuple[Step, ...]:
+        """The steps, then what was named on the way."""
+        return (*self.steps, *self.definitions)
+
     def printer(self, latex: bool, names: Mapping[Tensor, str] | None = None) -> Printer:
         """One printer for all steps, so that names agree among them."""
-        roots = [step.expression for step in (*self.steps, *self.definitions)]
+        roots = [step.expression for step in self.lines()]
         return latex_printer(roots, names) if latex else Printer(displayed_names(roots), latex=False)
 
     def _repr_latex_(self) -> str:

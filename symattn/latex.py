@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -16,6 +17,7 @@ from .errors import NamingError, OperandError
 from .naming import latex_name
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
+from .sizes import show_shape
 from .tensor import Tensor, topological
 
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
@@ -87,11 +89,14 @@ class Printer:
 
     def write(self, root: Tensor) -> str:
         """The node's own expression: a named intermediate is written by what it stands for."""
-        body = definition(root)
-        for node in topological([body], stop=self.names):
+        return self.refer(definition(root))
+
+    def refer(self, x: Tensor) -> str:
+        """The node as it stands in an expression: a named one by its name."""
+        for node in topological([x], stop=self.names):
             if node not in self.written:
                 self.written[node] = node.op.notation(self, node)
-        return self.written[body][0]
+        return self.written[x][0]
 
     def operand(self, x: Tensor, at_least: int, alone: bool = False) -> str:
         """An operand, between parentheses if it binds less tightly than its place needs.
@@ -130,7 +135,7 @@ class Printer:
             return "(" + ", ".join(map(self.scalar, value)) + ("," if len(value) == 1 else "") + ")"
         if isinstance(value, (bool, int, str)):
             return str(value)
-        return sympy.latex(value) if self.latex else sympy.sstr(value)
+        return _scalar_text(value, self.latex)
 
     def factor(self, value: sympy.Expr) -> str:
         """A scalar as a factor of a product."""
@@ -151,10 +156,15 @@ class Printer:
         return letters
 
 
+@lru_cache(maxsize=4096)
+def _scalar_text(value: sympy.Basic, latex: bool) -> str:
+    return str(sympy.latex(value) if latex else sympy.sstr(value))
+
+
 def text(x: Tensor) -> str:
     """NumPy-like text of the node's own expression; a tree too large to read is summed up."""
     if tree_size(x) > LONGEST:
-        return f"<{x.brief()}, {len(topological([x]))} nodes>"
+        return f"<{definition(x).op.name}{show_shape(x.shape)}, {len(topological([x]))} nodes>"
     return Printer(displayed_names([x]), latex=False).write(x)
 
 

@@ -30,6 +30,8 @@ class Operation:
         a NumPy expression; operands come as text that may be put between parentheses.
     ``notation(printer, node)``
         how it is written, and how tightly it binds (see ``notation.py``).
+    ``build(*inputs, **params)``
+        the light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end.
     ``reason``
         the sentence a person says when using its derivative.
     """
@@ -46,9 +48,14 @@ class Operation:
     kind: str | Callable[..., str] = "real"  # of the entries: "real", "binary", "integer", or "inputs": as they are
     masks: tuple[int, ...] = ()  # which inputs are read as True or False
     minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
+    build: Callable[..., Tensor] | None = None
     nonsmooth: str = ""  # where the derivative does not exist, and what is taken there
 
     def __call__(self, *inputs: Tensor, **params: Any) -> Tensor:
+        return self.build(*inputs, **params) if self.build else intern(self, inputs, params)
+
+    def node(self, *inputs: Tensor, **params: Any) -> Tensor:
+        """The operation on the inputs as it stands."""
         return intern(self, inputs, params)
 
     def __repr__(self) -> str:

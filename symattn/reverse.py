@@ -177,7 +177,7 @@ class Reverse:
         for x, need, part in zip(node.inputs, wanted, parts, strict=True):
             if not need or part is None:
                 continue
-            part = tidy(part, self.tidied)
+            part = tidy(part, self.tidied, self.forward.place)
             if not same_shape(part.shape, self.batch + x.shape):
                 raise ShapeError(f"the rule of {op.name} gave {part.brief()} for the cotangent of {x.brief()}")
             reason = self.because[node] if op is transpose_op or scalar_value(node.inputs[0]) is not None else op.reason
@@ -187,7 +187,7 @@ class Reverse:
         for symbol in scalars_of(node, self.symbols):
             product = multiply(cotangent, partial(node, symbol))
             part = summed(product, tuple(range(-node.rank, 0)), False)
-            self.symbol_bar.setdefault(symbol, []).append(tidy(part, self.tidied))
+            self.symbol_bar.setdefault(symbol, []).append(tidy(part, self.tidied, self.forward.place))
 
     # --- the end ---
 

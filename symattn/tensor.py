@@ -118,8 +118,12 @@ class Tensor:
         return tuple(node for node in topological([self]) if node.op.name == "tensor")
 
     def brief(self) -> str:
-        """``Q[T, d]`` for messages: the name if it has one, else the outermost operation."""
-        return (self.name or self.op.name) + show_shape(self.shape)
+        """``Q[T, d]`` for messages: the name, else a short text such as ``(Q @ K.T)[T, S]``, else the operation."""
+        written = self.name or str(self)
+        if not self.name:
+            written = self.op.name if written.startswith("<") or len(written) > 30 else written
+            written = f"({written})" if " " in written else written
+        return written + show_shape(self.shape)
 
     def subs(self, *replacement: Any) -> Tensor:
         """Put values for sizes and scalar symbols, and tensors for tensors, all at once.
@@ -189,7 +193,8 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     _set(node, "height", 1 + max([x.height for x in inputs], default=-1))
     _set(node, "kind", _kind(op, inputs, params))
     _set(node, "holds_minus_infinity", _minus_infinity(node))
-    _set(node, "own_symbols", frozenset(s for value in params.values() for s in _symbols_in(value)) if params else _NONE)
+    own = (s for value in params.values() for s in _symbols_in(value))
+    _set(node, "own_symbols", frozenset(own) if params else _NONE)
     with _interning:
         return _nodes.setdefault(key, node)
 

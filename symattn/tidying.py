@@ -6,7 +6,7 @@ out to the front, and the transpose of a product becomes a product of transposes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import sympy
@@ -38,9 +38,9 @@ from .ops.layout import (
     merge_axis_op,
     repeat_op,
     split_axis_op,
-    transpose,
     transpose_op,
 )
+from .ops.leaves import scalar_value
 from .ops.rows import mean_op, sum_op
 from .tensor import Tensor, topological
 
@@ -53,9 +53,9 @@ def _scalar_out(op: Operation) -> Rule:
     def rule(*inputs: Tensor, **params: Any) -> Tensor | None:
         coefficients, rests = zip(*map(split_scalar, inputs), strict=True)
         total = sympy.Mul(*coefficients)
-        if total == 1 or any(rest is None for rest in rests):
+        if all(c == 1 for c in coefficients) or any(rest is None for rest in rests):
             return None
-        return multiply(total, TABLE_AGAIN[op](*rests, **params))
+        return multiply(total, op(*rests, **params))
 
     return rule
 
@@ -64,6 +64,10 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor:
     """``(c a) * (k b) -> c k (a * b)``, and ``rowsum(x) / n -> rowmean(x)``."""
     product = multiply(a, b)
     c, rest = split_scalar(product)
+    if rest is not None and rest.op is multiply_op:
+        for factor, other in (rest.inputs, rest.inputs[::-1]):  # a * (1 / b) -> a / b
+            if other.op is divide_op and scalar_value(other.inputs[0]) == 1:
+                return multiply(c, divide(factor, other.inputs[1]))
     spread = rest is not None and rest.op is broadcast_to_op
     total = rest.inputs[0] if rest is not None and spread else rest
     if total is None or total.op is not sum_op or c.is_Rational:
@@ -82,16 +86,43 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
     return divide(a, b) if rest is None or c == 1 else multiply(1 / c, divide(a, rest))
 
 
-def _transpose(x: Tensor, order: tuple[int, ...]) -> Tensor | None:
-    """``(a b)^T -> b^T a^T`` and ``(a b^T)^T -> b a^T``; scalar factors come out."""
+def _turned(x: Tensor, forward: Collection[Tensor]) -> Tensor:
+    """``(a b)^T -> b^T a^T`` and ``(a b^T)^T -> b a^T``, all the way down; scalar factors come out.
+
+    The transpose of a ``forward`` product stays: it is at hand, while its factors would be multiplied anew.
+    """
     c, rest = split_scalar(x)
-    if rest is not None and c != 1:
-        plainer = _transpose(rest, order)
-        return multiply(c, transpose(rest, order) if plainer is None else plainer)
-    if order == (-1, -2) and x.op is matmul_op and x.params["core"] == (2, 2):
-        a, b = x.inputs
-        return matmul_of(matrix_transpose(b), matrix_transpose(a), (2, 2))
-    return outer_of(x.inputs[1], x.inputs[0]) if order == (-1, -2) and x.op is outer_op else None
+    if rest is None:
+        return matrix_transpose(x)
+    turned: dict[Tensor, Tensor] = {}
+    closed = _Closed(forward)
+    for node in topological([rest], stop=closed):
+        if node not in closed:
+            a, b = node.inputs
+            turned[node] = matmul_of(turned[b], turned[a], (2, 2))
+        elif node.op is outer_op and node not in forward:
+            turned[node] = outer_of(*node.inputs[::-1])
+        else:
+            turned[node] = matrix_transpose(node)
+    return multiply(c, turned[rest])
+
+
+class _Closed(Collection[Tensor]):
+    """Everything but matrix products that were built on the way, as a place for walks to stop."""
+
+    def __init__(self, forward: Collection[Tensor]) -> None:
+        self.forward = forward
+
+    def __contains__(self, x: object) -> bool:
+        if not isinstance(x, Tensor) or x in self.forward:
+            return True
+        return x.op is not matmul_op or x.params["core"] != (2, 2)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 def _index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
@@ -107,27 +138,28 @@ def _index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 
 _LINEAR = (
     matmul_op, outer_op, einsum_op, sum_op, mean_op, embed_op, split_axis_op, merge_axis_op, repeat_op,
-    diag_op, diagonal_op, trace_op, broadcast_to_op,
+    transpose_op, diag_op, diagonal_op, trace_op, broadcast_to_op,
 )  # fmt: skip
-TABLE_AGAIN: Mapping[Operation, Callable[..., Tensor]] = {op: op for op in _LINEAR}
 TABLE: Mapping[Operation, Rule] = {
     **{op: _scalar_out(op) for op in _LINEAR},
     index_op: _index,
     add_op: add,
     multiply_op: _multiply,
     divide_op: _divide,
-    transpose_op: _transpose,
 }
 
 
-def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor]) -> Tensor:
+def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Tensor] = ()) -> Tensor:
     """The tensor with the table applied from the inputs up; ``done`` says what stays or has been tidied already."""
     for node in topological([x], stop=done):
         if node in done:
             continue
         inputs = tuple(done[i] for i in node.inputs)
-        rule = TABLE.get(node.op)
-        new = rule(*inputs, **node.params) if rule else None
+        if node.op is transpose_op and node.params["order"] == (-1, -2):
+            new: Tensor | None = _turned(inputs[0], forward)
+        else:
+            rule = TABLE.get(node.op)
+            new = rule(*inputs, **node.params) if rule else None
         if new is None:
             new = node if inputs == node.inputs else node.op(*inputs, **node.params)
         done[node] = new

@@ -539,9 +539,9 @@ def mystery():
 
 def test_an_operation_without_a_rule_is_an_error():
     y = sa.sum(mystery()(X * 2))
-    with pytest.raises(sa.NoRuleError, match=r"mystery\[T, d\]"):
+    with pytest.raises(sa.NoRuleError, match=r"mystery\)?\[T, d\]"):
         sa.gradient(y, [X])
-    with pytest.raises(sa.NoRuleError, match=r"mystery\[T, d\]"):
+    with pytest.raises(sa.NoRuleError, match=r"mystery\)?\[T, d\]"):
         sa.jvp(y, {X: X})
     assert sa.gradient(y * sa.sum(Q), [Q])[Q].shape == Q.shape
 

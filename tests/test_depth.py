@@ -46,7 +46,9 @@ def test_a_long_chain_builds_and_counts_itself(long):
 def test_a_long_chain_is_walked_without_recursion(long):
     assert long.free_symbols == {T, d}
     assert long.tensors == (X,)
-    with pytest.raises(sa.OperandError, match=rf"a tree of {tree_size(long)} nodes, too large to read: name its parts by sa\.let"):
+    with pytest.raises(
+        sa.OperandError, match=rf"a tree of {tree_size(long)} nodes, too large to read: name its parts by sa\.let"
+    ):
         sa.latex(long)
 
 
@@ -88,7 +90,9 @@ def test_a_long_chain_is_freed_without_overflowing_the_stack():
         "import gc; gc.collect()\n"
         "print(len(_nodes) < 1000)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"True\n")
 
 
@@ -104,7 +108,9 @@ def test_a_graph_of_2_to_the_100_paths_is_as_small_as_it_is_written():
     assert len(sa.entries(t)) < 10
 
 
-@pytest.mark.parametrize("step", [lambda t: t + t, lambda t: t * sa.tanh(t), lambda t: t @ t.T @ t, lambda t: sa.tanh(t) + t], ids=range(4))
+@pytest.mark.parametrize(
+    "step", [lambda t: t + t, lambda t: t * sa.tanh(t), lambda t: t @ t.T @ t, lambda t: sa.tanh(t) + t], ids=range(4)
+)
 def test_a_gradient_over_2_to_the_100_paths_stays_readable(step):
     t = X
     for _ in range(100):
@@ -123,7 +129,14 @@ def test_named_intermediates_keep_a_deep_graph_printable():
 
 @pytest.mark.parametrize(
     "work",
-    [lambda t: t, str, lambda t: t.subs({d: 5}), lambda t: t.free_symbols, lambda t: pickle.loads(pickle.dumps(t)), lambda t: sa.gradient(t, [X])],
+    [
+        lambda t: t,
+        str,
+        lambda t: t.subs({d: 5}),
+        lambda t: t.free_symbols,
+        lambda t: pickle.loads(pickle.dumps(t)),
+        lambda t: sa.gradient(t, [X]),
+    ],
     ids="build str subs free_symbols pickle gradient".split(),
 )
 def test_work_grows_linearly_with_depth(work):

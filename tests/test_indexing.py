@@ -31,11 +31,15 @@ def codes(x):
 
 
 KEYS = [
-    s_[0], s_[-1], s_[4], s_[-5], s_[1, 2], s_[1, 2, 0], s_[-1, -1, -1], s_[..., 0], s_[0, ..., 1], s_[...], s_[:, 1], s_[:, :, -1],
+    s_[0], s_[-1], s_[4], s_[-5], s_[1, 2], s_[1, 2, 0], s_[-1, -1, -1], s_[..., 0], s_[0, ..., 1], s_[...],
+    s_[:, 1], s_[:, :, -1],
     s_[1:3], s_[1:], s_[:2], s_[:-1], s_[-2:], s_[-3:-1], s_[1:100], s_[-100:], s_[:100], s_[:, 1:3, ::2],
-    s_[::2], s_[1::2], s_[::3], s_[1:4:2], s_[::4], s_[::100], s_[::-1], s_[::-2], s_[3::-1], s_[:1:-1], s_[3:0:-1], s_[3:0:-2],
-    s_[4::-1], s_[5::-1], s_[100::-1], s_[-1::-1], s_[-2::-2], s_[:-100:-1], s_[:-6:-1], s_[:-5:-1], s_[100:-100:-1], s_[..., ::-1],
-    s_[None], s_[:, None], s_[..., None], s_[None, ..., None], s_[None, 0], s_[0, None], s_[:, None, 1], s_[None, None], s_[1:3, None, 0, ::-1],
+    s_[::2], s_[1::2], s_[::3], s_[1:4:2], s_[::4], s_[::100], s_[::-1], s_[::-2], s_[3::-1], s_[:1:-1],
+    s_[3:0:-1], s_[3:0:-2],
+    s_[4::-1], s_[5::-1], s_[100::-1], s_[-1::-1], s_[-2::-2], s_[:-100:-1], s_[:-6:-1], s_[:-5:-1],
+    s_[100:-100:-1], s_[..., ::-1],
+    s_[None], s_[:, None], s_[..., None], s_[None, ..., None], s_[None, 0], s_[0, None], s_[:, None, 1], s_[None, None],
+    s_[1:3, None, 0, ::-1],
 ]  # fmt: skip
 
 
@@ -53,7 +57,9 @@ def test_an_index_of_an_index_reads_what_numpy_reads(inner, outer):
     np.testing.assert_array_equal(codes(X[inner][outer]), CODES[inner][outer])
 
 
-@pytest.mark.parametrize("index", [2, np.int64(2), sympy.Integer(2), np.array(2)], ids=lambda index: type(index).__name__)
+@pytest.mark.parametrize(
+    "index", [2, np.int64(2), sympy.Integer(2), np.array(2)], ids=lambda index: type(index).__name__
+)
 def test_integers_of_every_kind_index(index):
     assert X[index] is X[2]
     assert X[index:] is X[2:]
@@ -132,7 +138,22 @@ def test_an_index_out_of_range_or_empty_is_a_shape_error(key, said):
 
 @pytest.mark.parametrize(
     "key",
-    [1.0, True, "a", [0, 1], s_[0, [1]], s_[1.5:], s_[:True], s_[::1.5], s_[::True], np.array([0]), np.array(True), (0, "a"), 1j, s_["a":]],
+    [
+        1.0,
+        True,
+        "a",
+        [0, 1],
+        s_[0, [1]],
+        s_[1.5:],
+        s_[:True],
+        s_[::1.5],
+        s_[::True],
+        np.array([0]),
+        np.array(True),
+        (0, "a"),
+        1j,
+        s_["a":],
+    ],
     ids=repr,
 )
 def test_what_is_no_basic_index_is_an_operand_error(key):

@@ -6,6 +6,7 @@ A golden file that is missing fails. To write one, look at what is printed, comp
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from pathlib import Path
 
@@ -140,7 +141,7 @@ SPELLINGS = [
     ((A**2) ** 3, r"{\left({A}^{\odot 2}\right)}^{\odot 3}", "(A**2)**3"),
     (A.T**2, r"{\left(A^{\top}\right)}^{\odot 2}", "A.T**2"),
     (A**-1, r"{A}^{\odot \left(-1\right)}", "A**(-1)"),
-    (A ** sympy.Rational(1, 2), r"{A}^{\odot \frac{1}{2}}", "A**(1/2)"),
+    (A ** sympy.Rational(1, 2), r"{A}^{\odot \left(\frac{1}{2}\right)}", "A**(1/2)"),
     (2**A, r"{2}^{\odot A}", "2**A"),
     (c**2, "{c}^{2}", "c**2"),
     (sa.exp(A) ** 2, r"{\exp\left(A\right)}^{\odot 2}", "exp(A)**2"),
@@ -152,7 +153,7 @@ SPELLINGS = [
     (sa.outer(x, y), r"x y^{\top}", "outer(x, y)"),
     (sa.diag(x) - sa.outer(x, x), r"\operatorname{diag}\left(x\right) - x x^{\top}", "diag(x) - outer(x, x)"),
     (A + x, "A + x", "A + x"),
-    (A + x[:, None], r"A + {x}_{\left[:, \mathrm{new}\right]}", "A + x[:, None]"),
+    (A + x[:, None], r"A + \operatorname{col}\left(x\right)", "A + x[:, None]"),
     ((A + B)[0], r"{\left(A + B\right)}_{\left[0, :\right]}", "(A + B)[0, :]"),
     (A[1:], r"{A}_{\left[1:, :\right]}", "A[1:, :]"),
     (sa.sum(A, axis=1), r"A \, \mathbf{1}", "sum(A, axis=-1)"),
@@ -186,42 +187,47 @@ def test_an_expression_is_written_by_precedence(made, written, text):
     assert str(made) == text
 
 
-@pytest.mark.parametrize("made", [made for made, _, _ in SPELLINGS], ids=[text for _, _, text in SPELLINGS])
-def test_text_reads_back_as_python_with_the_same_meaning(made):
-    """Python's own parser groups the text as the tree is grouped: putting in every parenthesis changes nothing."""
-    text = str(made).replace("x'", "x_prime")
-    tree = ast.parse(text, mode="eval").body
-    names = {t.name.replace("'", "_prime"): t for t in made.tensors}
-    assert _build(tree, names, made) is made or not isinstance(tree, (ast.BinOp, ast.UnaryOp, ast.Attribute))
+BINARY = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.MatMult: operator.matmul, ast.Pow: operator.pow, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+}  # fmt: skip
+READABLE = [made for made, _, text in SPELLINGS if not re.search(r"row|axis|from_index|einsum|concat|W_q|x'", text)]
 
 
-def _build(tree, names, made):
-    """The tensor that a text of operators, names and numbers stands for; other calls and indices are not read."""
-    import operator
+@pytest.mark.parametrize("made", READABLE, ids=str)
+def test_text_reads_back_as_python_to_the_same_tensor(made):
+    names = {t.name: t for t in (*made.tensors, sa.let("dalpha", A))} | {s.name: s for s in made.free_symbols}
 
-    binary = {
-        ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.MatMult: operator.matmul,
-        ast.Pow: operator.pow, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    }  # fmt: skip
-    again = lambda part: _build(part, names, made)  # noqa: E731
-    if isinstance(tree, ast.BinOp):
-        return binary[type(tree.op)](again(tree.left), again(tree.right))
-    if isinstance(tree, ast.UnaryOp):
-        return ~again(tree.operand) if isinstance(tree.op, ast.Invert) else -again(tree.operand)
-    if isinstance(tree, ast.Compare):
-        compare = {ast.Gt: operator.gt, ast.Lt: operator.lt}
-        return compare[type(tree.ops[0])](again(tree.left), again(tree.comparators[0]))
-    if isinstance(tree, ast.Attribute):
-        return getattr(again(tree.value), tree.attr)
-    if isinstance(tree, ast.Constant):
-        return sympy.Integer(tree.value)
-    if isinstance(tree, ast.Name):
-        lets = {"dalpha": sa.let("dalpha", A)}
-        return names.get(tree.id) or lets.get(tree.id) or next(s for s in made.free_symbols if s.name == tree.id)
-    if isinstance(tree, ast.Subscript):
-        return eval(ast.unparse(tree), {}, names)  # noqa: S307
-    functions = {"sqrt": sympy.sqrt} if all(isinstance(part, ast.Name) and part.id == "n" for part in tree.args) else {}
-    return (functions.get(tree.func.id) or getattr(sa, tree.func.id))(*map(again, tree.args))
+    def build(tree):
+        match tree:
+            case ast.BinOp():
+                return BINARY[type(tree.op)](build(tree.left), build(tree.right))
+            case ast.UnaryOp():
+                return ~build(tree.operand) if isinstance(tree.op, ast.Invert) else -build(tree.operand)
+            case ast.Compare(ops=[sign]):
+                compare = operator.gt if isinstance(sign, ast.Gt) else operator.lt
+                return compare(build(tree.left), build(tree.comparators[0]))
+            case ast.Attribute():
+                return getattr(build(tree.value), tree.attr)
+            case ast.Constant(value=int()):
+                return sympy.Integer(tree.value)
+            case ast.Constant():
+                return tree.value
+            case ast.Name():
+                return names[tree.id]
+            case ast.Subscript():
+                return build(tree.value)[build(tree.slice)]
+            case ast.Tuple():
+                return tuple(map(build, tree.elts))
+            case ast.Slice():
+                return slice(*(part and build(part) for part in (tree.lower, tree.upper, tree.step)))
+            case ast.Call():
+                arguments = [build(part) for part in tree.args]
+                scalar = tree.func.id == "sqrt" and isinstance(arguments[0], sympy.Expr)
+                return (sympy.sqrt if scalar else getattr(sa, tree.func.id))(*arguments)
+        raise AssertionError(ast.dump(tree))
+
+    assert build(ast.parse(str(made), mode="eval").body) is made
 
 
 def test_a_column_is_never_written_like_a_row():
@@ -256,7 +262,10 @@ def test_an_align_block_has_a_row_a_line_and_a_reason_column():
     assert block == "\\begin{aligned}\n  a &= b && \\text{by 100\\% \\& luck} \\\\\n  c &= d\n\\end{aligned}"
 
 
-@pytest.mark.parametrize(("sentence", "safe"), [("#$%&_", r"\#\$\%\&\_"), ("a\\b{c}", r"a\textbackslash{}b\{c\}"), ("a < b", "a $<$ b"), ("x^2~", r"x\^{}2\~{}")])
+@pytest.mark.parametrize(
+    ("sentence", "safe"),
+    [("#$%&_", r"\#\$\%\&\_"), ("a\\b{c}", r"a\textbackslash{}b\{c\}"), ("a < b", "a $<$ b"), ("x^2~", r"x\^{}2\~{}")],
+)
 def test_a_reason_holds_nothing_that_latex_would_read_as_a_command(sentence, safe):
     assert tex_text(sentence) == safe
 

@@ -11,11 +11,54 @@ import symattn as sa
 from symattn.naming import fresh_name, latex_name
 
 HOSTILE = [
-    "__import__('os')", "os.system('x')", "\\input", "\\input{/etc/passwd}", "\\def", "$x$", "%", "#1", "a&b", "a~b",
-    "x^2", "x_{1}", "a b", "a\n", "a\nb", "\n", "a\tb", "a\x00", "a\r", "", " ", "_", "__", "_a", "a_", "a__b", "1a", "'", "'a",
-    "a'b", "a-b", "a+b", "a;b", "a\"b", "a`b", "{x}", "Q\u200b", "\u0430", "\u212a", "\uff21", "\u03b1", "x\u0301", "\u00e9",
-    "\u06f1", "a\u0661", "x\u2032", "A" * 61,
-]  # fmt: skip
+    "__import__('os')",
+    "os.system('x')",
+    "\\input",
+    "\\input{/etc/passwd}",
+    "\\def",
+    "$x$",
+    "%",
+    "#1",
+    "a&b",
+    "a~b",
+    "x^2",
+    "x_{1}",
+    "a b",
+    "a\n",
+    "a\nb",
+    "\n",
+    "a\tb",
+    "a\x00",
+    "a\r",
+    "",
+    " ",
+    "_",
+    "__",
+    "_a",
+    "a_",
+    "a__b",
+    "1a",
+    "'",
+    "'a",
+    "a'b",
+    "a-b",
+    "a+b",
+    "a;b",
+    'a"b',
+    "a`b",
+    "{x}",
+    "Q\u200b",
+    "\u0430",
+    "\u212a",
+    "\uff21",
+    "\u03b1",
+    "x\u0301",
+    "\u00e9",
+    "\u06f1",
+    "a\u0661",
+    "x\u2032",
+    "A" * 61,
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
@@ -25,7 +68,9 @@ def test_hostile_names_are_refused(make, name):
         make(name)
 
 
-@pytest.mark.parametrize("name", [x for x in HOSTILE if len(x.replace(",", " ").split()) == 1 and x == x.strip()], ids=ascii)
+@pytest.mark.parametrize(
+    "name", [x for x in HOSTILE if len(x.replace(",", " ").split()) == 1 and x == x.strip()], ids=ascii
+)
 def test_hostile_sizes_are_refused(name):
     with pytest.raises(sa.NamingError, match="cannot be a name"):
         sa.sizes(name)
@@ -45,7 +90,9 @@ def test_a_name_is_a_string(name):
         sa.tensor(name, 3)
 
 
-@pytest.mark.parametrize("name", ["Q", "W_q", "d_k", "Pi", "x'", "x''", "W_q_1", "P1", "input", "A" * 60, "softmax", "np"])
+@pytest.mark.parametrize(
+    "name", ["Q", "W_q", "d_k", "Pi", "x'", "x''", "W_q_1", "P1", "input", "A" * 60, "softmax", "np"]
+)
 def test_letters_digits_underscores_and_primes_make_a_name(name):
     assert str(sa.tensor(name, 3)) == name
 
@@ -53,10 +100,22 @@ def test_letters_digits_underscores_and_primes_make_a_name(name):
 @pytest.mark.parametrize(
     ("name", "written"),
     [
-        ("W_q", "W_{q}"), ("Pi", r"\Pi"), ("alpha", r"\alpha"), ("x'", "x'"), ("W_q'", "W_{q}'"), ("A1", "A_{1}"), ("Xbar", r"\bar{X}"),
-        ("dalpha", r"d\alpha"), ("dX", "dX"), ("dX_1", "dX_{1}"), ("d_k", "d_{k}"), ("delta", r"\delta"), ("d", "d"), ("input", "input"),
+        ("W_q", "W_{q}"),
+        ("Pi", r"\Pi"),
+        ("alpha", r"\alpha"),
+        ("x'", "x'"),
+        ("W_q'", "W_{q}'"),
+        ("A1", "A_{1}"),
+        ("Xbar", r"\bar{X}"),
+        ("dalpha", r"d\alpha"),
+        ("dX", "dX"),
+        ("dX_1", "dX_{1}"),
+        ("d_k", "d_{k}"),
+        ("delta", r"\delta"),
+        ("d", "d"),
+        ("input", "input"),
     ],
-)  # fmt: skip
+)
 def test_names_print_by_the_conventions_of_sympy_and_keep_the_d_of_differentials(name, written):
     assert latex_name(name) == written
 

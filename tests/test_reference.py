@@ -8,6 +8,7 @@ import symattn as sa
 from symattn.codegen.reference import values
 from symattn.codegen.sampling import generic_array, generic_scalars, generic_sizes
 from symattn.operation import Operation
+from symattn.ops.formulas import Choice
 
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, Q, K, V = (sa.tensor(a, s) for a, s in (("X", "T d"), ("Y", "T d"), ("Q", "T d"), ("K", "S d"), ("V", "S e")))
@@ -142,16 +143,13 @@ def test_a_sum_that_runs_too_far_is_an_error():
 
 
 def test_a_choice_that_is_not_taken_is_not_read():
-    x = odd(lambda read, index, node: sympy.Piecewise(
-        (read(0, (index[0] - 1, index[1])), index[0] > 0), (sympy.Integer(0), True)))  # fmt: skip
+    x = odd(lambda read, index, node: Choice(index[0] > 0, read(0, (index[0] - 1, index[1])), sympy.S.Zero))
     np.testing.assert_array_equal(reference(x), np.concatenate([np.zeros((1, 3)), a["X"][:-1]]))
 
 
-def test_an_unknown_function_and_an_open_choice_are_errors():
+def test_an_unknown_function_is_an_error():
     with pytest.raises(sa.NoRuleError, match="zeta"):
         reference(odd(lambda read, index, node: sympy.zeta(read(0, index))))
-    with pytest.raises(sa.NoRuleError, match="no value"):
-        reference(odd(lambda read, index, node: sympy.Piecewise((read(0, index), index[0] > 0))))
 
 
 def test_a_missing_array_is_an_error():

@@ -76,13 +76,19 @@ def test_integers_of_every_kind_are_sizes(size):
     assert sa.tensor("Q", size).shape == (3,)
 
 
-@pytest.mark.parametrize("symbol", [sympy.Symbol("d"), sympy.Symbol("d", integer=True), sympy.Symbol("d", positive=True)])
+@pytest.mark.parametrize(
+    "symbol", [sympy.Symbol("d"), sympy.Symbol("d", integer=True), sympy.Symbol("d", positive=True)]
+)
 def test_a_symbol_of_other_assumptions_is_never_a_second_size(symbol):
     with pytest.raises(sa.ShapeError, match=r"d = sa\.sizes\('d'\)"):
         sa.tensor("Q", T, symbol)
 
 
-@pytest.mark.parametrize("write", [str, sa.latex, sa.entries, lambda x: sa.gradient(x, [x.tensors[0]])], ids=["str", "latex", "entries", "gradient"])
+@pytest.mark.parametrize(
+    "write",
+    [str, sa.latex, sa.entries, lambda x: sa.gradient(x, [x.tensors[0]])],
+    ids=["str", "latex", "entries", "gradient"],
+)
 def test_a_scalar_that_only_looks_like_a_size_is_refused_where_it_would_show(write):
     with pytest.raises(sa.NamingError, match="differ in their assumptions"):
         write(sympy.Symbol("d") * sa.tensor("Q", T, d))
@@ -94,7 +100,8 @@ def test_shapes_are_read_from_text_sequences_and_sizes_alike():
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("h*d", h * d), ("(d+1)", d + 1), ("2*n-1", 2 * n - 1), ("d/h", d / h), ("12", sympy.Integer(12))]
+    ("text", "size"),
+    [("h*d", h * d), ("(d+1)", d + 1), ("2*n-1", 2 * n - 1), ("d/h", d / h), ("12", sympy.Integer(12))],
 )
 def test_arithmetic_of_sizes_is_read_from_text(text, size):
     assert sa.tensor("Q", "T " + text).shape == (T, size)
@@ -102,7 +109,21 @@ def test_arithmetic_of_sizes_is_read_from_text(text, size):
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os')", "d.x", "d**2", "d[0]", "f(d)", "lambda:1", "d;T", "'d'", "1.5", "d//2", "d<2", "9" * 300, "(" * 150],
+    [
+        "__import__('os')",
+        "d.x",
+        "d**2",
+        "d[0]",
+        "f(d)",
+        "lambda:1",
+        "d;T",
+        "'d'",
+        "1.5",
+        "d//2",
+        "d<2",
+        "9" * 300,
+        "(" * 150,
+    ],
 )
 def test_other_text_is_a_parse_error_with_a_caret_and_is_never_evaluated(text):
     with pytest.raises(sa.ParseError, match=r"not a size.*\n.*\n *\^"):

@@ -21,7 +21,9 @@ i = sympy.Symbol("i", integer=True)
 
 @pytest.mark.parametrize("name", "exp log tanh sin cos erf floor sign sqrt".split())
 def test_a_sympy_function_of_a_tensor_names_the_function_of_symattn(name):
-    with pytest.raises(sympy.SympifyError, match=rf"sympy\.{name} was given the tensor Q\[T, d\].*write sa\.{name}\(x\)"):
+    with pytest.raises(
+        sympy.SympifyError, match=rf"sympy\.{name} was given the tensor Q\[T, d\].*write sa\.{name}\(x\)"
+    ):
         getattr(sympy, name)(Q)
 
 
@@ -78,13 +80,17 @@ def test_a_sympy_inequality_of_a_tensor_is_no_relation(relation):
     assert not isinstance(made, sympy.Basic)
 
 
-@pytest.mark.parametrize("make", [lambda: Q * M, lambda: M * Q, lambda: Q / M, lambda: M / Q], ids="Q*M M*Q Q/M M/Q".split())
+@pytest.mark.parametrize(
+    "make", [lambda: Q * M, lambda: M * Q, lambda: Q / M, lambda: M / Q], ids="Q*M M*Q Q/M M/Q".split()
+)
 def test_star_and_slash_with_a_sympy_matrix_are_refused_as_ambiguous(make):
     with pytest.raises(sa.OperandError, match="SymPy matrix M are ambiguous.*write @"):
         make()
 
 
-@pytest.mark.parametrize("make", [lambda A: A * Q, lambda A: Q * A, lambda A: A @ Q, lambda A: Q @ A, lambda A: A + Q], ids=range(5))
+@pytest.mark.parametrize(
+    "make", [lambda A: A * Q, lambda A: Q * A, lambda A: A @ Q, lambda A: Q @ A, lambda A: A + Q], ids=range(5)
+)
 def test_an_explicit_sympy_matrix_is_refused_by_our_error(make):
     with pytest.raises(sa.OperandError, match="SymPy matrix|a formula, not an array"):
         make(sympy.Matrix([[1, 2], [3, 4]]))
@@ -141,11 +147,19 @@ def test_a_matrix_symbol_of_a_foreign_size_is_refused():
 @pytest.mark.parametrize(
     ("number", "exact"),
     [
-        (0.1, (1, 10)), (1e-7, (1, 10**7)), (1e22, (10**22, 1)), (0.5, (1, 2)), (-0.25, (-1, 4)), (1 / 3, (3333333333333333, 10**16)),
-        (np.float64(0.1), (1, 10)), (np.float32(0.1), (1, 10)), (sympy.Float(0.1), (1, 10)), (3.0, (3, 1)),
+        (0.1, (1, 10)),
+        (1e-7, (1, 10**7)),
+        (1e22, (10**22, 1)),
+        (0.5, (1, 2)),
+        (-0.25, (-1, 4)),
+        (1 / 3, (3333333333333333, 10**16)),
+        (np.float64(0.1), (1, 10)),
+        (np.float32(0.1), (1, 10)),
+        (sympy.Float(0.1), (1, 10)),
+        (3.0, (3, 1)),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_floats_become_the_exact_rational_of_their_shortest_spelling(number, exact):
     assert number * Q is sympy.Rational(*exact) * Q
     assert Q + number is Q + sympy.Rational(*exact)
@@ -156,16 +170,39 @@ def test_floats_inside_a_sympy_scalar_become_exact_too():
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), sympy.nan, sympy.oo, sympy.zoo, sympy.I, 1j, None, [1, 2], (1,), True, np.True_, {}, "a", b"a"],
+    "value",
+    [
+        float("nan"),
+        float("inf"),
+        sympy.nan,
+        sympy.oo,
+        sympy.zoo,
+        sympy.I,
+        1j,
+        None,
+        [1, 2],
+        (1,),
+        True,
+        np.True_,
+        {},
+        "a",
+        b"a",
+    ],
     ids=lambda value: f"{type(value).__module__} {value!r}",
 )
-@pytest.mark.parametrize("combine", [lambda v: Q * v, lambda v: v + Q, lambda v: sa.where(Q > 0, v, Q)], ids=["*", "+", "where"])
+@pytest.mark.parametrize(
+    "combine", [lambda v: Q * v, lambda v: v + Q, lambda v: sa.where(Q > 0, v, Q)], ids=["*", "+", "where"]
+)
 def test_what_is_no_real_scalar_is_refused(combine, value):
     with pytest.raises((sa.OperandError, TypeError)):
         combine(value)
 
 
-@pytest.mark.parametrize("make", [lambda: Q * "K", lambda: "K" @ Q, lambda: sa.exp("Q"), lambda: sa.let("P", "Q"), lambda: sa.einsum(Q, "ij")], ids=range(5))
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Q * "K", lambda: "K" @ Q, lambda: sa.exp("Q"), lambda: sa.let("P", "Q"), lambda: sa.einsum(Q, "ij")],
+    ids=range(5),
+)
 def test_a_string_where_a_tensor_is_meant_says_how_to_make_one(make):
     with pytest.raises(sa.OperandError, match=r"the text '\w+' stands where a tensor is meant: make one by sa\.tensor"):
         make()
@@ -192,10 +229,17 @@ def test_a_numpy_ufunc_of_a_tensor_raises(name):
 
 
 NUMPY = {
-    "asarray": lambda: np.asarray(Q), "array": lambda: np.array([Q, Q]), "dot": lambda: np.dot(Q, Q), "sum": lambda: np.sum(Q),
-    "transpose": lambda: np.transpose(Q), "einsum": lambda: np.einsum("ij->ji", Q), "concatenate": lambda: np.concatenate([Q, Q]),
-    "outer": lambda: np.outer(Q, Q), "vdot": lambda: np.vdot(Q, Q), "where": lambda: np.where(True, Q, Q),
-}  # fmt: skip
+    "asarray": lambda: np.asarray(Q),
+    "array": lambda: np.array([Q, Q]),
+    "dot": lambda: np.dot(Q, Q),
+    "sum": lambda: np.sum(Q),
+    "transpose": lambda: np.transpose(Q),
+    "einsum": lambda: np.einsum("ij->ji", Q),
+    "concatenate": lambda: np.concatenate([Q, Q]),
+    "outer": lambda: np.outer(Q, Q),
+    "vdot": lambda: np.vdot(Q, Q),
+    "where": lambda: np.where(True, Q, Q),
+}
 
 
 @pytest.mark.parametrize("name", NUMPY)
@@ -206,7 +250,16 @@ def test_a_numpy_function_never_makes_an_array_of_a_tensor(name):
 
 @pytest.mark.parametrize(
     "combine",
-    [lambda x: x * Q, lambda x: Q * x, lambda x: x @ Q, lambda x: Q @ x, lambda x: x + Q, lambda x: x - Q, lambda x: x / Q, lambda x: x < Q],
+    [
+        lambda x: x * Q,
+        lambda x: Q * x,
+        lambda x: x @ Q,
+        lambda x: Q @ x,
+        lambda x: x + Q,
+        lambda x: x - Q,
+        lambda x: x / Q,
+        lambda x: x < Q,
+    ],
     ids="x*Q Q*x x@Q Q@x x+Q x-Q x/Q x<Q".split(),
 )
 @pytest.mark.parametrize("array", [np.ones((3, 3)), np.ones(3), np.array(2.0)], ids=["rank 2", "rank 1", "rank 0"])
@@ -215,7 +268,11 @@ def test_an_array_in_an_expression_says_to_use_lambdify(combine, array):
         combine(array)
 
 
-@pytest.mark.parametrize("convert", [math.exp, float, int, len, list, iter, round, lambda x: 1 in x, lambda x: x // 2, lambda x: x % 2], ids=range(10))
+@pytest.mark.parametrize(
+    "convert",
+    [math.exp, float, int, len, list, iter, round, lambda x: 1 in x, lambda x: x // 2, lambda x: x % 2],
+    ids=range(10),
+)
 def test_python_s_conversions_refuse_a_tensor(convert):
     with pytest.raises(TypeError):
         convert(Q)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import sympy
 
 from ..errors import EvaluationError, OperandError
 from ..gradients import Gradient
 from ..ops.leaves import as_tensor, variable
 from ..tensor import Tensor, topological
+from .binding import Binding, checked_array, checked_scalar
 from .graph import Graph
 from .plan import Plan
 from .source import Writer
@@ -66,6 +65,7 @@ class NumPyFunction:
         writer = Writer(self.__name__, self.plan, graph, several)
         self.source = writer.write()
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
+        self.binding = Binding(self.plan, self.keywords)
         self._code = compile(self.source, "<symattn>", "exec")
         self._function = self._executed()
         self._cotangents = _with_arguments(graph.cotangents, self.plan)
@@ -97,9 +97,9 @@ class NumPyFunction:
             raise EvaluationError(f"{len(arrays)} positional arguments were given; the function takes ({names})")
         bound: list[Any] = []
         for a, value in zip(self.plan.arguments, arrays, strict=True):
-            bound.append(_array(a, value) if isinstance(a, Tensor) else _scalar(a, value))
+            bound.append(checked_array(a, value) if isinstance(a, Tensor) else checked_scalar(a, value))
         bound = _one_dtype(self.plan.arguments, bound)
-        scalars = self.sizes(bound, self._keywords(keywords))
+        scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
         result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
         results = result if self.several else (result,)
@@ -107,43 +107,6 @@ class NumPyFunction:
         for r in results:
             owned.append(_owned(r, [*bound, *owned]))
         return tuple(owned) if self.several else owned[0]
-
-    def _keywords(self, given: Mapping[str, Any]) -> dict[sympy.Symbol, Any]:
-        known = {s.name: s for s in self.plan.symbols if s not in self.plan.arguments}
-        for name in given:
-            if name not in known:
-                raise EvaluationError(
-                    f"{name!r} is no size or scalar of this function; it knows {', '.join(known) or 'none'}"
-                )
-        return {known[name]: _scalar(known[name], value) for name, value in given.items()}
-
-    def sizes(self, arrays: Sequence[Any], given: Mapping[sympy.Symbol, Any]) -> dict[sympy.Symbol, Any]:
-        """The value of every size and keyword, with every axis held against it."""
-        arrays_of = {a: x for a, x in zip(self.plan.arguments, arrays, strict=True) if isinstance(a, Tensor)}
-        known = dict(given)
-        for s, (a, axis) in self.plan.source.items():
-            if known.setdefault(s, arrays_of[a].shape[axis]) != arrays_of[a].shape[axis]:
-                self._misfit(a, arrays_of[a], axis, known)
-        shapes = {a: x.shape[x.ndim - a.rank :] for a, x in arrays_of.items()}
-        known = self.plan.solved(known, shapes)
-        for a, x in arrays_of.items():
-            for axis, size in enumerate(a.shape, -a.rank):
-                if size.free_symbols <= known.keys() and size.subs(known) != x.shape[axis]:
-                    self._misfit(a, x, axis, known)
-        lacking = [s.name for s in self.keywords if s not in known]
-        if lacking:
-            asked = ", ".join(f"{name}=..." for name in lacking)
-            raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{_shown(known)}")
-        return known
-
-    def _misfit(self, a: Tensor, x: np.ndarray, axis: int, sizes: Mapping[sympy.Symbol, Any]) -> None:
-        size = a.shape[axis]
-        others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
-        source = f" (as in {', '.join(others)})" if others else ""
-        raise EvaluationError(
-            f"{a.name} has shape {x.shape} for {a.brief()}: axis {axis} must be {size} = {size.subs(sizes)}{source}, "
-            f"not {x.shape[axis]}{_shown(sizes)}"
-        )
 
     def _check_loops(self, arrays: Sequence[Any]) -> None:
         """Loop axes broadcast; a cotangent has all those of its output."""
@@ -181,41 +144,6 @@ def _with_arguments(cotangents: Mapping[Tensor, Tensor], plan: Plan) -> list[tup
     return found
 
 
-def _shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
-    return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-
-
-def _array(a: Tensor, value: Any) -> Any:
-    """An argument as an array of at least its declared rank."""
-    if isinstance(value, numbers.Number) and not a.rank and not isinstance(value, np.generic):
-        return value
-    try:
-        x = np.asarray(value)
-    except ValueError as problem:
-        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
-    if x.dtype.kind not in "biufc":
-        raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers")
-    if x.ndim < a.rank:
-        raise EvaluationError(f"{a.name} has shape {x.shape}, of {x.ndim} axes: {a.brief()} has {a.rank}")
-    if not x.size:
-        raise EvaluationError(f"{a.name} has shape {x.shape}, which is empty: sizes in {a.brief()} are positive")
-    if a.kind == "binary":
-        if x.dtype.kind != "b" and not ((x == 0) | (x == 1)).all():
-            raise EvaluationError(f"{a.name} is declared binary, but has entries other than 0 and 1")
-        return x.astype(bool)
-    return x
-
-
-def _scalar(s: sympy.Symbol, value: Any) -> Any:
-    """A keyword as a Python number, which does not change the dtype of arrays."""
-    value = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
-    if not isinstance(value, numbers.Number) or isinstance(value, bool):
-        raise EvaluationError(f"{s.name} is a number, not {value!r}")
-    if s.is_integer and (not isinstance(value, numbers.Integral) or value < 1):
-        raise EvaluationError(f"the size {s.name} is a positive integer, not {value!r}")
-    return value
-
-
 def _one_dtype(arguments: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
     """Integers and Python numbers in the floating type of the arrays; floating arrays keep their own."""
     real = [x for a, x in zip(arguments, bound, strict=True) if isinstance(a, Tensor) and a.kind != "binary"]
@@ -231,9 +159,11 @@ def _one_dtype(arguments: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _owned(result: Any, arrays: Sequence[Any]) -> Any:
-    """A result that may be written to without changing an argument."""
+def _owned(result: Any, others: Sequence[Any]) -> Any:
+    """A result that may be written to without changing an argument or another result."""
     x = np.asarray(result)
-    shared = not x.flags.writeable or any(isinstance(a, np.ndarray) and np.may_share_memory(x, a) for a in arrays)
+    if x.base is None and x.flags.writeable:
+        shared = any(x is a for a in others)
+    else:
+        shared = not x.flags.writeable or any(isinstance(a, np.ndarray) and np.may_share_memory(x, a) for a in others)
     return x.copy() if shared else result if isinstance(result, (np.ndarray, np.generic)) else x[()]
-

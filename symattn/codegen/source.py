@@ -115,6 +115,8 @@ class Writer:
         x = node.inputs[k]
         text = self.text[x]
         number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
+        if x.op is constant and node.op.kind == "inputs":  # what moves entries needs an array
+            return f"np.asarray({text}, {self.dtype()})"
         return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
 
     def _returned(self, k: int, y: Tensor) -> str:
@@ -159,6 +161,7 @@ class Writer:
                 lines.append(f"{self.symbols[symbol]} = {self.names[array]}.shape[{axis}]")
         if self.needs_dtype:
             arrays = [self.names[a] for a in self.plan.tensors if a.kind == "real"]
+            arrays += [name for s, name in self.symbols.items() if s in self.used and not s.is_integer]
             lines.append(f"dtype = np.result_type({', '.join(arrays)})" if arrays else "dtype = np.dtype(np.float64)")
         return lines
 

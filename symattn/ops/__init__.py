@@ -41,5 +41,5 @@ def unflatten(table: list[tuple[str, tuple[int, ...], dict[str, Any]]]) -> Tenso
     """The graph of a flat table, as pickling stores it."""
     nodes: list[Tensor] = []
     for name, inputs, params in table:
-        nodes.append(RECORDS[name](*(nodes[k] for k in inputs), **params))
+        nodes.append(RECORDS[name].node(*(nodes[k] for k in inputs), **params))
     return nodes[-1]

@@ -74,9 +74,15 @@ def _add_notation(p: Any, node: Tensor) -> Written:
     left = p.operand(a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
-        opposite = multiply(-1, b) if rest is None else multiply(-coefficient, rest)
+        opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
         return f"{left} - {p.operand(opposite, Binding.SUM + 1)}", Binding.SUM
     return f"{left} + {p.operand(b, Binding.SUM + 1)}", Binding.SUM
+
+
+def _add_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    if a is b:  # a double: both paths at once
+        return multiply(2, g), None
+    return unbroadcast(g, a.shape, y.shape), unbroadcast(g, b.shape, y.shape)
 
 
 def _add_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
@@ -89,18 +95,18 @@ def _add_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
 add_op = entrywise(
     "add",
     lambda a, b: a + b,
-    vjp=lambda g, y, *inputs: tuple(unbroadcast(g, x.shape, y.shape) for x in inputs),
+    vjp=_add_vjp,
     jvp=lambda tangents, y, *inputs: broadcast_to(sum_of([t for t in tangents if t is not None]), y.shape),
     numpy=_add_numpy,
     notation=_add_notation,
+    build=lambda a, b: _add(a, b),
     reason="the cotangent of a sum goes to each term",
     minus_infinity="kept",
 )
 
 
-def add(a: Any, b: Any) -> Tensor:
-    """``a + b``, entry by entry; adding zeros of no larger shape changes nothing."""
-    a, b = as_tensor(a), as_tensor(b)
+def _add(a: Tensor, b: Tensor) -> Tensor:
+    """Numbers fold; adding zeros of no larger shape changes nothing."""
     x, y = scalar_value(a), scalar_value(b)
     if x is not None and y is not None:
         return constant(formula=x + y)
@@ -108,7 +114,12 @@ def add(a: Any, b: Any) -> Tensor:
     a, b = _drop_broadcast((a, b), shape)
     if is_zero(b):
         return broadcast_to(a, shape)
-    return broadcast_to(b, shape) if is_zero(a) else add_op(a, b)
+    return broadcast_to(b, shape) if is_zero(a) else add_op.node(a, b)
+
+
+def add(a: Any, b: Any) -> Tensor:
+    """``a + b``, entry by entry."""
+    return add_op(as_tensor(a), as_tensor(b))
 
 
 def subtract(a: Any, b: Any) -> Tensor:
@@ -170,13 +181,18 @@ multiply_op = entrywise(
     jvp=lambda tangents, y, a, b: product_rule(tangents, (b, a), y.shape),
     numpy=_multiply_numpy,
     notation=_multiply_notation,
+    build=lambda a, b: _multiply(a, b),
     reason="product rule, entry by entry",
 )
 
 
 def multiply(a: Any, b: Any) -> Tensor:
-    """``a * b``, entry by entry; scalar factors are gathered in front, and the factors 1 and 0 vanish."""
-    a, b = as_tensor(a), as_tensor(b)
+    """``a * b``, entry by entry."""
+    return multiply_op(as_tensor(a), as_tensor(b))
+
+
+def _multiply(a: Tensor, b: Tensor) -> Tensor:
+    """Scalar factors are gathered in front, and the factors 1 and 0 vanish."""
     (c, x), (k, y) = split_scalar(a), split_scalar(b)
     if c is sympy.S.One is k and x is not None and y is not None:
         return _product(x, y)
@@ -191,7 +207,7 @@ def multiply(a: Any, b: Any) -> Tensor:
         return rest
     if value == 0:
         return zeros(*rest.shape)
-    return multiply_op(constant(formula=value), rest)
+    return multiply_op.node(constant(formula=value), rest)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
@@ -204,7 +220,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     for one, other in ((a, b), (b, a)):
         if not one.inputs and one.params.get("formula") == 1:
             return broadcast_to(other, shape)
-    return multiply_op(a, b)
+    return multiply_op.node(a, b)
 
 
 def _divide_notation(p: Any, node: Tensor) -> Written:
@@ -227,13 +243,18 @@ divide_op = entrywise(
     jvp=lambda tangents, y, a, b: product_rule(tangents, (divide(1, b), negative(divide(y, b))), y.shape),
     numpy=lambda code, node, a, b: f"({a}) / ({b})",
     notation=_divide_notation,
+    build=lambda a, b: _divide(a, b),
     reason="quotient rule, entry by entry",
 )
 
 
 def divide(a: Any, b: Any) -> Tensor:
-    """``a / b``, entry by entry; a scalar divisor becomes a factor. Raises OperandError for a division by 0."""
-    a, b = as_tensor(a), as_tensor(b)
+    """``a / b``, entry by entry; raises OperandError for a division by 0."""
+    return divide_op(as_tensor(a), as_tensor(b))
+
+
+def _divide(a: Tensor, b: Tensor) -> Tensor:
+    """A scalar divisor becomes a factor, and scalar factors come out in front."""
     if is_zero(b):
         raise OperandError(f"{a.brief()} is divided by zero")
     below = scalar_value(b)
@@ -244,7 +265,7 @@ def divide(a: Any, b: Any) -> Tensor:
     coefficient, rest = split_scalar(a)
     if rest is not None and coefficient != 1:
         return multiply(coefficient, divide(rest, b))
-    return divide_op(*_drop_broadcast((a, b), broadcast("the quotient", a, b)))
+    return divide_op.node(*_drop_broadcast((a, b), broadcast("the quotient", a, b)))
 
 
 # --- powers, remainders, extremes ---
@@ -254,8 +275,8 @@ def _power_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
     if not p.latex:
         return f"{p.operand(a, Binding.ATOM)}**{p.operand(b, Binding.ATOM)}", Binding.POWER
-    entrywise = r"\odot " if a.rank else ""  # a plain power of a matrix would be a product
-    exponent = p.operand(b, Binding.ATOM if a.rank else Binding.OR)
+    entrywise = r"\odot " if node.rank else ""  # a plain power of a matrix would be a product
+    exponent = p.operand(b, Binding.ATOM if node.rank else Binding.OR)
     return f"{{{p.operand(a, Binding.ATOM)}}}^{{{entrywise}{exponent}}}", Binding.POWER
 
 
@@ -279,19 +300,24 @@ power_op = entrywise(
     jvp=lambda tangents, y, a, b: product_rule(tangents, _power_slopes(y, a, b), y.shape),
     numpy=lambda code, node, a, b: f"({a}) ** ({b})",
     notation=_power_notation,
+    build=lambda a, b: _power(a, b),
     reason="power rule, entry by entry",
 )
 
 
 def power(a: Any, b: Any) -> Tensor:
     """``a ** b``, entry by entry."""
-    a, b = as_tensor(a), as_tensor(b)
+    return power_op(as_tensor(a), as_tensor(b))
+
+
+def _power(a: Tensor, b: Tensor) -> Tensor:
+    """Numbers fold, and the exponents 1 and 0 vanish."""
     x, n = scalar_value(a), scalar_value(b)
     if x is not None and n is not None:
         return constant(formula=x**n)
     if n == 1:
         return a
-    return broadcast_to(as_tensor(1), a.shape) if n == 0 else power_op(a, b)
+    return broadcast_to(as_tensor(1), a.shape) if n == 0 else power_op.node(a, b)
 
 
 def _extreme(name: str, wins: Callable[[Any, Any], Any]) -> Operation:

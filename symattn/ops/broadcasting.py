@@ -96,15 +96,19 @@ broadcast_to_op = Operation(
     reason="each copy of a broadcast entry adds its cotangent",
     kind="inputs",
     minus_infinity="kept",
+    build=lambda x, shape: _broadcast_to(x, shape),
 )
 
 
-def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
-    """``x`` repeated to the shape by NumPy's rule; nothing where it has it already."""
+def _broadcast_to(x: Tensor, shape: Shape) -> Tensor:
+    """Nothing where ``x`` has the shape already; two broadcasts are one."""
     if same_shape(x.shape, shape):
         return x
-    if x.op is broadcast_to_op:
-        x = x.inputs[0]
+    return broadcast_to_op.node(x.inputs[0] if x.op is broadcast_to_op else x, shape=shape)
+
+
+def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
+    """``x`` repeated to the shape by NumPy's rule."""
     return broadcast_to_op(x, shape=shape)
 
 

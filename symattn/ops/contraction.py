@@ -96,13 +96,15 @@ def _matmul_notation(p: Any, node: Tensor) -> Written:
         if not plain:
             return call(p, "matmul", node, core=core)
         return f"{p.operand(a, Binding.PRODUCT)} @ {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
-    left = p.operand(a, Binding.ATOM) + r"^{\top}" if core[0] == 1 else p.operand(a, Binding.PRODUCT)
-    if core[0] == 1 and ("^" in p.operand(a, Binding.ATOM)):
-        left = rf"{{{p.operand(a, Binding.ATOM)}}}^{{\top}}"
+    left = p.operand(a, Binding.PRODUCT)
+    is_row = a.op is matmul_op and a.params["core"] == (1, 2)  # x^T A is a row as it stands
+    if core[0] == 1 and not is_row:
+        atom = p.operand(a, Binding.ATOM)
+        left = rf"{{{atom}}}^{{\top}}" if "^" in atom else rf"{atom}^{{\top}}"
     return p.juxtapose(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
 
 
-matmul_op = Operation(
+matmul_op: Operation = Operation(
     "matmul",
     shape=_matmul_shape,
     entry=_matmul_entry,
@@ -111,13 +113,19 @@ matmul_op = Operation(
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
     reason="product rule for a matrix product",
+    build=lambda a, b, core: _matmul(a, b, core),
 )
 
 
-def matmul_of(a: Tensor, b: Tensor, core: Core) -> Tensor:
-    """The product with ``core`` axes of each factor taking part; a product with zeros is zeros."""
+def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
+    """A product with zeros is zeros."""
     if is_zero(a) or is_zero(b):
         return zeros(*_matmul_shape(a, b, core))
+    return matmul_op.node(a, b, core=core)
+
+
+def matmul_of(a: Tensor, b: Tensor, core: Core) -> Tensor:
+    """The product with ``core`` axes of each factor taking part."""
     return matmul_op(a, b, core=core)
 
 
@@ -159,7 +167,7 @@ def _outer_notation(p: Any, node: Tensor) -> Written:
     return p.juxtapose(a, rf"{{{b}}}^{{\top}}" if "^" in b or "'" in b else rf"{b}^{{\top}}"), Binding.PRODUCT
 
 
-outer_op = Operation(
+outer_op: Operation = Operation(
     "outer",
     shape=_outer_shape,
     entry=_outer_entry,
@@ -168,12 +176,13 @@ outer_op = Operation(
     numpy=lambda code, node, a, b: code.outer(node, a, b),
     notation=_outer_notation,
     reason="product rule for an outer product",
+    build=lambda a, b: zeros(*_outer_shape(a, b)) if is_zero(a) or is_zero(b) else outer_op.node(a, b),
 )
 
 
 def outer_of(a: Tensor, b: Tensor) -> Tensor:
     """The outer product of the last axes, those in front broadcast."""
-    return zeros(*_outer_shape(a, b)) if is_zero(a) or is_zero(b) else outer_op(a, b)
+    return outer_op(a, b)
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -300,13 +309,19 @@ einsum_op = Operation(
     numpy=lambda code, node, *inputs: code.einsum(node, inputs),
     notation=_einsum_notation,
     reason="product rule for a contraction",
+    build=lambda *inputs, spec: _einsum(inputs, spec),
 )
 
 
-def einsum_of(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
-    """The contraction; with zeros it is zeros."""
+def _einsum(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
+    """A contraction with zeros is zeros."""
     if any(map(is_zero, inputs)):
         return zeros(*_einsum_shape(*inputs, spec=spec))
+    return einsum_op.node(*inputs, spec=spec)
+
+
+def einsum_of(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
+    """The contraction."""
     return einsum_op(*inputs, spec=spec)
 
 

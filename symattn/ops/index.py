@@ -15,7 +15,9 @@ from ..errors import OperandError, ShapeError
 from ..operation import Operation
 from ..sizes import ONE, Shape, as_size, never_negative, same_size
 from ..tensor import Tensor
+from .broadcasting import broadcast_to
 from .formulas import Choice
+from .leaves import constant
 from .notation import Binding, Written, call
 
 Item = tuple[Any, ...]
@@ -141,16 +143,24 @@ index_op = moved(
     numpy=lambda code, node, x: f"({x}){code.index(node.params['items'])}",
     notation=_index_notation,
     reason="the cotangent of a part stands at its place",
+    build=lambda x, items: _index(x, items),
 )
 
 
 def index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
-    """The indexed tensor; an index of an index is one index, and the whole tensor is itself."""
+    """The indexed tensor."""
+    return index_op(x, items=items)
+
+
+def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
+    """An index of an index is one index, and the whole tensor is itself."""
+    if x.op is constant:  # only new axes fit a number
+        return broadcast_to(x, _index_shape(x, items))
     if x.op is index_op and (joined := _composed(x, items)) is not None:
         x, items = x.inputs[0], joined
     while items and items[0] != NEW and _is_whole(items[0], x.shape[x.rank - _axes_read(items)]):
         items = items[1:]
-    return index_op(x, items=items) if items else x
+    return index_op.node(x, items=items) if items else x
 
 
 def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:

@@ -76,11 +76,17 @@ transpose_op = moved(
     numpy=_transpose_numpy,
     notation=_transpose_notation,
     reason="the transpose of the cotangent",
+    build=lambda x, order: _transpose(x, order),
 )
 
 
 def transpose(x: Tensor, order: Order) -> Tensor:
     """The axes of x in a new order, counted from the end; axes in front of them stay."""
+    return transpose_op(x, order=order)
+
+
+def _transpose(x: Tensor, order: Order) -> Tensor:
+    """A transpose of a transpose is one transpose, and one that changes nothing is the tensor itself."""
     if x.op is transpose_op:
         inner = x.inputs[0].rank
         first = x.params["order"]
@@ -88,7 +94,7 @@ def transpose(x: Tensor, order: Order) -> Tensor:
         x, order = x.inputs[0], tuple(first[axis] if axis >= -len(first) else axis for axis in full)
     while order and order[0] == -len(order):
         order = order[1:]
-    return transpose_op(x, order=order) if order else x
+    return transpose_op.node(x, order=order) if order else x
 
 
 def matrix_transpose(x: Tensor) -> Tensor:

@@ -104,7 +104,9 @@ def as_scalar(value: Any) -> sympy.Expr:
     if isinstance(value, bool):
         raise OperandError(_not_an_operand(value))
     if isinstance(value, sympy.Expr):
-        scalar = value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
+        scalar = value
+        if value.has(sympy.Float):
+            scalar = value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
     elif isinstance(value, numbers.Integral):
         scalar = sympy.Integer(int(value))
     elif isinstance(value, numbers.Rational):

@@ -153,7 +153,15 @@ where_op = entrywise(
     reason="the cotangent of a choice goes to the side that is chosen",
     minus_infinity="kept",
     masks=(0,),
+    build=lambda chosen, a, b: _where(chosen, a, b),
 )
+
+
+def _where(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """A choice between zeros is zeros."""
+    if is_zero(a) and is_zero(b):
+        return zeros(*broadcast("where", chosen, a, b))
+    return where_op.node(chosen, a, b)
 
 
 def where(condition: Any, a: Any, b: Any) -> Tensor:
@@ -166,7 +174,4 @@ def where(condition: Any, a: Any, b: Any) -> Tensor:
     >>> print(sa.where(x > 0, x, 0))
     where(x > 0, x, 0)
     """
-    chosen, a, b = as_mask(condition, "where"), as_tensor(a), as_tensor(b)
-    if is_zero(a) and is_zero(b):
-        return zeros(*broadcast("where", chosen, a, b))
-    return where_op(chosen, a, b)
+    return where_op(as_mask(condition, "where"), as_tensor(a), as_tensor(b))

@@ -14,7 +14,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,20 @@ FRESH = itertools.count()
 
 def median_ms(work: Callable[[], object], repeats: int) -> float:
     """The median time of a call, in milliseconds, after one call to warm up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+    return medians_ms([work], repeats)[0]
+
+
+def medians_ms(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """The median times of several calls that take turns, so that a busy moment slows all of them alike."""
+    times: list[list[float]] = [[] for _ in works]
+    for work in works:
         work()
-        times.append(time.perf_counter() - start)
-    return 1e3 * statistics.median(times)
+    for _ in range(repeats):
+        for work, taken in zip(works, times, strict=True):
+            start = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - start)
+    return [1e3 * statistics.median(taken) for taken in times]
 
 
 def inputs(n: int) -> tuple[sa.Tensor, sa.Tensor, sa.Tensor]:
@@ -71,9 +79,9 @@ def stack(layers: int) -> Callable[[], object]:
 
 
 def derivation_rows(repeats: int) -> Iterator[tuple[str, float, str]]:
-    yield "attention: build", median_ms(built, repeats), ""
-    yield "attention: build, three gradients", median_ms(differentiated, repeats), ""
-    ours = median_ms(printed, repeats)
+    build, derive, ours = medians_ms([built, differentiated, printed], repeats)
+    yield "attention: build", build, ""
+    yield "attention: build, three gradients", derive, ""
     yield "attention: build, three gradients, LaTeX", ours, "target: under 3 ms"
     yield "the same through JAX's trace of the vjp", *against(ours, jax_trace(repeats))
     components = components_ms(1 if repeats < 5 else 3)
@@ -121,28 +129,21 @@ def components_ms(repeats: int) -> float:
 
 
 def depth_rows(repeats: int, depths: tuple[int, ...]) -> Iterator[tuple[str, float, str]]:
-    before = None
-    for layers in depths:
-        now = median_ms(stack(layers), repeats)
-        note = "target at 100: under 200 ms" if layers == 100 else ""
+    times = medians_ms([stack(layers) for layers in depths], repeats)
+    for layers, now, before in zip(depths, times, (None, *times), strict=False):
         ratio = f"{now / before:.2f} times the half; " if before else ""
-        yield f"{layers} residual attention layers: build, gradient", now, ratio + note
-        before = now
+        note = "target at 100: under 200 ms" if layers == 100 else ""
+        yield f"{layers} residual attention layers: build, gradient", now, (ratio + note).rstrip("; ")
 
 
 def import_rows(repeats: int) -> Iterator[tuple[str, float, str]]:
-    def starting(code: str) -> float:
-        return median_ms(lambda: subprocess.run([sys.executable, "-c", code], check=True), repeats)
-
-    bare = starting("pass")
+    codes = ["pass", "import symattn", "import symattn as sa; sa.tensor('Q', 'T d')", "import sympy"]
+    runs = [partial(subprocess.run, [sys.executable, "-c", code], check=True) for code in codes]
+    bare, lazy, used, alone = medians_ms(runs, repeats)
     yield "bare Python", bare, ""
-    yield "import symattn, over bare Python", starting("import symattn") - bare, "target: under 30 ms"
-    yield (
-        "import symattn and make a tensor, over bare Python",
-        (starting("import symattn as sa; sa.tensor('Q', 'T d')") - bare),
-        "SymPy's own import is in it",
-    )
-    yield "import sympy, over bare Python", starting("import sympy") - bare, ""
+    yield "import symattn, over bare Python", lazy - bare, "target: under 30 ms"
+    yield "import symattn and make a tensor, over bare Python", used - bare, "SymPy's own import is in it"
+    yield "import sympy, over bare Python", alone - bare, ""
 
 
 def by_hand(q: Any, k: Any, v: Any, g: Any) -> tuple[Any, ...]:
@@ -175,9 +176,8 @@ def code_rows(repeats: int, shapes: tuple[tuple[int, int, int], ...]) -> Iterato
         arrays = [rng.normal(size=shape) for shape in ((t, width), (s, width), (s, width), (t, width))]
         for ours, theirs in zip(f(*arrays), by_hand(*arrays), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
-        hand = median_ms(lambda arrays=arrays: by_hand(*arrays), repeats)
+        mine, hand = medians_ms([partial(f, *arrays), partial(by_hand, *arrays)], repeats)
         yield f"NumPy by hand, forward and backward, ({t}, {s}, {width})", hand, ""
-        mine = median_ms(lambda arrays=arrays: f(*arrays), repeats)
         yield f"generated, forward and backward, ({t}, {s}, {width})", mine, f"{mine / hand:.2f} times by hand"
 
 

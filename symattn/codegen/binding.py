@@ -1,0 +1,118 @@
+"""Arrays and keywords held against what a compiled function declares; each error names what does not fit."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import EvaluationError
+from ..tensor import Tensor
+from .plan import Plan
+
+Known = dict[sympy.Symbol, Any]
+
+
+class Binding:
+    """Reads the sizes off the arrays, completes them from keywords, and holds every axis against them."""
+
+    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol]) -> None:
+        self.plan, self.needed = plan, needed
+        arguments = set(map(id, plan.arguments))
+        self.keywords = {s.name: s for s in plan.symbols if id(s) not in arguments}
+        axes = [
+            (place, axis, size)
+            for place, a in enumerate(plan.arguments)
+            if isinstance(a, Tensor)
+            for axis, size in enumerate(a.shape, -a.rank)
+        ]
+        self.plain = [x for x in axes if x[2].is_Symbol]
+        self.composite = [x for x in axes if not x[2].is_Symbol]
+
+    def sizes(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> Known:
+        """The value of every size and keyword; raises EvaluationError where an axis or a keyword does not fit."""
+        known = {self._keyword(name): checked_scalar(self.keywords[name], value) for name, value in given.items()}
+        for place, axis, size in self.plain:
+            if known.setdefault(size, arrays[place].shape[axis]) != arrays[place].shape[axis]:
+                self._misfit(arrays, place, axis, known)
+        if self.composite:
+            known = self.plan.solved(known, self._shapes(arrays))
+            for place, axis, size in self.composite:
+                if size.free_symbols <= known.keys() and _value(size, known) != arrays[place].shape[axis]:
+                    self._misfit(arrays, place, axis, known)
+        lacking = [s.name for s in self.needed if s not in known]
+        if lacking:
+            asked = ", ".join(f"{name}=..." for name in lacking)
+            raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{shown(known)}")
+        return known
+
+    def _keyword(self, name: str) -> sympy.Symbol:
+        if name not in self.keywords:
+            names = ", ".join(self.keywords) or "none"
+            raise EvaluationError(f"{name!r} is no size or scalar of this function; it knows {names}")
+        return self.keywords[name]
+
+    def _shapes(self, arrays: Sequence[Any]) -> dict[Tensor, tuple[int, ...]]:
+        pairs = zip(self.plan.arguments, arrays, strict=True)
+        return {a: x.shape[x.ndim - a.rank :] for a, x in pairs if isinstance(a, Tensor)}
+
+    def _misfit(self, arrays: Sequence[Any], place: int, axis: int, known: Known) -> None:
+        a, x = self.plan.arguments[place], arrays[place]
+        size = a.shape[axis]
+        others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
+        source = f" (as in {', '.join(others)})" if others else ""
+        wanted = f"{size} = {_value(size, known)}{source}"
+        raise EvaluationError(
+            f"{a.name} has shape {x.shape} for {a.brief()}: axis {axis} must be {wanted}, "
+            f"not {x.shape[axis]}{shown(known)}"
+        )
+
+
+def _value(size: sympy.Expr, known: Known) -> Any:
+    symbols = tuple(size.free_symbols)
+    return _substituted(size, symbols, tuple(known[s] for s in symbols))
+
+
+@lru_cache(maxsize=1024)
+def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tuple[int, ...]) -> Any:
+    return size.subs(dict(zip(symbols, values, strict=True)))
+
+
+def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
+    """The bindings so far, for a message."""
+    return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+
+
+def checked_array(a: Tensor, value: Any) -> Any:
+    """An argument as an array of at least its declared rank."""
+    if isinstance(value, numbers.Number) and not a.rank and not isinstance(value, np.generic):
+        return value
+    try:
+        x = np.asarray(value)
+    except ValueError as problem:
+        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
+    if x.dtype.kind not in "biufc":
+        raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers")
+    if x.ndim < a.rank:
+        raise EvaluationError(f"{a.name} has shape {x.shape}, of {x.ndim} axes: {a.brief()} has {a.rank}")
+    if not x.size:
+        raise EvaluationError(f"{a.name} has shape {x.shape}, which is empty: sizes in {a.brief()} are positive")
+    if a.kind == "binary":
+        if x.dtype.kind != "b" and not ((x == 0) | (x == 1)).all():
+            raise EvaluationError(f"{a.name} is declared binary, but has entries other than 0 and 1")
+        return x.astype(bool)
+    return x
+
+
+def checked_scalar(s: sympy.Symbol, value: Any) -> Any:
+    """A keyword as a Python number, which does not change the dtype of arrays."""
+    value = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
+    if not isinstance(value, numbers.Number) or isinstance(value, bool):
+        raise EvaluationError(f"{s.name} is a number, not {value!r}")
+    if s.is_integer and (not isinstance(value, numbers.Integral) or value < 1):
+        raise EvaluationError(f"the size {s.name} is a positive integer, not {value!r}")
+    return value
