@@ -8,10 +8,12 @@ from collections.abc import Container
 from functools import lru_cache
 
 import sympy
+from sympy.printing.latex import LatexPrinter
 
 from .errors import NamingError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
+_printer = LatexPrinter()
 
 
 def check_name(name: object) -> str:
@@ -41,9 +43,9 @@ def fresh_name(wanted: str, taken: Container[str]) -> str:
 def latex_name(name: str) -> str:
     r"""A name in LaTeX by SymPy's symbol conventions; differentials keep their letter: ``dalpha`` is ``d\alpha``."""
     stem = name.rstrip("'")
-    written = sympy.latex(sympy.Symbol(stem))
+    written = _printer.doprint(sympy.Symbol(stem))
     modified = "{d" in written  # a hat belongs on the variable, not on its differential
     if stem[0] == "d" and len(stem) > 1 and (modified or not written.startswith("\\")):
-        inner = sympy.latex(sympy.Symbol(stem[1:]))
+        inner = _printer.doprint(sympy.Symbol(stem[1:]))
         written = f"d{inner}" if stem[1].isalpha() else written
     return written + "'" * (len(name) - len(stem))

@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -284,12 +285,13 @@ def _symbol_values(x: Tensor, values: Mapping[Any, Any]) -> dict[sympy.Symbol, s
     return checked
 
 
-def _symbols_in(value: Any) -> Iterable[sympy.Symbol]:
+@lru_cache(maxsize=4096)
+def _symbols_in(value: Any) -> frozenset[sympy.Symbol]:
     if isinstance(value, sympy.Basic):
-        return (s for s in value.free_symbols if isinstance(s, sympy.Symbol) and not isinstance(s, sympy.Dummy))
-    if isinstance(value, tuple):
-        return (s for part in value for s in _symbols_in(part))
-    return ()
+        return frozenset(
+            s for s in value.free_symbols if isinstance(s, sympy.Symbol) and not isinstance(s, sympy.Dummy)
+        )
+    return _NONE.union(*map(_symbols_in, value)) if isinstance(value, tuple) else _NONE
 
 
 def flatten(root: Tensor) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:

@@ -92,7 +92,7 @@ def _turned(x: Tensor, forward: Collection[Tensor]) -> Tensor:
     The transpose of a ``forward`` product stays: it is at hand, while its factors would be multiplied anew.
     """
     c, rest = split_scalar(x)
-    if rest is None:
+    if rest is None or (c == 1 and x.op is not matmul_op and x.op is not outer_op):
         return matrix_transpose(x)
     turned: dict[Tensor, Tensor] = {}
     closed = _Closed(forward)
@@ -151,6 +151,8 @@ TABLE: Mapping[Operation, Rule] = {
 
 def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Tensor] = ()) -> Tensor:
     """The tensor with the table applied from the inputs up; ``done`` says what stays or has been tidied already."""
+    if x in done:
+        return done[x]
     for node in topological([x], stop=done):
         if node in done:
             continue

@@ -101,6 +101,8 @@ def tensor(name: str, *shape: Any, **hypotheses: bool) -> Tensor:
 
 def as_scalar(value: Any) -> sympy.Expr:
     """An exact SymPy scalar; a float becomes the rational of its shortest decimal spelling."""
+    if type(value) is int:
+        return sympy.Integer(value)
     if isinstance(value, bool):
         raise OperandError(_not_an_operand(value))
     if isinstance(value, sympy.Expr):
