@@ -23,7 +23,8 @@ def printed():
     out = {}
     for types in ("python", "flint"):
         environment = {**os.environ, "SYMPY_GROUND_TYPES": types}
-        run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", PROGRAM]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         out[types], _, rest = run.stdout.partition("\n")
         out[types, "rest"] = rest
     return out

@@ -133,7 +133,7 @@ OPERAND = {
     "wrt a constant": (lambda: sa.gradient(Q, [sa.eye(3)]), "[3, 3] is constant: no gradient is taken by it"),
     "wrt a size": (lambda: sa.gradient(Q, [d]), "d is an integer symbol"),
     "wrt nothing": (lambda: sa.gradient(Q, []), "no variable to differentiate by"),
-    "gradient of a number": (lambda: sa.gradient(3, [Q]), "gradient differentiates a tensor, or several as {O: dO, L: dL}, not 3"),
+    "gradient of a number": (lambda: sa.gradient(3, [Q]), "a tensor, or several as {O: dO, L: dL}, not 3"),
     "entries of a number": (lambda: sa.entries(3), "entries takes a tensor, not 3"),
 }
 
