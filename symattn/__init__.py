@@ -21,11 +21,19 @@ _HOMES = {
     "ops.rows": "sum mean max min softmax logsumexp",
     "ops.layout": "concat split_axis merge_axes moveaxis repeat",
     "ops.contraction": "einsum diag outer trace",
+    "ops.gather": "take shift flip tile",
+    "ops.scans": "cumsum tril triu",
+    "ops.inverse": "inv",
+    "ops.sparse": "sparsemax entmax15",
+    "ops.opaque": "unknown stop_gradient",
     "entries": "entries",
     "calculus": "gradient jvp",
+    "jacobians": "jacobian hessian hvp",
     "codegen": "lambdify",
     "latex": "latex",
+    "sympy_bridge": "from_sympy",
     "derivation": "Derivation",
+    "declared": "operation verify",
     "tensor": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError ParseError",
 }
@@ -37,13 +45,20 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("symattn")  # slow to import, seldom asked for
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'symattn' has no name {name!r}")
+        raise AttributeError(f"module 'symattn' has no name {name!r}{_suggestion(name)}")
     home = _MODULE_OF[name]
     if home != "errors":
         import_module(".language", __name__)  # operators and printing come with any tensor
     value = getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value
+
+
+def _suggestion(name: str) -> str:
+    from difflib import get_close_matches  # for a message only
+
+    close = get_close_matches(name, _MODULE_OF, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ No formula stands here: the passes walk a graph, ask each record for its rule, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -15,10 +15,10 @@ from .forward import Forward, Variable, partial, scalars_of
 from .gradients import Gradient
 from .naming import fresh_name
 from .ops.arithmetic import multiply, sum_of
-from .ops.leaves import as_tensor, constant, from_index_op, is_zero, let_op, zeros
+from .ops.leaves import as_tensor, constant, from_index_op, is_named, is_zero, let_op, variable, zeros
 from .reverse import Reverse
 from .sizes import same_shape, show_shape
-from .tensor import Tensor
+from .tensor import Tensor, topological
 from .tidying import tidy
 
 
@@ -36,7 +36,7 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     >>> print(sa.gradient(sa.softmax(Q @ K.T / sympy.sqrt(sa.sizes("d"))) @ V, [Q, K, V]))
     dV = P.T @ dO                   # product rule for a matrix product
     dP = dO @ V.T                   # product rule for a matrix product
-    dZ = P * (dP - rowsum(P * dP))  # softmax: each row has the Jacobian diag(p) - outer(p, p)
+    dZ = P * (dP - rowsum(P * dP))  # softmax, row by row
     dQ = dZ @ K / sqrt(d)           # product rule for a matrix product
     dK = dZ.T @ Q / sqrt(d)         # product rule for a matrix product
     Z = Q @ K.T / sqrt(d)           # where
@@ -44,6 +44,7 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     """
     given = _outputs(outputs)
     variables = _variables(wrt, "gradient")
+    _check_present(variables, list(given))
     forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables)
     return Reverse(forward, given, variables).run()
 
@@ -76,10 +77,24 @@ def _variables(wrt: Any, what: str) -> list[Variable]:
             v.params.get("hypotheses", ())
         ):
             raise OperandError(f"{v.brief()} is constant: no {what} is taken by it")
+        elif not is_named(v):
+            raise OperandError(
+                f"a {what} by the intermediate {v.brief()} is not defined, since it has no name and may be written "
+                "in another form: name it by sa.let and build the output from that"
+            )
         variables.append(v)
     if not variables:
         raise OperandError(f"{what} was given no variable to differentiate by")
     return list(dict.fromkeys(variables))
+
+
+def _check_present(variables: Sequence[Variable], outputs: Sequence[Tensor]) -> None:
+    """An absent tensor has derivative zero; an absent intermediate is a mistake."""
+    below = set(topological(outputs))
+    for v in variables:
+        if isinstance(v, Tensor) and v.op is not variable and v not in below:
+            shown = ", ".join(y.brief() for y in outputs)
+            raise OperandError(f"the intermediate {v.brief()} is not part of {shown}: build the output from it")
 
 
 def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
@@ -101,6 +116,7 @@ def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
     if len(variables) < len(tangents):
         given = ", ".join(map(str, tangents))
         raise OperandError(f"jvp was given one variable under two spellings among {given}")
+    _check_present(variables, [y])
     forward = Forward([y, *(v for v in variables if isinstance(v, Tensor))], variables)
     moving: dict[Tensor, Tensor] = {}
     symbols: dict[sympy.Symbol, Tensor] = {}

@@ -16,8 +16,9 @@ from .codegen import lambdify
 from .codegen.check import Point, compare, difference_gradient, sample_point
 from .errors import OperandError, ShapeError
 from .gradients import Gradient
-from .latex import Printer, align, displayed_names, latex_printer, tex_text
-from .ops.leaves import as_tensor, cotangent_op, definition, is_named, let, let_op, variable
+from .index_style import IndexPrinter
+from .latex import Printer, align, displayed_names, printer_in, tex_text
+from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op, variable
 from .sizes import same_shape
 from .tensor import Tensor, topological
 
@@ -57,7 +58,7 @@ class Derivation:
         if not isinstance(title, str) or not title.strip():
             raise OperandError(f"a derivation has a title, not {title!r}")
         self.title = title.strip()
-        self.given = tuple(given)
+        self.given = (given,) if isinstance(given, (str, Tensor)) else tuple(given)
         for x in self.given:
             if not isinstance(x, (str, Tensor)):
                 raise OperandError(f"given holds tensors and sentences, not {x!r}")
@@ -109,12 +110,17 @@ class Derivation:
         """Add a paragraph; without an argument, the whole derivation as text."""
         if sentence is None:
             return self._written(_as_text)
+        if not isinstance(sentence, str):
+            raise OperandError(f"text takes a sentence, not {sentence!r}")
         self._parts.append(" ".join(sentence.split()))
         return self
 
-    def latex(self, names: Mapping[Tensor, str] | None = None) -> str:
-        r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and ``align`` blocks."""
-        return self._written(_as_latex, names)
+    def latex(self, names: Mapping[Tensor, str] | None = None, style: str = "matrix") -> str:
+        r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and ``align`` blocks.
+
+        ``names`` and ``style`` are those of ``sa.latex``.
+        """
+        return self._written(_as_latex, names, style)
 
     def __repr__(self) -> str:
         return f"<derivation {self.title!r} of {len(self.steps)} steps>"
@@ -201,8 +207,8 @@ def _hypotheses(x: Tensor) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None = None) -> list[str]:
-    printer = latex_printer(d._roots(), spellings)
+def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None, style: str) -> list[str]:
+    printer = printer_in(style, d._roots(), spellings)
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
     if d.given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")
@@ -211,18 +217,18 @@ def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None = None) -> l
     return blocks
 
 
-def _latex_rows(lines: Iterable[Line], printer: Printer) -> Iterator[tuple[str, str, str]]:
+def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, str, str]]:
     for line in lines:
-        name = "" if line.named is None else printer.name(line.named)
-        yield name, printer.refer(line.expression), line.reason
+        name = "" if line.named is None else printer.names[line.named]
+        yield *printer.row(name, line.expression), line.reason
 
 
-def _given_latex(x: Tensor | str, printer: Printer) -> str:
+def _given_latex(x: Tensor | str, printer: Printer | IndexPrinter) -> str:
     if isinstance(x, str):
         return tex_text(x)
     shape = r" \times ".join(map(printer.scalar, x.shape))
     space = r"\mathbb{R}" + (f"^{{{shape}}}" if shape else "")
-    return rf"${printer.name(x) if is_named(x) else printer.write(x)} \in {space}$" + tex_text(_hypotheses(x))
+    return rf"${printer.refer(x)} \in {space}$" + tex_text(_hypotheses(x))
 
 
 # --- numeric checks ---

@@ -68,7 +68,7 @@ def _expand(root: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -
         def read(k: int, where: tuple[Any, ...], node: Tensor = node) -> sympy.Expr:
             x = node.inputs[k]
             if x in names:
-                return indexed(names[x], where)
+                return indexed(names[x], where, finite=not x.holds_minus_infinity)
             try:
                 return known[x, where]
             except KeyError:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import sympy
 
+from .errors import NoRuleError
 from .latex import displayed_names, numbered
 from .naming import fresh_name
 from .normalisers import normaliser
@@ -30,7 +31,10 @@ def dependent(order: Sequence[Tensor], variables: Collection[Variable]) -> set[T
 def partial(node: Tensor, symbol: sympy.Symbol) -> Tensor:
     """The derivative of a node by a scalar symbol of its own: a record is linear in its ``formula``."""
     formula = node.params["formula"]
-    return node.op(*node.inputs, **{**node.params, "formula": sympy.diff(formula, symbol)})
+    slope = sympy.diff(formula, symbol)
+    if slope.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta):
+        raise NoRuleError(f"SymPy knows no derivative of {formula} by {symbol}: write it by known, smooth functions")
+    return node.op(*node.inputs, **{**node.params, "formula": slope})
 
 
 def scalars_of(node: Tensor, symbols: Collection[sympy.Symbol]) -> list[sympy.Symbol]:

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from .errors import OperandError
-from .latex import LONGEST, Printer, align, displayed_names, latex_printer, text, tree_size
-from .naming import latex_name
+from .latex import LONGEST, Printer, align, displayed_names, latex_printer, printer_in, text, tree_size
 from .ops.leaves import as_tensor
 from .tensor import Tensor
 
@@ -66,11 +65,15 @@ class Gradient(Mapping[Any, Tensor]):
             return key in self.named
         return (as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key) in self.results
 
-    def latex(self, names: Mapping[Tensor, str] | None = None, environment: str = "align") -> str:
-        """The steps as an ``align`` block with a reason column, and what was named on the way."""
-        printer = self.printer(latex=True, names=names)
-        rows = [(latex_name(s.name), printer.refer(s.expression), s.reason) for s in self.lines()]
-        return align(rows, environment)
+    def latex(
+        self, names: Mapping[Tensor, str] | None = None, environment: str = "align", style: str = "matrix"
+    ) -> str:
+        """The steps as an ``align`` block with a reason column, and what was named on the way.
+
+        ``names`` and ``style`` are those of ``sa.latex``.
+        """
+        printer = printer_in(style, [s.expression for s in self.lines()], names)
+        return align([(*printer.row(s.name, s.expression), s.reason) for s in self.lines()], environment)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)
@@ -78,6 +81,9 @@ class Gradient(Mapping[Any, Tensor]):
         for s in self.lines():
             shown = printer.refer(s.expression) if tree_size(s.expression) <= LONGEST else text(s.expression)
             lines.append((f"{s.name} = {shown}", s.reason))
+        if not lines:
+            given = self.cotangents.items()
+            return "\n".join(f"the gradient by {y.brief()} is {c.brief()}, as given" for y, c in given)
         width = max((len(left) for left, _ in lines if len(left) <= 60), default=0)
         return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
 

@@ -12,6 +12,7 @@ from .errors import OperandError
 from .latex import latex, text
 from .ops import arithmetic, contraction, layout, logic, pointwise
 from .ops.index import getitem
+from .sympy_bridge import as_explicit, to_sympy
 from .tensor import Tensor
 
 
@@ -81,6 +82,8 @@ def _attach() -> None:
         setattr(Tensor, f"__{name}__", function)
     Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment, method-assign]
     Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment, method-assign]
+    Tensor.to_sympy = to_sympy  # type: ignore[method-assign,assignment]
+    Tensor.as_explicit = as_explicit  # type: ignore[method-assign,assignment]
     Tensor._latex = lambda self, printer: latex(self)  # type: ignore[attr-defined]
     Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: str(self)  # type: ignore[attr-defined]
     Tensor._pretty = lambda self, printer: prettyForm(str(self))  # type: ignore[attr-defined]

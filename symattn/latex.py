@@ -7,18 +7,23 @@ sum that keeps its axis. Only amsmath and amssymb are needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from .errors import NamingError, OperandError
 from .naming import latex_name
+from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
 from .sizes import show_shape
 from .tensor import Tensor, topological
+
+if TYPE_CHECKING:
+    from .index_style import IndexPrinter
 
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
 _LETTERS = "ijlmnpqrtuvwxyz"
@@ -53,7 +58,22 @@ def displayed_names(roots: Iterable[Tensor]) -> dict[Tensor, str]:
     clash = fixed.keys() & symbols.keys()
     if clash:
         raise NamingError(f"{sorted(clash)[0]!r} names both a tensor and a size or scalar: rename one")
-    return {**{node: name for name, node in fixed.items()}, **numbered(labels, {*fixed, *symbols})}
+    first = _same_quantity(order, labels)
+    apart = {label: list(dict.fromkeys(first.get(x, x) for x in nodes)) for label, nodes in labels.items()}
+    names = numbered(apart, {*fixed, *symbols})
+    shown = {node: names[first.get(node, node)] for nodes in labels.values() for node in nodes}
+    return {**{node: name for name, node in fixed.items()}, **shown}
+
+
+def _same_quantity(order: Sequence[Tensor], labels: Mapping[str, Sequence[Tensor]]) -> dict[Tensor, Tensor]:
+    """For nodes of one label: the first one that is the same but for names inside, such as automatic ones."""
+    if all(len(nodes) == 1 for nodes in labels.values()):
+        return {}
+    bare: dict[Tensor, Tensor] = {}
+    for node in order:
+        bare[node] = without_names(node, bare)
+    first: dict[tuple[str, Tensor], Tensor] = {}
+    return {x: first.setdefault((label, bare[x]), x) for label, nodes in labels.items() for x in nodes}
 
 
 def _hypotheses(node: Tensor) -> str:
@@ -85,17 +105,41 @@ class Printer:
         self.latex = latex
         self.names = names
         self.spellings = spellings or {}
+        self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
         self.written: dict[Tensor, Written] = {}
 
     def write(self, root: Tensor) -> str:
         """The node's own expression: a named intermediate is written by what it stands for."""
-        return self.refer(definition(root))
+        return self._by_head(definition(root))[0] if self.latex else self.refer(definition(root))
+
+    def row(self, name: str, x: Tensor) -> tuple[str, str]:
+        """The two sides of the line ``name = x``; no name continues the line above."""
+        left = self._spelled.get(name) or (latex_name(name) if name else "")
+        right, axis = self._by_head(x)
+        if axis is None:
+            return left, right
+        each = r"each head" if axis.name[0] in "hH" else "each"
+        return left and _of_head(left, axis), rf"{right} \quad \text{{for {each} }} {self.scalar(axis)}"
+
+    def _by_head(self, x: Tensor) -> tuple[str, sympy.Symbol | None]:
+        """The expression, of one head where its operations leave the head axis alone, and then that axis."""
+        from .heads import one_head  # which reads entries, and those need the names shown here
+
+        head = one_head(x, self.names)
+        if head is None:
+            return self.refer(x), None
+        marked = {one: _of_head(self.name(y), head.axis) for y, one in head.operands.items()}
+        names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
+        written = Printer(names, latex=True, spellings={**self.spellings, **marked}).refer(head.expression)
+        for name in marked.values():  # one superscript, not two above each other
+            written = written.replace(rf"{{{name}}}^{{\top}}", rf"{name[:-1]}\top}}")
+        return written, head.axis
 
     def refer(self, x: Tensor) -> str:
         """The node as it stands in an expression: a named one by its name."""
         for node in topological([x], stop=self.names):
             if node not in self.written:
-                self.written[node] = node.op.notation(self, node)
+                self.written[node] = self._notation(node)
         return self.written[x][0]
 
     def operand(self, x: Tensor, at_least: int, alone: bool = False) -> str:
@@ -114,8 +158,17 @@ class Printer:
 
     def _written(self, x: Tensor) -> Written:
         if x not in self.written:  # a notation may ask for a node of its own making: a term without its sign
-            self.written[x] = x.op.notation(self, x)
+            self.written[x] = self._notation(x)
         return self.written[x]
+
+    def _notation(self, x: Tensor) -> Written:
+        if self.latex and not is_named(x):
+            from .index_style import by_entry, moves_entries  # which need entries, and those the names shown here
+
+            if moves_entries(x):
+                return by_entry(self, x), Binding.ATOM
+        written: Written = x.op.notation(self, x)
+        return written
 
     def name(self, node: Tensor) -> str:
         if not self.latex:
@@ -156,6 +209,11 @@ class Printer:
         return letters
 
 
+def _of_head(name: str, axis: sympy.Symbol) -> str:
+    base = f"{{{name}}}" if "^" in name else name
+    return rf"{base}^{{({latex_name(axis.name)})}}"
+
+
 @lru_cache(maxsize=4096)
 def _scalar_text(value: sympy.Basic, latex: bool) -> str:
     return str(sympy.latex(value) if latex else sympy.sstr(value))
@@ -171,12 +229,12 @@ def text(x: Tensor) -> str:
 def tree_size(x: Tensor) -> int:
     """How many nodes the printed tree would have, named parts counted once; exact, however large."""
     root, count = definition(x), dict[Tensor, int]()
-    for node in topological([root], stop=_Named()):
+    for node in topological([root], stop=Names()):
         count[node] = 1 if is_named(node) else 1 + sum(count[i] for i in node.inputs)
     return count[root]
 
 
-class _Named(Collection[Tensor]):
+class Names(Collection[Tensor]):
     """All named nodes, as a place for walks to stop."""
 
     def __contains__(self, x: object) -> bool:
@@ -189,38 +247,75 @@ class _Named(Collection[Tensor]):
         return 0
 
 
-def latex(x: Any, names: Mapping[Tensor, str] | None = None) -> str:
-    r"""LaTeX of a tensor, or of anything that has a ``latex`` method, in matrix style.
+def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = None) -> str:
+    r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
 
-    ``names`` spells named tensors for this call: ``{P: r"\mathbf{A}"}``. Raises NamingError where two names would
-    look the same and OperandError for a tree too large to read.
+    ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
+    and their limits; the entry has a left side if the tensor is named. ``names`` spells named tensors for this call:
+    ``{P: r"\mathbf{A}"}``. Raises NamingError where two names would look the same and OperandError for another style
+    and for an expression too large to read.
 
     >>> import symattn as sa
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
     >>> print(sa.latex(sa.softmax(Q @ K.T)))
     \operatorname{softmax}\left(Q K^{\top}\right)
+    >>> print(sa.latex(sa.let("Z", Q @ K.T), style="index"))
+    Z_{i j} = \sum_{k=0}^{d-1} Q_{i k} K_{j k}
     """
-    if not isinstance(x, Tensor):
-        method = getattr(x, "latex", None)
-        return method() if callable(method) else sympy.latex(x)
-    return latex_printer([x], names).write(x)
+    if isinstance(x, Tensor):
+        return printer_in(style, [x], names).write(x)
+    method = getattr(x, "latex", None)
+    if not callable(method):
+        return sympy.latex(x)
+    options = {"style": _checked_style(style), "names": names}
+    return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
+
+
+def _checked_style(style: str) -> str:
+    if style not in ("matrix", "index"):
+        raise OperandError(f'latex has the styles "matrix" and "index", not {style!r}')
+    return style
 
 
 def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None) -> Printer:
-    """One printer for several expressions, so that names agree among them."""
+    """One printer in matrix style for several expressions, so that names agree among them."""
     for root in roots:
         size = tree_size(root)
         if size > LONGEST:
             raise OperandError(
                 f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let"
             )
-    names = displayed_names(roots)
-    shown: dict[str, str] = {}
-    for node, name in names.items():
-        spelled = (spellings or {}).get(node) or latex_name(name)
-        if shown.setdefault(spelled, name) != name:
-            raise NamingError(f"{shown[spelled]!r} and {name!r} would both print as {spelled}: rename one")
+    names, _ = _distinct_spelling(roots, spellings or {}, latex_name)
     return Printer(names, latex=True, spellings=spellings)
+
+
+def printer_in(
+    style: str, roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None
+) -> Printer | IndexPrinter:
+    """One printer in the style for several expressions."""
+    if _checked_style(style) == "matrix":
+        return latex_printer(roots, spellings)
+    from .index_style import IndexPrinter, spelled  # which needs entries, and those need the names shown here
+
+    return IndexPrinter(roots, *_distinct_spelling(roots, spellings or {}, spelled))
+
+
+def _distinct_spelling(
+    roots: Sequence[Tensor], spellings: Mapping[Tensor, str], usual: Callable[[str], str]
+) -> tuple[dict[Tensor, str], dict[str, str]]:
+    """The name of each named node, and the LaTeX of each name."""
+    for x in spellings:
+        if not (isinstance(x, Tensor) and is_named(x)):
+            shown = x.brief() if isinstance(x, Tensor) else repr(x)
+            raise OperandError(f"names spells named tensors, and {shown} is none: name it by sa.let first")
+    names = displayed_names(roots)
+    known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
+    spelling = {name: spellings.get(node) or usual(name) for node, name in known.items()}
+    shown_as: dict[str, str] = {}
+    for name, written in spelling.items():
+        if shown_as.setdefault(written, name) != name:
+            raise NamingError(f"{shown_as[written]!r} and {name!r} would both print as {written}: rename one")
+    return names, spelling
 
 
 def align(rows: Iterable[tuple[str, str, str]], environment: str = "align") -> str:

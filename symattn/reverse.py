@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import sympy
 from .errors import NoRuleError, ShapeError
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .gradients import Gradient, Step
-from .latex import numbered
+from .latex import Names, numbered
 from .naming import fresh_name
 from .ops.arithmetic import multiply, split_scalar, sum_of
 from .ops.index import index_op
@@ -68,6 +69,7 @@ class Reverse:
             new = self.forward.new[y]
             name = self.names.setdefault(new, None) or fresh_name("O" if y.rank else "L", self.forward.taken)
             self.names[new] = name
+            self.forward.taken.add(name)
             if cotangent is None:
                 wanted = fresh_name(f"d{name}", self.forward.taken)
                 self.forward.taken.add(wanted)
@@ -144,12 +146,26 @@ class Reverse:
         if only_given and (is_named(cotangent) or not cotangent.rank):
             return cotangent
         if node not in self.names:
-            branches = sum(x in self.needed for x in dict.fromkeys(node.inputs))
-            if (branches < 2 or _is_cheap(cotangent)) and node not in self.targets:
+            once = _is_cheap(cotangent) or not self._is_used_twice(node, cotangent)
+            if once and node not in self.targets:
                 return cotangent
             self._share(node)
         named = self._step(node, f"d{self.names[node]}", cotangent, _reason(reasons, paths))
         return named
+
+    def _is_used_twice(self, node: Tensor, cotangent: Tensor) -> bool:
+        """Whether the parts of the rule of a node, taken together, mention its cotangent more than once."""
+        branches = sum(x in self.needed for x in dict.fromkeys(node.inputs))
+        if branches != 1 or node.op.vjp is None:
+            return branches > 1
+        rule = zip(node.inputs, self._parts(node, cotangent), strict=True)
+        parts = [p for x, p in rule if x in self.needed and p is not None]
+        fresh = topological([p for p in parts if p is not cotangent], stop=ChainMap({cotangent: 0}, self.forward.place))
+        return sum(x is cotangent for new in fresh if new is not cotangent for x in new.inputs) > 1
+
+    def _parts(self, node: Tensor, cotangent: Tensor) -> Sequence[Tensor | None]:
+        assert node.op.vjp is not None
+        return node.op.vjp(cotangent, self.forward.label.get(node, node), *node.inputs, **node.params)
 
     def _share(self, node: Tensor) -> None:
         """Name a forward node that the writer left unnamed."""
@@ -173,8 +189,7 @@ class Reverse:
             raise NoRuleError(f"no derivative is known for {op.name}, met at {node.brief()}")
         if op.nonsmooth:
             self.conditions.append(op.nonsmooth)
-        parts = op.vjp(cotangent, self.forward.label.get(node, node), *node.inputs, **node.params)
-        for x, need, part in zip(node.inputs, wanted, parts, strict=True):
+        for x, need, part in zip(node.inputs, wanted, self._parts(node, cotangent), strict=True):
             if not need or part is None:
                 continue
             part = tidy(part, self.tidied, self.forward.place)
@@ -213,9 +228,9 @@ class Reverse:
 
     def _collect(self) -> Gradient:
         roots = [named for named, _ in self.steps]
-        self._share_forward(roots)
+        outputs = self._share_forward(roots)
         in_order = sorted(self.shared, key=self.forward.place.__getitem__)
-        lets = numbered({"U": in_order} if in_order else {}, self.forward.taken)
+        lets = {**outputs, **numbered({"U": in_order} if in_order else {}, self.forward.taken)}
         final = _with_lets([*roots, *self.results.values(), *self.forward.automatic], lets)
         steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps)
         named = {str(final[r].name): final[r] for r in roots}
@@ -233,25 +248,36 @@ class Reverse:
             tuple(dict.fromkeys([*self.conditions, *self._stated()])),
         )
 
-    def _share_forward(self, roots: Sequence[Tensor]) -> None:
-        """Name the unnamed forward nodes that the steps mention twice."""
+    def _share_forward(self, roots: Sequence[Tensor]) -> dict[Tensor, str]:
+        """Name the unnamed forward nodes that the steps mention twice; the outputs among them, by their names."""
         uses: dict[Tensor, int] = {}
         for node in topological([r.inputs[0] for r in roots], stop=self.forward.place):
             if node not in self.forward.place:
                 for x in node.inputs[:1] if node.op is cotangent_op else node.inputs:
                     uses[x] = uses.get(x, 0) + 1
+        outputs = {}
         for node in self.forward.order:
             if uses.get(node, 0) > 1 and not _is_cheap(node):
                 while node.op in _CHEAP:  # name what is moved, not each of its layouts
                     node = node.inputs[0]
                 if node not in self.names:
                     self._share(node)
+                elif not is_named(node) and node in self.outputs:
+                    outputs[node] = str(self.names[node])
+        return outputs
 
     def _definitions(self, final: Mapping[Tensor, Tensor], lets: Mapping[Tensor, str]) -> tuple[Step, ...]:
         named = [final.get(x, x) for x in self.forward.automatic]
         named += [final[node] for node in lets if node in final]
-        used = set(topological([final[r].inputs[0] for r, _ in self.steps]))
-        kept = sorted({x for x in named if x in used}, key=lambda x: (x.height, str(x.name)))
+        automatic = dict.fromkeys(named)
+        seen: set[Tensor] = set()  # what the steps show, and what the definitions of those show in turn
+        pending = [final[r].inputs[0] for r, _ in self.steps]
+        while pending:
+            for x in topological([pending.pop()], stop=Names()):
+                if x in automatic and x not in seen:
+                    seen.add(x)
+                    pending.append(x.inputs[0])
+        kept = sorted(seen, key=lambda x: (x.height, str(x.name)))
         return tuple(Step(str(x.name), x.inputs[0], "where") for x in kept)
 
     def _stated(self) -> list[str]:

@@ -62,6 +62,7 @@ def _checked(size: sympy.Expr) -> sympy.Expr:
                 f"the symbol {symbol} in the size {size} is not a positive integer symbol: "
                 f"make it by {symbol} = sa.sizes('{symbol}')"
             )
+        check_name(symbol.name)
     size = sympy.expand(size)
     whole = size.is_integer or (size.is_integer is None and size.is_rational_function())
     if not whole or size.has(sympy.Float, sympy.I):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from .errors import NamingError, OperandError
+from .errors import NamingError, OperandError, ShapeError
 from .sizes import Shape, as_size, show_shape
 
 if TYPE_CHECKING:
@@ -84,10 +84,11 @@ class Tensor:
         )
 
     def __reduce__(self) -> Any:
-        from .ops import (
-            unflatten,  # the table names records, which live above this file
-        )
+        from .ops import RECORDS, unflatten  # the table names records, which live above this file
 
+        for node in topological([self]):
+            if RECORDS.get(node.op.name) is not node.op:
+                raise OperandError(f"{self.brief()} uses the declared operation {node.op.name}, which is not pickled")
         return unflatten, (flatten(self),)
 
     def __repr__(self) -> str:
@@ -137,7 +138,12 @@ class Tensor:
         >>> sa.tensor("Q", T, d).subs(d, 64).shape
         (T, 64)
         """
-        pairs = dict([replacement]) if len(replacement) == 2 else dict(*replacement)
+        if len(replacement) != 2 and not (len(replacement) == 1 and isinstance(replacement[0], Mapping)):
+            raise OperandError(f"subs takes a mapping, or an old and a new value, not {replacement!r}")
+        pairs = dict([replacement]) if len(replacement) == 2 else dict(replacement[0])
+        from .ops.leaves import as_tensor  # a MatrixSymbol stands for its tensor, also here
+
+        pairs = {as_tensor(k) if isinstance(k, sympy.MatrixSymbol) else k: v for k, v in pairs.items()}
         nodes = {key: value for key, value in pairs.items() if isinstance(key, Tensor)}
         symbols = _symbol_values(self, {key: value for key, value in pairs.items() if key not in nodes})
         for key, value in nodes.items():
@@ -174,6 +180,8 @@ class Tensor:
         def __gt__(self, other: Any) -> Tensor: ...
         def __ge__(self, other: Any) -> Tensor: ...
         def __getitem__(self, index: Any) -> Any: ...
+        def to_sympy(self) -> Any: ...
+        def as_explicit(self, sizes: Any = ...) -> Any: ...
         @property
         def T(self) -> Tensor: ...
         @property
@@ -190,7 +198,7 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     _set(node, "op", op)
     _set(node, "inputs", inputs)
     _set(node, "params", params)
-    _set(node, "shape", tuple(op.shape(*inputs, **params)))
+    _set(node, "shape", _checked_shape(op, tuple(op.shape(*inputs, **params))))
     _set(node, "height", 1 + max([x.height for x in inputs], default=-1))
     _set(node, "kind", _kind(op, inputs, params))
     _set(node, "holds_minus_infinity", _minus_infinity(node))
@@ -198,6 +206,13 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     _set(node, "own_symbols", frozenset(own) if params else _NONE)
     with _interning:
         return _nodes.setdefault(key, node)
+
+
+def _checked_shape(op: Operation, shape: Shape) -> Shape:
+    for size in shape:
+        if size.is_number and not (size.is_Integer and size.is_positive):
+            raise ShapeError(f"{op.name} would have the shape {show_shape(shape)}: a size is a positive whole number")
+    return shape
 
 
 def _kind(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 
+from .identities import IDENTITIES
 from .operation import Operation
 from .ops.arithmetic import (
     add,
@@ -32,6 +33,7 @@ from .ops.contraction import (
     outer_op,
     trace_op,
 )
+from .ops.gather import shift_op, tile_op
 from .ops.index import embed_op, index, index_op
 from .ops.layout import (
     matrix_transpose,
@@ -42,6 +44,7 @@ from .ops.layout import (
 )
 from .ops.leaves import scalar_value
 from .ops.rows import mean_op, sum_op
+from .ops.scans import cumsum_op, tril_op, triu_op
 from .tensor import Tensor, topological
 
 Rule = Callable[..., Tensor | None]
@@ -138,6 +141,7 @@ def _index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 
 _LINEAR = (
     matmul_op, outer_op, einsum_op, sum_op, mean_op, embed_op, split_axis_op, merge_axis_op, repeat_op,
+    shift_op, tile_op, cumsum_op, tril_op, triu_op,
     transpose_op, diag_op, diagonal_op, trace_op, broadcast_to_op,
 )  # fmt: skip
 TABLE: Mapping[Operation, Rule] = {
@@ -157,11 +161,12 @@ def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Te
         if node in done:
             continue
         inputs = tuple(done[i] for i in node.inputs)
-        if node.op is transpose_op and node.params["order"] == (-1, -2):
-            new: Tensor | None = _turned(inputs[0], forward)
-        else:
-            rule = TABLE.get(node.op)
-            new = rule(*inputs, **node.params) if rule else None
+        identity, rule = IDENTITIES.get(node.op), TABLE.get(node.op)
+        new: Tensor | None = identity(*inputs, **node.params) if identity else None
+        if new is None and node.op is transpose_op and node.params["order"] == (-1, -2):
+            new = _turned(inputs[0], forward)
+        elif new is None and rule:
+            new = rule(*inputs, **node.params)
         if new is None:
             new = node if inputs == node.inputs else node.op(*inputs, **node.params)
         done[node] = new

@@ -4,7 +4,6 @@ import numpy as np
 import sympy
 
 import symattn as sa
-import symattn.operation
 from symattn.ops import RECORDS
 
 T, S, d, e, h, n, D = sa.sizes("T S d e h n D")

@@ -303,3 +303,30 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m symattn.cli derive attention-backward | head -c 1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert run.stderr == ""
+
+
+README_COMMANDS = {
+    "list": ["list"],
+    "derive": ["derive", "softmax-jacobian", "--to", "latex"],
+    "grad": ["grad", ATTENTION, *QKV, "--to", "latex"],
+    "eval": ["eval", "Z = Q @ K.T / sqrt(d); softmax(Z) @ V", *QKV, "--data", "arrays.npz", "--grad", "-o", "out.npz"],
+}
+
+
+@pytest.mark.parametrize("name", README_COMMANDS)
+def test_the_commands_of_the_readme_run_in_a_process_of_their_own(name, data):
+    command = [sys.executable, "-m", "symattn.cli", *README_COMMANDS[name]]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=data.parent)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_an_unpickled_tensor_has_its_operators_in_a_process_of_its_own(tmp_path):
+    import pickle
+
+    import symattn as sa
+
+    path = tmp_path / "tensor.pickle"
+    path.write_bytes(pickle.dumps(sa.softmax(sa.tensor("Q", "T d") @ sa.tensor("K", "S d").T)))
+    program = f"import pickle; x = pickle.loads(open({str(path)!r}, 'rb').read()); print(x.T * 2 + 1)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "2 * softmax(Q @ K.T).T + 1\n"

@@ -20,8 +20,8 @@ Known = dict[sympy.Symbol, Any]
 class Binding:
     """Reads the sizes off the arrays, completes them from keywords, and holds every axis against them."""
 
-    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol]) -> None:
-        self.plan, self.needed = plan, needed
+    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[tuple[Any, str]]) -> None:
+        self.plan, self.needed, self.conditions = plan, needed, conditions
         arguments = set(map(id, plan.arguments))
         self.keywords = {s.name: s for s in plan.symbols if id(s) not in arguments}
         axes = [
@@ -36,6 +36,7 @@ class Binding:
     def sizes(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> Known:
         """The value of every size and keyword; raises EvaluationError where an axis or a keyword does not fit."""
         known = {self._keyword(name): checked_scalar(self.keywords[name], value) for name, value in given.items()}
+        known.update((a, x) for a, x in zip(self.plan.arguments, arrays, strict=True) if isinstance(a, sympy.Symbol))
         for place, axis, size in self.plain:
             if known.setdefault(size, arrays[place].shape[axis]) != arrays[place].shape[axis]:
                 self._misfit(arrays, place, axis, known)
@@ -48,6 +49,11 @@ class Binding:
         if lacking:
             asked = ", ".join(f"{name}=..." for name in lacking)
             raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{shown(known)}")
+        for expression, asked in self.conditions:
+            if expression.free_symbols <= known.keys():
+                value = _value(expression, known)
+                if not (value.is_Integer and value >= 0):
+                    raise EvaluationError(f"{asked}, which does not hold{shown(known)}")
         return known
 
     def _keyword(self, name: str) -> sympy.Symbol:

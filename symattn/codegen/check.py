@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import EvaluationError
-from ..ops.leaves import constant, cotangent_op, variable
+from ..ops.leaves import computed, constant, cotangent_op, variable
 from ..tensor import Tensor, rebuild
-from .graph import computed
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes
 
@@ -115,7 +114,8 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
     if any(c.rank != y.rank for y, c in zip(outputs, cotangents, strict=True)):
         return None
     known = {**point.sizes, **point.scalars}
-    found = values([*cotangents, of], point.arrays, known)
+    found = values([*cotangents, *outputs, of], point.arrays, known)
+    outputs, point = _held(outputs, found, point)  # what gradients do not pass through does not move
     moved = of
     if of.op is constant:  # a scalar symbol: moved as a keyword
         symbol = of.params["formula"]
@@ -129,6 +129,14 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
         return _by_entries(forward, moved, np.array(found[of], dtype=float), [found[c] for c in cotangents])
     total = sum((c * (up - down)).sum() for c, up, down in zip([found[c] for c in cotangents], *slopes, strict=True))
     return np.asarray(total / (2 * _STEP))
+
+
+def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> tuple[list[Tensor], Point]:
+    """The outputs with every stopped gradient at the value that it has at the point."""
+    stops = [x for x in computed(outputs) if x.op.name == "stop_gradient"]
+    held = {x: variable(name=f"held{k}", shape=x.shape, hypotheses=()) for k, x in enumerate(stops)}
+    arrays = {**point.arrays, **{new: found[x] for x, new in held.items()}}
+    return rebuild(outputs, held), Point(point.sizes, point.scalars, arrays)
 
 
 def _forward(outputs: Sequence[Tensor], point: Point) -> Any:

@@ -31,7 +31,9 @@ def einsum_code(code: Any, node: Tensor, inputs: Sequence[str]) -> str:
     if product is not None:
         return product
     spec = ",".join("..." + labels for labels in ins) + "->..." + out
-    operands = ", ".join(inputs)
+    leading = node.rank - len(out)
+    aligned = zip(node.inputs, ins, inputs, strict=True)
+    operands = ", ".join(code.align(x, text, leading + len(labels)) for x, labels, text in aligned)
     return f"np.einsum({spec!r}, {operands}, optimize=True)"
 
 

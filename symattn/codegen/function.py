@@ -9,9 +9,10 @@ import numpy as np
 
 from ..errors import EvaluationError, OperandError
 from ..gradients import Gradient
-from ..ops.leaves import as_tensor, variable
+from ..ops.leaves import as_tensor, computed, variable
 from ..tensor import Tensor, topological
 from .binding import Binding, checked_array, checked_scalar
+from .conditions import size_conditions
 from .graph import Graph
 from .plan import Plan
 from .source import Writer
@@ -36,7 +37,10 @@ def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
     """
     listed = list(arguments) if isinstance(arguments, (list, tuple)) else [arguments]
     several = isinstance(outputs, (list, tuple, Gradient))
-    return NumPyFunction(listed, _flat(outputs), several)
+    flat = _flat(outputs)
+    if not flat:
+        raise OperandError("lambdify was given no output")
+    return NumPyFunction(listed, flat, several)
 
 
 def _flat(outputs: Any) -> list[Tensor]:
@@ -53,7 +57,7 @@ class NumPyFunction:
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
         self.outputs, self.several = tuple(outputs), several
         graph = Graph(outputs)
-        order = topological(graph.outputs)
+        order = computed(graph.outputs)
         self.plan = Plan(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
         missing = [node.brief() for node in order if node.op is variable and node not in self.plan.tensors]
         if missing:
@@ -65,10 +69,11 @@ class NumPyFunction:
         writer = Writer(self.__name__, self.plan, graph, several)
         self.source = writer.write()
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
-        self.binding = Binding(self.plan, self.keywords)
+        self.binding = Binding(self.plan, self.keywords, size_conditions(order))
         self._code = compile(self.source, "<symattn>", "exec")
         self._function = self._executed()
-        self._cotangents = _with_arguments(graph.cotangents, self.plan)
+        self._gradients = _loops_of(graph, self.plan)
+        self._nested = graph.nested
 
     def _executed(self) -> Callable[..., Any]:
         namespace: dict[str, Any] = {"__name__": "symattn.generated"}
@@ -94,14 +99,21 @@ class NumPyFunction:
     def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
         if len(arrays) != len(self.plan.arguments):
             names = ", ".join(str(a.name) for a in self.plan.arguments)
-            raise EvaluationError(f"{len(arrays)} positional arguments were given; the function takes ({names})")
+            raise EvaluationError(
+                f"the function takes ({names}) by position, {len(self.plan.arguments)} in all, not {len(arrays)}"
+            )
         bound: list[Any] = []
         for a, value in zip(self.plan.arguments, arrays, strict=True):
             bound.append(checked_array(a, value) if isinstance(a, Tensor) else checked_scalar(a, value))
         bound = _one_dtype(self.plan.arguments, bound)
         scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
-        result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
+        try:
+            result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
+        except np.linalg.LinAlgError:
+            raise  # NumPy's own, which names the matrix
+        except (ArithmeticError, IndexError, MemoryError, ValueError) as problem:
+            raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
         results = result if self.several else (result,)
         owned: list[Any] = []
         for r in results:
@@ -115,48 +127,62 @@ class NumPyFunction:
             for a, x in zip(self.plan.arguments, arrays, strict=True)
             if isinstance(a, Tensor)
         }
-        _joined(loops)
-        for c, y, below in self._cotangents:
-            wanted = _joined({a: loops[a] for a in below})
-            if loops[c] != wanted:
+        every = _joined(loops)
+        if self._nested and any(lead != every for lead in loops.values()):
+            raise EvaluationError(
+                f"second derivatives take the same loop axes for all arguments, not {_shown_loops(loops)}"
+            )
+        for outputs in self._gradients:
+            wanted = [_joined({a: loops[a] for a in below}) for _, _, below in outputs]
+            if len(set(wanted)) > 1:
                 raise EvaluationError(
-                    f"the cotangent {c.brief()} has the loop axes {loops[c]}, but its output has {wanted} "
-                    f"(from {', '.join(f'{a.name} {loops[a]}' for a in below if loops[a])}): give one cotangent for "
-                    f"each {y.name or 'output'}"
+                    f"the outputs of one gradient have different loop axes, {wanted}: differentiate them apart, or "
+                    f"give the arguments the same loop axes; they have {_shown_loops(loops)}"
                 )
+            for (y, c, below), lead in zip(outputs, wanted, strict=True):
+                if c in loops and loops[c] != lead:
+                    raise EvaluationError(
+                        f"the cotangent {c.brief()} has the loop axes {loops[c]}, but its output has {lead} "
+                        f"(from {_shown_loops({a: loops[a] for a in below if loops[a]})}): give one cotangent for "
+                        f"each {y.name or 'output'}"
+                    )
+
+
+def _shown_loops(loops: Mapping[Tensor, tuple[int, ...]]) -> str:
+    return ", ".join(f"{a.name} {lead}" for a, lead in loops.items())
 
 
 def _joined(loops: Mapping[Tensor, tuple[int, ...]]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*loops.values())
     except ValueError:
-        shown = ", ".join(f"{a.name} {lead}" for a, lead in loops.items())
-        raise EvaluationError(f"the loop axes do not broadcast: {shown}") from None
+        raise EvaluationError(f"the loop axes do not broadcast: {_shown_loops(loops)}") from None
 
 
-def _with_arguments(cotangents: Mapping[Tensor, Tensor], plan: Plan) -> list[tuple[Tensor, Tensor, list[Tensor]]]:
-    """Each cotangent that is an argument, its output, and the arguments that the output depends on."""
-    found = []
-    for c, y in cotangents.items():
-        below = [x for x in topological([y]) if x.op is variable]
-        if c in plan.tensors and all(x in plan.tensors for x in below):
-            found.append((c, y, below))
-    return found
+def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[Tensor]]]]:
+    """For each gradient: its outputs, their cotangents, and the arguments that each output depends on."""
+    found: dict[Any, list[tuple[Tensor, Tensor, list[Tensor]]]] = {}
+    for node in graph.gradients:
+        pairs = node.inputs[2:]
+        rows = []
+        for y, c in zip(pairs[::2], pairs[1::2], strict=True):
+            below = [x for x in topological([y]) if x.op is variable]
+            if all(x in plan.tensors for x in below):
+                rows.append((y, c, below))
+        found.setdefault(pairs, rows)
+    return list(found.values())
 
 
 def _one_dtype(arguments: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
-    """Integers and Python numbers in the floating type of the arrays; floating arrays keep their own."""
-    real = [x for a, x in zip(arguments, bound, strict=True) if isinstance(a, Tensor) and a.kind != "binary"]
+    """Whole numbers of real tensors in the floating type of the others; floating arrays keep their own."""
+    is_real = [isinstance(a, Tensor) and a.kind == "real" for a in arguments]
+    real = [x for x, yes in zip(bound, is_real, strict=True) if yes]
     floating = [x for x in real if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
     dtype = np.result_type(*floating) if floating else np.dtype(np.float64)
     if any(isinstance(x, complex) for x in real):
         dtype = np.result_type(dtype, np.complex64)
-    return [
-        np.asarray(x, dtype)
-        if isinstance(a, Tensor) and a.kind != "binary" and not (isinstance(x, np.ndarray) and x.dtype.kind in "fc")
-        else x
-        for a, x in zip(arguments, bound, strict=True)
-    ]
+    whole = [yes and not any(x is f for f in floating) for x, yes in zip(bound, is_real, strict=True)]
+    return [np.asarray(x, dtype) if cast else x for x, cast in zip(bound, whole, strict=True)]
 
 
 def _owned(result: Any, others: Sequence[Any]) -> Any:

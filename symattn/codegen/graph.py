@@ -5,65 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..latex import displayed_names
-from ..normalisers import normaliser
-from ..ops.leaves import cotangent_op, is_named, variable
+from ..normalisers import without_names
+from ..ops.leaves import computed, cotangent_op, is_named, operands, variable
 from ..tensor import Tensor, topological
 
 
 class Graph:
     """Outputs without named nodes, so that equal work is one node, and the name that each named node had.
 
-    ``gradient_of`` says what each output is the gradient of, if it is one; ``cotangents`` pairs the cotangents of
-    such outputs with the outputs that they belong to.
+    A gradient stays a node of its own where it is used as a value, outside of other gradients: there it is summed
+    over the loop axes that its variable does not have. ``gradients`` holds those nodes, and ``nested`` says whether
+    one gradient was differentiated again.
     """
 
     def __init__(self, outputs: Sequence[Tensor]) -> None:
         shown = displayed_names(outputs)
-        bare: dict[Tensor, Tensor] = {}
         self.names: dict[Tensor, str] = {}
-        self.cotangents: dict[Tensor, Tensor] = {}
-        needed = set(computed(outputs))
-        for node in topological(outputs):
-            if node not in needed:
-                continue
-            if node.op is cotangent_op:
-                self.cotangents.update(zip(node.inputs[3::2], node.inputs[2::2], strict=True))
-            if is_named(node) and node.op is not variable:
-                bare[node] = bare[node.inputs[0]]
-                if bare[node].op is not variable:
-                    self.names.setdefault(bare[node], shown[node])
-                continue
-            inputs = tuple(bare[x] for x in node.inputs)
-            stable = normaliser(node, inputs)
-            if stable is None:
-                stable = node if inputs == node.inputs else node.op(*inputs, **node.params)
-            bare[node] = stable
-        self.outputs = [bare[y] for y in outputs]
+        bare: dict[Tensor, Tensor] = {}
+        order = computed(outputs)
+        self.nested = _nested(order)
+        for node in order:
+            bare[node] = without_names(node, bare)
+            if is_named(node) and node.op is not variable and bare[node].op is not variable:
+                self.names.setdefault(bare[node], shown[node])
+        whole = self._with_gradients(outputs, bare)
+        self.outputs = [whole[y] for y in outputs]
+        self.gradients = [node for node in whole.values() if node.op is cotangent_op]
         self.numeric = [y.kind != "binary" for y in outputs]  # a gradient is a number even where it is 0 or 1
-        self.gradient_of = [y.inputs[1] if y.op is cotangent_op else None for y in outputs]
-        live = set(topological(self.outputs))
+        live = set(computed(self.outputs))
         self.names = {node: name for node, name in self.names.items() if node in live}
 
+    def _with_gradients(self, outputs: Sequence[Tensor], bare: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+        """The outputs down to the first gradients, which are kept as nodes."""
+        inside = {node for node in bare if node.op is cotangent_op}
+        whole: dict[Tensor, Tensor] = {}
+        for node in topological(outputs, stop=inside):
+            if node in inside:
+                whole[node] = cotangent_op.node(bare[node], *node.inputs[1:], name=node.params["name"])
+                continue
+            inputs = tuple(whole[x] for x in operands(node))
+            if all(x is bare[i] for x, i in zip(inputs, operands(node), strict=True)):
+                whole[node] = bare[node]
+            else:
+                whole[node] = inputs[0] if is_named(node) else node.op(*inputs, **node.params)
+        return whole
 
-def operands(node: Tensor) -> tuple[Tensor, ...]:
-    """The inputs whose values a node needs: a gradient knows what it belongs to, but is computed from its body."""
-    return node.inputs[:1] if node.op is cotangent_op else node.inputs
 
-
-def computed(roots: Sequence[Tensor]) -> list[Tensor]:
-    """The nodes whose values the roots need, inputs before users."""
-    order: list[Tensor] = []
-    seen: set[Tensor] = set()
-    stack = list(roots)[::-1]
-    while stack:
-        node = stack[-1]
-        pending = [x for x in operands(node) if x not in seen] if node not in seen else []
-        if pending:
-            stack.extend(reversed(pending))
-            continue
-        stack.pop()
-        if node not in seen:
-            seen.add(node)
-            order.append(node)
-    return order
-
+def _nested(order: Sequence[Tensor]) -> bool:
+    """Whether a gradient stands inside another one, of other outputs."""
+    below: dict[Tensor, frozenset[Tensor]] = {}  # the outputs and cotangents of the gradients below each node
+    for node in order:
+        met = frozenset[Tensor]().union(*(below[x] for x in operands(node)))
+        if node.op is cotangent_op:
+            own = frozenset(node.inputs[2:])
+            if met - own:
+                return True
+            met = own
+        below[node] = met
+    return False

@@ -104,11 +104,97 @@ def diag(x):
     return whole
 
 
-NEEDS = {"masked_softmax": ("softmax",), "silu": ("sigmoid",), "gelu": ("erf",)}
+def whole(index, size, name):
+    """The indices as integers, each held against the size of its axis."""
+    index = np.asarray(index).real
+    found = index.astype(np.intp)
+    wrong = (found != index) | (found < 0) | (found >= size)
+    if wrong.any():
+        raise IndexError(f"index {index[wrong][0]:g} of {name} is not a whole number from 0 to {size - 1}: "
+                         f"the axis has size {size}")  # fmt: skip
+    return found
+
+
+def take(x, index, axis, ranks, name):
+    """Entries along an axis, counted from the end; ``ranks`` of both without loop axes, which broadcast."""
+    index = whole(index, x.shape[axis], name)
+    loops, own = index.shape[: index.ndim - ranks[1]], index.shape[index.ndim - ranks[1] :]
+    if not loops:
+        return np.take(x, index, axis)
+    flat = index.reshape(*loops, *(1,) * (ranks[0] + axis), -1, *(1,) * (-1 - axis))
+    flat = flat.reshape((1,) * (x.ndim - flat.ndim) + flat.shape)
+    taken = np.take_along_axis(x.reshape((1,) * (flat.ndim - x.ndim) + x.shape), flat, axis)
+    return taken.reshape(*taken.shape[: taken.ndim + axis], *own, *taken.shape[taken.ndim + axis + 1 :])
+
+
+def scatter_add(g, index, axis, size, ranks, name):
+    """The transpose of take: entries added up at the places in an axis that the indices give."""
+    index = whole(index, size, name)
+    own = index.shape[index.ndim - ranks[1] :]
+    loops = np.broadcast_shapes(g.shape[: g.ndim - ranks[0]], index.shape[: index.ndim - ranks[1]])
+    g = np.broadcast_to(g, loops + g.shape[g.ndim - ranks[0] :])
+    first = g.ndim + axis + 1 - len(own)
+    parts = np.moveaxis(g.reshape(*g.shape[:first], -1, *g.shape[first + len(own) :]), first, len(loops))
+    flat = np.broadcast_to(index, loops + own).reshape(*loops, -1)
+    total = np.zeros((*loops, size, *parts.shape[len(loops) + 1 :]), g.dtype)
+    np.add.at(total, (*(k[..., None] for k in np.indices(loops, sparse=True)), flat), parts)
+    return np.moveaxis(total, len(loops), axis)
+
+
+def shift(x, by, axis, size):
+    """y[.., j, ..] = x[.., j + by, ..] along an axis, and 0 outside."""
+    at = (by + np.arange(size).reshape(-1, *(1,) * (-1 - axis))).astype(np.intp)
+    at = at.reshape((1,) * (x.ndim - at.ndim) + at.shape)
+    inside = (at >= 0) & (at < x.shape[axis])
+    return np.where(inside, np.take_along_axis(x, np.where(inside, at, 0), axis), x.dtype.type(0))
+
+
+def inv(x, name):
+    """The inverse; NumPy's error for a singular matrix, with its name."""
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError as problem:
+        raise np.linalg.LinAlgError(f"inv of {name}: {problem}") from None
+
+
+def solve(a, b, name):
+    """inv(a) @ b; NumPy's error for a singular matrix, with its name."""
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as problem:
+        raise np.linalg.LinAlgError(f"inv of {name}: {problem}") from None
+
+
+def sparsemax(z, axis=-1):
+    """The nearest point of the simplex; a row of -inf gives zeros."""
+    top = z.max(axis=axis, keepdims=True)
+    x = np.maximum(z - np.where(top == -np.inf, 0, top), -1)  # what is lower is never in the support
+    count = np.arange(1, x.shape[axis] + 1, dtype=x.dtype).reshape(-1, *(1,) * (-1 - axis))
+    total = np.cumsum(-np.sort(-x, axis=axis), axis=axis)
+    threshold = ((total - 1) / count).max(axis=axis, keepdims=True)
+    return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0))
+
+
+def entmax15(z, axis=-1):
+    """1.5-entmax; a row of -inf gives zeros."""
+    top = z.max(axis=axis, keepdims=True)
+    x = np.maximum((z - np.where(top == -np.inf, 0, top)) / 2, -1)  # what is lower is never in the support
+    count = np.arange(1, x.shape[axis] + 1, dtype=x.dtype).reshape(-1, *(1,) * (-1 - axis))
+    ordered = -np.sort(-x, axis=axis)
+    mean = np.cumsum(ordered, axis=axis) / count
+    spread = np.cumsum(ordered**2, axis=axis) / count - mean**2
+    threshold = mean - np.sqrt(np.maximum(1 / count - spread, 0))
+    threshold = np.where(threshold <= ordered, threshold, -1).max(axis=axis, keepdims=True)
+    return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0) ** 2)
+
+
+NEEDS = {"masked_softmax": ("softmax",), "silu": ("sigmoid",), "gelu": ("erf",), "take": ("whole",),
+         "scatter_add": ("whole",)}  # fmt: skip
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, sigmoid, softplus, silu, erf, gelu, spread, sum_to,
-              split_axis, merge_axes, concat, embed, diag)
+              split_axis, merge_axes, concat, embed, diag, whole, take, scatter_add, shift, inv, solve, sparsemax,
+              entmax15)
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import sympy
 
 from ..errors import EvaluationError, NamingError, OperandError
+from ..naming import check_name
 from ..ops.leaves import as_tensor, variable
 from ..tensor import Tensor
 
@@ -37,6 +38,7 @@ class Plan:
 
     def _argument(self, a: Any) -> Argument:
         if isinstance(a, sympy.Symbol):
+            check_name(a.name)
             return a
         x = as_tensor(a) if isinstance(a, (Tensor, sympy.MatrixSymbol)) else a
         if not isinstance(x, Tensor) or x.op is not variable:

@@ -12,10 +12,9 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..errors import NoRuleError
-from ..ops.formulas import Choice, Max, Min
-from ..ops.leaves import variable
+from ..ops.formulas import Choice, Held, InverseEntry, Max, Min
+from ..ops.leaves import computed, variable
 from ..tensor import Tensor
-from .graph import computed
 
 Env = dict[Any, Any]
 Term = Callable[[Env], Any]
@@ -26,11 +25,12 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
     sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.Abs: abs, sympy.sign: np.sign, sympy.exp: np.exp,
     sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
-    sympy.KroneckerDelta: lambda a, b: int(a == b),
+    sympy.KroneckerDelta: lambda a, b: int(a == b), Held: np.real,  # no complex step passes
 }  # fmt: skip
 _RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
-    sympy.Lt: lambda a, b: a < b, sympy.Le: lambda a, b: a <= b, sympy.Gt: lambda a, b: a > b,
-    sympy.Ge: lambda a, b: a >= b, sympy.Eq: lambda a, b: a == b, sympy.Ne: lambda a, b: a != b,
+    sympy.Lt: lambda a, b: a.real < b.real, sympy.Le: lambda a, b: a.real <= b.real,
+    sympy.Gt: lambda a, b: a.real > b.real, sympy.Ge: lambda a, b: a.real >= b.real,  # as a complex step has it
+    sympy.Eq: lambda a, b: a == b, sympy.Ne: lambda a, b: a != b,
 }  # fmt: skip
 
 
@@ -83,6 +83,8 @@ def _compile(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
         return lambda env: env[e]
     if isinstance(e, (sympy.Sum, Max, Min)):
         return _compile_fold(e, arrays)
+    if isinstance(e, InverseEntry):
+        return _compile_inverse(e, arrays)
     if isinstance(e, Choice):
         condition, a, b = (_compile(part, arrays) for part in e.args)
         return lambda env: a(env) if condition(env) else b(env)
@@ -143,3 +145,28 @@ def _compile_fold(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
 
     return total
 
+
+def _compile_inverse(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
+    term, row, column = (_compile(part, arrays) for part in (e.function, *e.places))
+    (k, _, last), (m, _, _) = e.limits
+    size = _compile(last, arrays)
+
+    def entry(env: Env) -> Any:
+        every = range(int(size(env)) + 1)
+        matrix = [[term({**env, k: i, m: j}) for j in every] for i in every]
+        return _solution(matrix, [int(i == column(env)) for i in every])[int(row(env))]
+
+    return entry
+
+
+def _solution(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
+    """Linear equations by Gauss and Jordan, with the largest entry of each column as its pivot."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for k in range(len(rows)):
+        best = max(range(k, len(rows)), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[best] = rows[best], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for i in range(len(rows)):
+            if i != k:
+                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]

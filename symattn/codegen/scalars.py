@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -23,20 +23,32 @@ _IN_NUMPY = {
 _RELATIONS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
 
 
-class ScalarCode:
-    """Writes one expression; ``names`` gives the Python text of each symbol, ``arrays`` chooses np over math."""
+def _is_size(e: sympy.Expr) -> bool:
+    return all(s.is_integer for s in e.free_symbols) and e.is_nonnegative is not False
 
-    def __init__(self, names: Mapping[sympy.Symbol, str], arrays: bool) -> None:
-        self.names, self.arrays = names, arrays
+
+class ScalarCode:
+    """Writes one expression; ``names`` gives the Python text of each symbol, ``arrays`` those that are arrays.
+
+    What holds no array is written as a Python number, which does not change the dtype of arrays.
+    """
+
+    def __init__(self, names: Mapping[sympy.Symbol, str], array_symbols: Collection[sympy.Symbol] = ()) -> None:
+        self.names, self.array_symbols = names, set(array_symbols)
+        self.arrays = bool(array_symbols)
         self.needs_erf = False
 
     def write(self, e: Any) -> str:
         """Python text, with every operand between parentheses."""
         if e in self.names:
             return self.names[e]
-        for kinds, writer in self._writers():
-            if isinstance(e, kinds):
-                return writer(e)
+        outer, self.arrays = self.arrays, bool(e.free_symbols & self.array_symbols)
+        try:
+            for kinds, writer in self._writers():
+                if isinstance(e, kinds):
+                    return writer(e)
+        finally:
+            self.arrays = outer
         raise NoRuleError(f"no code is known for the scalar {e} ({type(e).__name__}): write it by known functions")
 
     def _writers(self) -> Any:
@@ -51,7 +63,7 @@ class ScalarCode:
             (sympy.Add, lambda e: " + ".join(map(self._part, e.args))),
             (sympy.Mul, self._mul),
             (sympy.Pow, self._pow),
-            (sympy.exp, lambda e: f"{self.module}.exp({self.write(e.exp)})"),
+            (sympy.exp, lambda e: self._call("exp", [e.exp])),
             (tuple(_FUNCTIONS), self._function),
             (sympy.erf, self._erf),
             (sympy.Abs, lambda e: f"abs({self.write(e.args[0])})"),
@@ -59,11 +71,10 @@ class ScalarCode:
             (sympy.Mod, lambda e: f"{self._part(e.args[0])} % {self._part(e.args[1])}"),
             ((sympy.Max, sympy.Min), self._extreme),
             (sympy.KroneckerDelta, lambda e: f"1 * ({self._part(e.args[0])} == {self._part(e.args[1])})"),
-            (sympy.Heaviside, lambda e: f"1 * ({self._part(e.args[0])} > 0)"),
             (sympy.Piecewise, self._piecewise),
             (Relational, lambda e: f"{self._part(e.lhs)} {_RELATIONS[type(e)]} {self._part(e.rhs)}"),
             ((sympy.And, sympy.Or), self._logic),
-            (sympy.Not, lambda e: f"~{self._part(e.args[0])}" if self.arrays else f"not {self._part(e.args[0])}"),
+            (sympy.Not, lambda e: f"np.logical_not({self.write(e.args[0])})"),
         )
 
     @property
@@ -90,15 +101,23 @@ class ScalarCode:
         if exponent.is_negative and exponent.is_Rational:
             return f"1 / {self._part(sympy.Pow(base, -exponent, evaluate=False) if exponent != -1 else base)}"
         if exponent == sympy.Rational(1, 2):
-            return f"{self.module}.sqrt({self.write(base)})"
+            return self._call("sqrt", [base])
+        if not self.arrays and not exponent.is_Integer and not _is_size(e):
+            return f"np.float_power({self.write(base)}, {self.write(exponent)}).item()"
         base_text = f"{float(base)!r}" if self.arrays and base.is_Integer else self.write(base)
         return f"({base_text}) ** {self._part(exponent)}"
 
     def _function(self, e: sympy.Expr) -> str:
-        name = _FUNCTIONS[type(e)]
+        return self._call(_FUNCTIONS[type(e)], e.args)
+
+    def _call(self, name: str, arguments: Sequence[Any]) -> str:
+        """A function: of arrays by np, of sizes by math, of other scalars by np, which also takes complex ones."""
+        inside = ", ".join(map(self.write, arguments))
         if self.arrays:
-            name = _IN_NUMPY.get(name, name)
-        return f"{self.module}.{name}({', '.join(map(self.write, e.args))})"
+            return f"np.{_IN_NUMPY.get(name, name)}({inside})"
+        if all(map(_is_size, arguments)):
+            return f"math.{name}({inside})"
+        return f"np.{_IN_NUMPY.get(name, name)}({inside}).item()"
 
     def _erf(self, e: sympy.Expr) -> str:
         if not self.arrays:
@@ -135,5 +154,8 @@ class ScalarCode:
         return total
 
     def _logic(self, e: Any) -> str:
-        joined = (" & " if isinstance(e, sympy.And) else " | ") if self.arrays else f" {type(e).__name__.lower()} "
-        return joined.join(map(self._part, e.args))
+        name = f"np.logical_{type(e).__name__.lower()}"
+        total = self.write(e.args[0])
+        for part in e.args[1:]:
+            total = f"{name}({total}, {self.write(part)})"
+        return total

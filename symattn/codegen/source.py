@@ -12,14 +12,14 @@ import builtins
 import keyword
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
 
 from ..errors import NoRuleError
 from ..naming import fresh_name
-from ..ops.leaves import ARGUMENTS, INDICES, constant, is_eye, is_zero, variable
+from ..ops.leaves import ARGUMENTS, INDICES, computed, constant, cotangent_op, is_eye, operands, variable
 from ..sizes import show_shape
 from ..tensor import Tensor, topological
 from .contraction import einsum_code, matmul_code
@@ -38,9 +38,10 @@ class Writer:
     def __init__(self, name: str, plan: Plan, graph: Graph, as_tuple: bool) -> None:
         self.name, self.plan, self.graph, self.as_tuple = name, plan, graph, as_tuple
         self.outputs = graph.outputs
-        self.order = topological(self.outputs)
+        self.order = computed(self.outputs)
         self.lines: list[str] = []
         self.helpers: set[str] = set()
+        self.given: dict[str, str] = {}
         self.used: dict[sympy.Symbol, None] = {}
         self.needs_dtype = False
         self.taken = set(_RESERVED)
@@ -48,7 +49,8 @@ class Writer:
         self.names = self._names()
         self.text: dict[Tensor, str] = {}
         self.loops = self._with_loops()
-        self.uses = Counter(x for node in self.order for x in node.inputs)
+        self.uses = Counter(x for node in self.order for x in operands(node))
+        self.solved = {node.inputs[0] for node in self.order if node.op.name == "matmul" and self._is_solved(node)}
 
     # --- names ---
 
@@ -67,9 +69,15 @@ class Writer:
         """The nodes that may carry loop axes: those that depend on an argument."""
         looped: set[Tensor] = set()
         for node in self.order:
-            if node.op is variable or any(x in looped for x in node.inputs):
+            if node.op is variable or any(x in looped for x in operands(node)):
                 looped.add(node)
         return looped
+
+    def _is_solved(self, product: Tensor) -> bool:
+        """Whether the left factor is an inverse that serves this product alone, which is then solved for."""
+        left = product.inputs[0]
+        kept = self.uses[left] > 1 or left in self.names or left in self.outputs
+        return left.op.name == "inv" and product.params["core"][0] == 2 and not kept
 
     # --- writing ---
 
@@ -81,7 +89,7 @@ class Writer:
         self.lines.append(f"return {result if self.as_tuple else returned[0]}")
         body = [*self._preparation(), *self.lines]
         text = f"def {self.name}({self._signature()}):\n" + textwrap.indent("\n".join(body), "    ")
-        helpers = [f.strip() + "\n" for f in text_of(self.helpers)]
+        helpers = [f.strip() + "\n" for f in (*text_of(self.helpers), *self.given.values())]
         parts = [self._imports("\n".join([*helpers, text])), *(f"\n{h}" for h in helpers), f"\n{text}\n"]
         return "\n".join(parts)
 
@@ -89,7 +97,15 @@ class Writer:
         if node in self.names and node.op is variable:
             self.text[node] = self.names[node]
             return
-        expression = node.op.numpy(self, node, *(self._operand(node, k) for k in range(len(node.inputs))))
+        if node in self.solved:
+            return
+        if node.op is cotangent_op:
+            expression = self._gradient(node)
+        else:
+            expression = node.op.numpy(self, node, *(self._operand(node, k) for k in range(len(node.inputs))))
+        number = not node.rank and node not in self.loops and node.kind != "binary" and node.op is not constant
+        if number and "(" in expression:
+            expression = f"np.asarray({expression}).item()"  # a Python number, which leaves the dtype of arrays alone
         if node in self.names:
             self._assign(node, self.names[node], expression)
         elif self._needs_line(node, expression):
@@ -100,6 +116,8 @@ class Writer:
     def _needs_line(self, node: Tensor, expression: str) -> bool:
         if node.op is constant or expression.isidentifier():
             return False
+        if node.op is cotangent_op and self.uses[node] + (node in self.outputs) == 1:
+            return False  # its value has a line already
         if node in self.outputs or len(expression) > _INLINE:
             return True
         cheap = node.op.kind == "inputs" and expression.strip("()").partition(")")[0].isidentifier()
@@ -113,34 +131,49 @@ class Writer:
     def _operand(self, node: Tensor, k: int) -> str:
         """An input as text; a mask becomes a number where it is used as one."""
         x = node.inputs[k]
-        text = self.text[x]
+        text = self.text.get(x, "")
         number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
         if x.op is constant and node.op.kind == "inputs":  # what moves entries needs an array
             return f"np.asarray({text}, {self.dtype()})"
         return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
 
     def _returned(self, k: int, y: Tensor) -> str:
-        text, of = self.text[y], self.graph.gradient_of[k]
+        text = self.text[y]
         if y.op is constant or (y.kind == "binary" and self.graph.numeric[k]):
             text = f"np.asarray({text}, {self.dtype()})"
-        if of is not None:
-            text = self._summed_loops(y, of, text)
         return ast.unparse(ast.parse(text))
 
-    def _summed_loops(self, y: Tensor, of: Tensor, text: str) -> str:
-        """A gradient summed over the loop axes that what it belongs to does not have."""
-        below = [a for a in topological([of]) if a.op is variable]
-        if of.op is constant:  # a scalar symbol, which has no loop axes
-            return self.helper("sum_to", text, f"{text}.shape[-{y.rank}:]" if y.rank else "()")
-        if not below or any(a not in self.plan.tensors for a in below):
+    def _gradient(self, node: Tensor) -> str:
+        """A gradient over all loop axes of its outputs, summed over those that its variable does not have."""
+        body, of, pairs = node.inputs[0], node.inputs[1], node.inputs[2:]
+        text = self._operand(node, 0)
+        if body.op is constant or body.kind == "binary":
+            text = f"np.asarray({text}, {self.dtype()})"
+        given = {c for c in pairs[1::2] if c in self.plan.tensors}
+        full = self._loop_shape(pairs[::2])
+        own = self._loop_shape([of]) if of.op is not constant else "()"
+        if not pairs or full is None or own is None:
+            return text  # some argument is missing, so its loop axes are not known
+        if full == own == "()":
             return text
-        if below == [of] and y.rank == of.rank:
-            shape = f"{self.names[of]}.shape"
-            return f"np.zeros({shape}, {self.dtype()})" if is_zero(y) else self.helper("sum_to", text, shape)
+        if not text.isidentifier():
+            self.lines.append(ast.unparse(ast.parse(f"{(name := self._identifier('t'))} = {text}")))
+            text = name
+        core = f" + {text}.shape[-{node.rank}:]" if node.rank else ""
+        if not given & set(computed([body])):  # no cotangent brings the loop axes in
+            text = f"np.broadcast_to({text}, {full}{core})"
+        if full == own:
+            return text
+        whole = of.op is variable and node.rank == of.rank
+        return self.helper("sum_to", text, f"{self.names[of]}.shape" if whole else own + core)
+
+    def _loop_shape(self, roots: Sequence[Tensor]) -> str | None:
+        """The loop axes of what depends on the arguments below; None if an argument is missing."""
+        below = [a for a in topological(roots) if a.op is variable]
+        if any(a not in self.plan.tensors for a in below):
+            return None
         loops = [f"{self.names[a]}.shape" + (f"[:-{a.rank}]" if a.rank else "") for a in below]
-        joined = loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
-        core = f" + {text}.shape[-{y.rank}:]" if y.rank else ""
-        return self.helper("sum_to", text, joined + core)
+        return "()" if not loops else loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
 
     def _signature(self) -> str:
         positional = [self.names[a] if isinstance(a, Tensor) else self.symbols[a] for a in self.plan.arguments]
@@ -179,6 +212,15 @@ class Writer:
         self.helpers.add(name)
         return f"{name}({', '.join(a for a in arguments if a)})"
 
+    def carried(self, name: str, source: str, arguments: Sequence[str]) -> str:
+        """A call of a function that somebody gave, whose source is carried along like a helper's."""
+        self.given[name] = source
+        return f"{name}({', '.join(arguments)})"
+
+    def index_letter(self) -> str:
+        """A name for a grid of indices."""
+        return self._identifier("i")
+
     def erf(self, x: str) -> str:
         """The error function, from SciPy."""
         return self.helper("erf", x)
@@ -194,7 +236,7 @@ class Writer:
             if symbol not in self.symbols:
                 raise NoRuleError(f"the scalar {formula} holds {symbol}, which is neither a size nor a scalar symbol")
             self.used[symbol] = None
-        writer = ScalarCode({**self.symbols, **own}, arrays)
+        writer = ScalarCode({**self.symbols, **own}, own if arrays else ())
         text = writer.write(formula)
         if writer.needs_erf:
             self.helpers.add("erf")
@@ -227,8 +269,10 @@ class Writer:
         """Whether the node has a line of its own."""
         return self.text.get(x, "").isidentifier()
 
-    def aligned(self, x: Tensor, node: Tensor) -> str:
-        return self.align(x, self.text[x], node.rank)
+    def subtracted(self, node: Tensor, x: Tensor) -> str:
+        """The operand behind a minus sign, as a number, aligned with the sum."""
+        text = f"({self.text[x]}).astype({self.dtype()})" if x.kind == "binary" else self.text[x]
+        return self.align(x, text, node.rank)
 
     def typed(self, inputs: Sequence[Tensor], a: str, b: str) -> str:
         """Two operands of a choice; two plain numbers take the dtype of the arguments."""
@@ -245,16 +289,19 @@ class Writer:
         used = [k for k in range(len(shape)) if INDICES[k] in formula.free_symbols]
         if not used:
             return f"np.full({self.shape(shape)}, {self._scalar_code(formula, arrays=False)}{self._cast_to(node)})"
-        letters = {INDICES[k]: self._identifier(INDICES[k].name) for k in used}
-        real = "" if node.kind == "binary" else ", dtype=float"
-        for k in used:
-            grid = f"np.arange({self.size(shape[k])}{real})"
-            spread = "" if k == len(shape) - 1 else "[:" + ", None" * (len(shape) - 1 - k) + "]"
-            self.lines.append(f"{letters[INDICES[k]]} = {grid}{spread}")
-        text = self._scalar_code(formula, arrays=True, names=letters)
+        real = "" if node.kind == "binary" and not formula.has(sympy.Pow) else ", dtype=float"
+        text = self.on_grids(formula, {INDICES[k]: (shape[k], len(shape) - 1 - k) for k in used}, real)
         if node.kind != "binary":
             text = f"np.asarray({text}, {self.dtype()})"
         return text if len(used) == len(shape) else f"np.broadcast_to({text}, {self.shape(shape)})"
+
+    def on_grids(self, formula: Any, grids: Mapping[sympy.Symbol, tuple[Any, int]], real: str = "") -> str:
+        """A formula of indices; each ranges over a size, with a number of axes behind its own."""
+        letters = {index: self._identifier(index.name) for index in grids}
+        for index, (size, behind) in grids.items():
+            spread = "[:" + ", None" * behind + "]" if behind else ""
+            self.lines.append(f"{letters[index]} = np.arange({self.size(size)}{real}){spread}")
+        return self._scalar_code(formula, arrays=bool(grids), names=letters)
 
     def _cast_to(self, node: Tensor) -> str:
         return "" if node.kind == "binary" else f", {self.dtype()}"
@@ -270,7 +317,8 @@ class Writer:
 
     def softmax(self, node: Tensor, z: str, mask: str) -> str:
         """The stable softmax, masked if there is a mask."""
-        axis = "" if node.params["axis"] == -1 else f"axis={node.params['axis']}"
+        axes = node.params["axes"]
+        axis = "" if axes == (-1,) else f"axis={axes[0] if len(axes) == 1 else axes}"
         if node.params["empty"] == "error":
             z = f"np.where({mask}, {z}, -np.inf)" if mask else z
             z, mask = self.helper("full_rows", z, axis), ""
@@ -328,8 +376,23 @@ class Writer:
     def diag(self, node: Tensor, x: str) -> str:
         return self.helper("diag", x)
 
+    def label(self, x: Tensor) -> str:
+        """What run-time errors call a tensor: its name, if it has one."""
+        return x.name or self.graph.names.get(x) or x.brief()
+
     def matmul(self, node: Tensor, a: str, b: str) -> str:
-        return matmul_code(self, node, a, b)
+        return self._solution(node, b) if node.inputs[0] in self.solved else matmul_code(self, node, a, b)
+
+    def _solution(self, node: Tensor, b: str) -> str:
+        """``inv(a) @ b`` by solving, with a vector as one column."""
+        inverse, right = node.inputs
+        core = node.params["core"][1]
+        rank = node.rank - core + 2
+        left = self.align(inverse, self._operand(inverse, 0), rank)
+        b = self.align(right, b, rank - 2 + core)
+        column = "" if core == 2 else "[..., None]"
+        solution = self.helper("solve", left, f"({b}){column}", repr(self.label(inverse.inputs[0])))
+        return solution if core == 2 else f"{solution}[..., 0]"
 
     def outer(self, node: Tensor, a: str, b: str) -> str:
         left, right = node.inputs

@@ -88,7 +88,7 @@ def _add_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None,
 def _add_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
     coefficient, rest = split_scalar(node.inputs[1])
     if coefficient == -1 and rest is not None and not code.is_written(node.inputs[1]):
-        return f"({a}) - ({code.aligned(rest, node)})"
+        return f"({a}) - ({code.subtracted(node, rest)})"
     return f"({a}) + ({b})"
 
 
@@ -263,8 +263,8 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
     if is_zero(a):
         return zeros(*broadcast("the quotient", a, b))
     coefficient, rest = split_scalar(a)
-    if rest is not None and coefficient != 1:
-        return multiply(coefficient, divide(rest, b))
+    if coefficient != 1:
+        return multiply(coefficient, divide(1 if rest is None else rest, b))
     return divide_op.node(*_drop_broadcast((a, b), broadcast("the quotient", a, b)))
 
 
@@ -287,7 +287,8 @@ def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _power_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    fixed = scalar_value(b) is not None
+    exponent = scalar_value(b)
+    fixed = exponent is not None and not exponent.free_symbols
     to_base, to_exponent = _power_slopes(y, a, b)
     above = None if fixed else unbroadcast(multiply(g, to_exponent), b.shape, y.shape)
     return unbroadcast(multiply(g, to_base), a.shape, y.shape), above

@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..operation import Operation
 from ..sizes import Shape, broadcast_shapes, same_shape, same_size, show_shape
 from ..tensor import Tensor
+from .leaves import constant, ones, zeros
 from .notation import Binding, Written
 
 
@@ -101,9 +102,11 @@ broadcast_to_op = Operation(
 
 
 def _broadcast_to(x: Tensor, shape: Shape) -> Tensor:
-    """Nothing where ``x`` has the shape already; two broadcasts are one."""
+    """Nothing where ``x`` has the shape already; two broadcasts are one; 1 and 0 become ones and zeros."""
     if same_shape(x.shape, shape):
         return x
+    if x.op is constant and x.params["formula"] in (0, 1):
+        return ones(*shape) if x.params["formula"] == 1 else zeros(*shape)
     return broadcast_to_op.node(x.inputs[0] if x.op is broadcast_to_op else x, shape=shape)
 
 

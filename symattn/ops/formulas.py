@@ -6,8 +6,10 @@ from typing import Any
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.symbol import Str
 
-from ..errors import OperandError
+from ..errors import NoRuleError, OperandError
+from ..naming import latex_name
 from ..tensor import Tensor
 
 
@@ -49,7 +51,8 @@ class Min(_Extreme):
 def _latex(extreme: Any, printer: Any, sign: str) -> str:
     below = ", ".join(rf"{printer.doprint(k)} = {printer.doprint(low)}" for k, low, _ in extreme.limits)
     above = ", ".join(printer.doprint(high) for _, _, high in extreme.limits)
-    return rf"{sign}_{{{below}}}^{{{above}}} {printer.doprint(extreme.function)}"
+    body = printer.doprint(extreme.function)
+    return rf"{sign}_{{{below}}}^{{{above}}} " + (rf"\left({body}\right)" if extreme.function.is_Add else body)
 
 
 class Choice(sympy.Function):
@@ -75,9 +78,17 @@ class Choice(sympy.Function):
         return Choice(condition, a.diff(s), b.diff(s))
 
     def _latex(self, printer: Any, exp: Any = None) -> str:
-        condition, a, b = map(printer.doprint, self.args)
-        cases = rf"\begin{{cases}} {a} & \text{{for}}\: {condition} \\ {b} & \text{{otherwise}} \end{{cases}}"
+        rows, rest = [], self
+        while isinstance(rest, Choice):
+            condition, value, rest = rest.args
+            rows.append(rf"{_full_size(printer.doprint(value))} & \text{{for}}\: {printer.doprint(condition)}")
+        rows.append(rf"{_full_size(printer.doprint(rest))} & \text{{otherwise}}")
+        cases = r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
         return cases if exp is None else rf"\left({cases}\right)^{{{exp}}}"
+
+
+def _full_size(written: str) -> str:
+    return rf"\displaystyle {written}" if r"\frac" in written or r"\sum" in written else written
 
 
 def choose(condition: Any, a: Any, b: Any) -> Any:
@@ -101,3 +112,116 @@ def _as_choices(piecewise: Any) -> Any:
     for other, condition in reversed(piecewise.args[:-1]):
         value = Choice(condition, other, value)
     return value
+
+
+class Held(sympy.Function):
+    """Its argument, taken as a constant by every derivative."""
+
+    nargs = 1
+
+    def _eval_is_extended_real(self) -> Any:
+        return self.args[0].is_extended_real
+
+    def _eval_derivative(self, s: Any) -> Any:
+        return sympy.S.Zero
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        written = rf"\operatorname{{stop}}\left({printer.doprint(self.args[0])}\right)"
+        return written if exp is None else rf"{written}^{{{exp}}}"
+
+
+class Unknown(sympy.Function):
+    """A value of a function known only by name; a prime is a derivative."""
+
+    nargs = 2
+
+    def __new__(cls, name: Any, argument: Any) -> Any:
+        return super().__new__(cls, Str(str(name)), argument)
+
+    def _eval_is_extended_real(self) -> Any:
+        return True
+
+    def _eval_derivative(self, s: Any) -> Any:
+        name, argument = self.args
+        return Unknown(f"{name}'", argument) * argument.diff(s)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.args[0]}({printer.doprint(self.args[1])})"
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        written = rf"{latex_name(str(self.args[0]))}\left({printer.doprint(self.args[1])}\right)"
+        return written if exp is None else rf"\left({written}\right)^{{{exp}}}"
+
+
+# --- entries that depend on every entry of a row or a matrix ---
+
+
+class _OfAll(_Extreme):
+    """One entry, at ``places``, of what depends on all entries of a term over bound indices."""
+
+    def __new__(cls, term: Any, limits: Any, places: Any, *more: Any) -> Any:
+        ranges = sympy.Tuple(*(sympy.Tuple(*limit) for limit in limits))
+        made = sympy.Expr.__new__(cls, term, ranges, sympy.Tuple(*places), *more)
+        made.is_commutative = True
+        return made
+
+    @property
+    def limits(self) -> Any:
+        return self.args[1]
+
+    @property
+    def places(self) -> Any:
+        return self.args[2]
+
+    @property
+    def bound_symbols(self) -> Any:
+        return [k for k, _, _ in self.limits]
+
+    @property
+    def free_symbols(self) -> Any:
+        ends = (end.free_symbols for _, *edges in self.limits for end in edges)
+        return (self.function.free_symbols - set(self.bound_symbols)).union(self.places.free_symbols, *ends)
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old in self.bound_symbols else None
+
+    def _family(self, printer: Any) -> str:
+        below = ", ".join(map(printer.doprint, self.bound_symbols))
+        return rf"\left[{printer.doprint(self.function)}\right]_{{{below}}}"
+
+    def _at(self, printer: Any) -> str:
+        return ", ".join(map(printer.doprint, self.places))
+
+
+class InverseEntry(_OfAll):
+    """One entry of the inverse of the matrix of a term over two bound indices."""
+
+    def _eval_derivative(self, s: Any) -> Any:
+        """``-A^{-1} A' A^{-1}``, entry by entry."""
+        inner = sympy.Dummy("k", integer=True, nonnegative=True), sympy.Dummy("l", integer=True, nonnegative=True)
+        slope = self.function.diff(s).xreplace(dict(zip(self.bound_symbols, inner, strict=True)))
+        (k, m), (row, column) = inner, self.places
+        left, right = (self.func(self.function, self.limits, at) for at in ((row, k), (m, column)))
+        return -sympy.Sum(left * slope * right, *((i, *limit[1:]) for i, limit in zip(inner, self.limits, strict=True)))
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\left({{{self._family(printer)}}}^{{-1}}\right)_{{{self._at(printer)}}}"
+
+
+class UnknownOfRow(_OfAll):
+    """One entry of an unknown function of a row, which is a term over one bound index."""
+
+    def __new__(cls, term: Any, limits: Any, places: Any, name: Any) -> Any:
+        return super().__new__(cls, term, limits, places, Str(str(name)))
+
+    @property
+    def is_real(self) -> Any:
+        return True
+
+    def _eval_derivative(self, s: Any) -> Any:
+        if self.function.diff(s) == 0:
+            return sympy.S.Zero
+        raise NoRuleError(f"nothing is known of {self.args[3]} but its name: it has no derivative")
+
+    def _latex(self, printer: Any) -> str:
+        return rf"{latex_name(str(self.args[3]))}\left({self._family(printer)}\right)_{{{self._at(printer)}}}"

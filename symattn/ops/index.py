@@ -106,16 +106,22 @@ def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
     return index(g, tuple(back))
 
 
+def _edge_text(at: sympy.Expr, size: sympy.Expr | None) -> str:
+    """An edge as it is written: a number, or a negative one that counts from the end."""
+    back = at if size is None or at.is_Integer else sympy.expand(at - size)
+    return str(back if back.is_Integer and back.is_negative and not at.is_Integer else at)
+
+
 def _slice_text(item: Item, size: sympy.Expr | None) -> str:
     if item == NEW:
         return "None"
     if item[0] == "at":
-        return str(item[1])
+        return _edge_text(item[1], size)
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
-    first = "" if start == 0 and step > 0 else str(start)
+    first = "" if start == 0 and step > 0 else _edge_text(start, size)
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else str(stop)
+    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else _edge_text(stop, size)
     return f"{first}:{last}" + (f":{step}" if step != 1 else "")
 
 

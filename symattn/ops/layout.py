@@ -178,7 +178,7 @@ def _concat_notation(p: Any, node: Tensor) -> Written:
         return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}", Binding.ATOM
     inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
     if p.latex:
-        below = rf"\mathrm{{axis}} = {node.params['axis']}"
+        below = rf"\text{{axis}} = {node.params['axis']}"
         return rf"\operatorname{{concat}}_{{{below}}}\left({inside}\right)", Binding.ATOM
     return f"concat([{inside}], axis={node.params['axis']})", Binding.ATOM
 
@@ -255,7 +255,7 @@ def split_axis(x: Any, axis: int, into: Sequence[Any]) -> Tensor:
     """
     operand = as_tensor(x)
     taken = checked_axis(axis, operand, "split_axis")
-    if isinstance(into, (str, bytes)) or len(into) != 2:
+    if not isinstance(into, (tuple, list)) or len(into) != 2:
         raise ShapeError(f"split_axis of {operand.brief()}: give two sizes, not {into!r}")
     return split_axis_op(operand, axis=taken, into=tuple(map(as_size, into)))
 

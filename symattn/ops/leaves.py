@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
 import sympy
-from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
 from ..errors import NamingError, OperandError, ShapeError
@@ -52,11 +51,10 @@ def _tensor_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     return indexed(node.params["name"], index)
 
 
-def indexed(name: str, index: tuple[sympy.Expr, ...]) -> sympy.Expr:
-    """``Q[i, j]`` as a SymPy scalar; a rank-0 tensor is a real symbol of its name."""
-    if not index:
-        return sympy.Symbol(name, real=True)
-    return sympy.IndexedBase(sympy.Symbol(name, real=True))[index]
+def indexed(name: str, index: tuple[sympy.Expr, ...], finite: bool = True) -> sympy.Expr:
+    """``Q[i, j]`` as a SymPy scalar, real, or extended real if not finite; a rank-0 tensor is a symbol of its name."""
+    symbol = sympy.Symbol(name, real=True) if finite else sympy.Symbol(name, extended_real=True)
+    return sympy.IndexedBase(symbol)[index] if index else symbol
 
 
 variable = Operation(
@@ -149,13 +147,15 @@ def _not_an_operand(value: Any) -> str:
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A tensor as it is, a MatrixSymbol by its name and shape, a scalar as a constant."""
+    """A tensor as it is, a SymPy matrix expression by what it stands for, a scalar as a constant."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, sympy.MatrixSymbol):
-        return tensor(value.name, *value.shape)
-    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)) or getattr(value, "is_Matrix", False):
-        raise OperandError(f"{value} is a SymPy matrix expression; only a MatrixSymbol can stand for a tensor")
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
+        raise OperandError(f"{value} is an explicit SymPy matrix: make a constant of it by sa.from_sympy, or a tensor")
+    if getattr(value, "is_Matrix", False):
+        from ..sympy_bridge import from_sympy  # which builds tensors itself
+
+        return from_sympy(value)
     return constant(formula=as_scalar(value))
 
 
@@ -181,9 +181,14 @@ constant = Operation(
 # --- constants by index ---
 
 
+def _is_condition(formula: Any) -> bool:
+    """Whether a formula is a relation or built of relations; a SymPy symbol is a Boolean too, but none of these."""
+    return isinstance(formula, Boolean) and not isinstance(formula, sympy.Symbol)
+
+
 def _from_index_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     formula = without_piecewise(node.params["formula"]).xreplace(dict(zip(INDICES, index, strict=False)))
-    return Choice(formula, sympy.S.One, sympy.S.Zero) if isinstance(formula, Boolean) else formula
+    return Choice(formula, sympy.S.One, sympy.S.Zero) if node.kind == "binary" else formula
 
 
 def _from_index_notation(p: Any, node: Tensor) -> Written:
@@ -215,7 +220,7 @@ from_index_op = Operation(
     numpy=lambda code, node: code.from_index(node),
     notation=_from_index_notation,
     reason="a constant",
-    kind=lambda formula, shape: "binary" if isinstance(formula, Boolean) else "real",
+    kind=lambda formula, shape: "binary" if _is_condition(formula) else "real",
 )
 
 
@@ -234,12 +239,18 @@ def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
     dims = as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     if len(dims) > len(INDICES):
         raise ShapeError(f"from_index takes at most {len(INDICES)} axes, not {len(dims)}")
-    value = formula(*INDICES[: len(dims)])
+    try:
+        value = formula(*INDICES[: len(dims)])
+    except TypeError as problem:
+        raise OperandError(
+            f"from_index: the formula of {len(dims)} indices failed ({problem}); it takes one argument an axis, joins "
+            "conditions by & and |, and chooses by sympy.Piecewise((value, condition), (other, True))"
+        ) from None
     if isinstance(value, bool):
         value = sympy.true if value else sympy.false
     if isinstance(value, Tensor) or (isinstance(value, sympy.Basic) and value.has(sympy.Indexed)):
         raise OperandError("a tensor's entry inside from_index: multiply the tensor by a from_index constant instead")
-    if not isinstance(value, (Relational, Boolean)):
+    if not _is_condition(value):
         value = as_scalar(value)
     without_piecewise(value)  # which must have a value everywhere
     return from_index_op(formula=value, shape=dims)
@@ -340,6 +351,29 @@ cotangent_op = Operation(
     reason="by definition",
     minus_infinity="absorbed",  # only outputs may hold it: a gradient never does
 )
+
+
+def operands(node: Tensor) -> tuple[Tensor, ...]:
+    """The inputs whose values a node needs: a gradient knows what it belongs to, but is computed from its body."""
+    return node.inputs[:1] if node.op is cotangent_op else node.inputs
+
+
+def computed(roots: Iterable[Tensor]) -> list[Tensor]:
+    """The nodes whose values the roots need, inputs before users."""
+    order: list[Tensor] = []
+    seen: set[Tensor] = set()
+    stack = list(roots)[::-1]
+    while stack:
+        node = stack[-1]
+        pending = [x for x in operands(node) if x not in seen] if node not in seen else []
+        if pending:
+            stack.extend(reversed(pending))
+            continue
+        stack.pop()
+        if node not in seen:
+            seen.add(node)
+            order.append(node)
+    return order
 
 
 def definition(x: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ def _compared(a: Any, b: Any, relation: Any) -> Any:
     return choose(relation(a, b), sympy.S.One, sympy.S.Zero)
 
 
-def _relation(name: str, relation: Any, sign: str, latex: str) -> Operation:
+def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> Operation:
     return entrywise(
         name,
         lambda a, b: _compared(a, b, relation),
@@ -42,6 +42,7 @@ def _relation(name: str, relation: Any, sign: str, latex: str) -> Operation:
         reason="a comparison is constant between its jumps",
         kind="binary",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
+        **more,
     )
 
 
@@ -49,7 +50,7 @@ less_op = _relation("less", sympy.Lt, "<", "<")
 less_equal_op = _relation("less_equal", sympy.Le, "<=", r"\le")
 greater_op = _relation("greater", sympy.Gt, ">", ">")
 greater_equal_op = _relation("greater_equal", sympy.Ge, ">=", r"\ge")
-equal_op = _relation("equal", sympy.Eq, "==", "=")
+equal_op = _relation("equal", sympy.Eq, "==", "=", minus_infinity="absorbed")
 
 
 def less(a: Any, b: Any) -> Tensor:

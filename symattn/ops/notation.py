@@ -60,12 +60,21 @@ def call(p: Any, name: str, node: Any, **options: Any) -> Written:
     """``name(x, axis=-1)`` in both dialects, for operations whose matrix form is a named function."""
     inside = [p.operand(x, Binding.OR) for x in node.inputs]
     if p.latex:
-        below = ", ".join(f"{key} = {p.scalar(value)}" for key, value in options.items())
-        below = rf"_{{\mathrm{{{below}}}}}" if below else ""
+        below = ", ".join(rf"\text{{{key}}} = {p.scalar(value)}" for key, value in options.items())
+        below = f"_{{{below}}}" if below else ""
         operator = name.replace("_", r"\_")
         return rf"\operatorname{{{operator}}}{below}\left({', '.join(inside)}\right)", Binding.ATOM
     inside += [f"{key}={p.scalar(value)}" for key, value in options.items()]
     return f"{name}({', '.join(inside)})", Binding.ATOM
+
+
+def _over(p: Any, coefficient: Any, below: Any) -> Written:
+    """A number over a tensor: ``2 / X``."""
+    if not p.latex:
+        return f"{p.factor(coefficient)} / {p.operand(below, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    if not below.rank:
+        return rf"\frac{{{p.scalar(coefficient)}}}{{{p.operand(below, Binding.OR)}}}", Binding.FRACTION
+    return rf"{p.factor(coefficient)} \oslash {p.operand(below, Binding.HADAMARD + 1, alone=True)}", Binding.HADAMARD
 
 
 def scaled(p: Any, coefficient: Any, x: Any) -> Written:
@@ -79,6 +88,8 @@ def scaled(p: Any, coefficient: Any, x: Any) -> Written:
         return (f"-{written}" if safe else f"-({written})"), Binding.SUM
     if coefficient == 1:
         return p.operand(x, Binding.OR), p.binding(x)
+    if x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
+        return _over(p, coefficient, x.inputs[1])
     above, below = sympy.fraction(coefficient)
     if p.latex:
         number = "" if above == 1 else p.factor(above) + r" \, "

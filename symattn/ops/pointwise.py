@@ -163,7 +163,7 @@ def _partials(inputs: tuple[Tensor, ...], formula: sympy.Expr) -> list[Tensor]:
 def _derivative(formula: sympy.Expr, v: sympy.Symbol) -> sympy.Expr:
     """A scalar derivative by SymPy; one it only writes down as Derivative is not known."""
     slope = sympy.diff(formula, v)
-    if slope.has(sympy.Derivative, sympy.Subs):
+    if slope.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta):
         from ..errors import NoRuleError
 
         raise NoRuleError(f"SymPy knows no derivative of {formula}: write the function by known ones")

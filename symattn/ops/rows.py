@@ -187,7 +187,9 @@ def summed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 def _reduce(op: Operation, x: Any, axis: Any, keepdims: bool) -> Tensor:
     operand = as_tensor(x)
     axes = checked_axes(axis, operand, op.name)
-    return op(operand, axes=axes, keepdims=bool(keepdims)) if axes else operand
+    if not isinstance(keepdims, bool):
+        raise OperandError(f"{op.name}: keepdims is True or False, not {keepdims!r}")
+    return op(operand, axes=axes, keepdims=keepdims) if axes else operand
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -242,45 +244,43 @@ def min(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 # --- softmax ---
 
 
-def _along(index: tuple[Any, ...], axis: int, at: Any) -> tuple[Any, ...]:
-    place = len(index) + axis
-    return (*index[:place], at, *index[place + 1 :])
-
-
 def _softmax_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
-    axis, z = node.params["axis"], node.inputs[0]
-    k, low, high = bound(node, 0, node.shape[axis])
+    axes, z = node.params["axes"], node.inputs[0]
+    limits = [bound(node, slot, node.shape[axis]) for slot, axis in enumerate(axes)]
 
-    def weight(at: Any) -> sympy.Expr:
-        where_read = _along(index, axis, at)
-        value = sympy.exp(read(0, broadcast_index(z.shape, where_read)))
+    def weight(at: tuple[Any, ...]) -> sympy.Expr:
+        value = sympy.exp(read(0, broadcast_index(z.shape, at)))
         for mask in node.inputs[1:]:
-            value = value * read(1, broadcast_index(mask.shape, where_read))
+            value = value * read(1, broadcast_index(mask.shape, at))
         return value
 
-    total = sympy.Sum(weight(k), (k, low, high))
+    over = list(index)
+    for axis, (k, _, _) in zip(axes, limits, strict=True):
+        over[axis] = k
+    total = sympy.Sum(weight(tuple(over)), *limits)
     if len(node.inputs) == 1 and not z.holds_minus_infinity:
-        return weight(index[axis]) / total
-    return choose(sympy.Eq(total, 0), sympy.S.Zero, weight(index[axis]) / total)
+        return weight(index) / total
+    return choose(sympy.Eq(total, 0), sympy.S.Zero, weight(index) / total)
 
 
-def _softmax_rule(g: Tensor, p: Tensor, axis: int) -> Tensor:
-    return multiply(p, subtract(g, summed(multiply(p, g), (axis,), True)))
+def _softmax_rule(g: Tensor, p: Tensor, axes: Axes) -> Tensor:
+    return multiply(p, subtract(g, summed(multiply(p, g), axes, True)))
 
 
-def _softmax_vjp(g: Tensor, p: Tensor, z: Tensor, *mask: Tensor, axis: int, empty: str) -> tuple[Tensor | None, ...]:
-    return unbroadcast(_softmax_rule(g, p, axis), z.shape, p.shape), *(None for _ in mask)
+def _softmax_vjp(g: Tensor, p: Tensor, z: Tensor, *mask: Tensor, axes: Axes, empty: str) -> tuple[Tensor | None, ...]:
+    return unbroadcast(_softmax_rule(g, p, axes), z.shape, p.shape), *(None for _ in mask)
 
 
 def _softmax_notation(p: Any, node: Tensor) -> Written:
     inside = p.operand(node.inputs[0], Binding.OR)
-    axis = node.params["axis"]
+    axes = node.params["axes"]
+    axis = p.scalar(axes[0] if len(axes) == 1 else axes)
     masks = [p.operand(m, Binding.OR) for m in node.inputs[1:]]
     if p.latex:
-        below = [rf"\mathrm{{axis}} = {axis}"] * (axis != -1) + masks
+        below = [rf"\text{{axis}} = {axis}"] * (axes != (-1,)) + masks
         operator = r"\operatorname{softmax}" + (f"_{{{', '.join(below)}}}" if below else "")
         return rf"{operator}\left({inside}\right)", Binding.ATOM
-    options = [f"axis={axis}"] * (axis != -1) + [f"where={m}" for m in masks]
+    options = [f"axis={axis}"] * (axes != (-1,)) + [f"where={m}" for m in masks]
     options += ['empty="error"'] * (node.params["empty"] == "error")
     return f"softmax({', '.join([inside, *options])})", Binding.ATOM
 
@@ -292,21 +292,21 @@ def _softmax_numpy(code: Any, node: Tensor, *operands: str) -> str:
 
 softmax_op = Operation(
     "softmax",
-    shape=lambda z, *mask, axis, empty: broadcast("softmax", z, *mask),
+    shape=lambda z, *mask, axes, empty: broadcast("softmax", z, *mask),
     entry=_softmax_entry,
     vjp=_softmax_vjp,
-    jvp=lambda tangents, p, z, *mask, axis, empty: _softmax_rule(broadcast_to(tangents[0], p.shape), p, axis),
+    jvp=lambda tangents, p, z, *mask, axes, empty: _softmax_rule(broadcast_to(tangents[0], p.shape), p, axes),
     numpy=_softmax_numpy,
     notation=_softmax_notation,
-    reason="softmax: each row has the Jacobian diag(p) - outer(p, p)",
+    reason="softmax, row by row",
     letters=("P", "Z"),
     minus_infinity="absorbed",
     masks=(1,),
 )
 
 
-def softmax(z: Any, axis: int = -1, where: Any = None, empty: str = "zero") -> Tensor:
-    """Softmax over an axis, by default the last: ``p[i, j] = exp(z[i, j]) / sum_k exp(z[i, k])``.
+def softmax(z: Any, axis: Any = -1, where: Any = None, empty: str = "zero") -> Tensor:
+    """Softmax over an axis, or several, by default the last: ``p[i, j] = exp(z[i, j]) / sum_k exp(z[i, k])``.
 
     ``where`` is a binary tensor (True = attend) that broadcasts with z; adding -oo to z means the same. A row with
     nothing to attend to gives zeros, with gradient zero (``empty="zero"``), or a ValueError when it is run
@@ -323,8 +323,8 @@ def softmax(z: Any, axis: int = -1, where: Any = None, empty: str = "zero") -> T
     masks: tuple[Tensor, ...] = () if where is None else (as_mask(where, "softmax"),)
     if not operand.rank and not masks:
         raise ShapeError(f"softmax of {operand.brief()}: a rank-0 tensor has no axis")
-    taken = checked_axis(axis, operand if operand.rank else masks[0], "softmax")
-    return softmax_op(operand, *masks, axis=taken, empty=empty)
+    taken = checked_axes(axis, operand if operand.rank else masks[0], "softmax")
+    return softmax_op(operand, *masks, axes=taken, empty=empty)
 
 
 def _logsumexp_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
@@ -332,23 +332,15 @@ def _logsumexp_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     return sympy.log(sympy.Sum(sympy.exp(read(0, at)), *limits))
 
 
-def _weights(z: Tensor, y: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    from .pointwise import exp
-
-    if len(axes) == 1:
-        return softmax_op(z, axis=axes[0], empty="zero")
-    return exp(subtract(z, y if keepdims else expand_axes(y, axes)))
-
-
 logsumexp_op = Operation(
     "logsumexp",
     shape=_reduced_shape,
     entry=_logsumexp_entry,
     vjp=lambda g, y, z, axes, keepdims: (
-        multiply(g if keepdims else expand_axes(g, axes), _weights(z, y, axes, keepdims)),
+        multiply(g if keepdims else expand_axes(g, axes), softmax_op(z, axes=axes, empty="zero")),
     ),
     jvp=lambda tangents, y, z, axes, keepdims: summed(
-        multiply(_weights(z, y, axes, keepdims), tangents[0]), axes, keepdims
+        multiply(softmax_op(z, axes=axes, empty="zero"), tangents[0]), axes, keepdims
     ),
     numpy=lambda code, node, z: code.logsumexp(z, node.params["axes"], node.params["keepdims"]),
     notation=_reduction_notation("logsumexp"),

@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
+from .. import language  # noqa: F401  (operators and printing)
 from .expressions import parse_shape as parse_shape
 from .expressions import read as read

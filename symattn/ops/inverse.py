@@ -1,0 +1,75 @@
+"""The inverse of a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..operation import Operation
+from ..tensor import Tensor
+from .arithmetic import negative
+from .contraction import _square, matmul_of
+from .formulas import InverseEntry, bound
+from .layout import matrix_transpose
+from .leaves import as_tensor, is_eye
+from .notation import Binding, Written
+
+_MATRICES = (2, 2)
+
+
+def _inverse_entry(read: Any, index: Any, node: Tensor) -> Any:
+    *lead, row, column = index
+    limits = [bound(node, slot, node.shape[-1]) for slot in (0, 1)]
+    return InverseEntry(read(0, (*lead, limits[0][0], limits[1][0])), limits, (row, column))
+
+
+def _between(y: Tensor, x: Tensor) -> Tensor:
+    """``-y x y``."""
+    return negative(matmul_of(matmul_of(y, x, _MATRICES), y, _MATRICES))
+
+
+def _inverse_notation(p: Any, node: Tensor) -> Written:
+    x = node.inputs[0]
+    if not p.latex:
+        return f"inv({p.operand(x, Binding.OR)})", Binding.ATOM
+    base = p.operand(x, Binding.ATOM)
+    marked = p.binding(x) == Binding.ATOM and ("^" in base or "'" in base)
+    return (f"{{{base}}}" if marked else base) + "^{-1}", Binding.POWER
+
+
+inv_op: Operation = Operation(
+    "inv",
+    shape=lambda x: _square(x, "inv").shape,
+    entry=_inverse_entry,
+    vjp=lambda g, y, x: (_between(matrix_transpose(y), g),),
+    jvp=lambda tangents, y, x: _between(y, tangents[0]),
+    numpy=lambda code, node, x: code.helper("inv", x, repr(code.label(node.inputs[0]))),
+    notation=_inverse_notation,
+    reason="the inverse moves by minus the inverse, the change, the inverse",
+    letters=("Y", "A"),
+    nonsmooth="inv: the matrix must be invertible",
+    build=lambda x: _inverse(x),
+)
+
+
+def _inverse(x: Tensor) -> Tensor:
+    """The inverse of an inverse is the matrix, and that of the identity itself."""
+    if x.op is inv_op:
+        return x.inputs[0]
+    return x if is_eye(x) else inv_op.node(x)
+
+
+def inv(x: Any) -> Tensor:
+    r"""The inverse of the last two axes, ``A^{-1} A = I``; ``inv(A) @ B`` is computed by solving.
+
+    Raises ShapeError if they differ; the compiled function raises NumPy's LinAlgError, with the name of the matrix,
+    where it is singular.
+
+    >>> import symattn as sa
+    >>> A = sa.tensor("A", "n n", invertible=True)
+    >>> print(sa.latex(sa.inv(A) @ sa.tensor("B", "n m")))
+    A^{-1} B
+    """
+    return inv_op(as_tensor(x))
+
+
+__all__ = ["inv"]

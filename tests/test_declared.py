@@ -1,0 +1,225 @@
+"""Operations that users declare: what is derived from an entry formula, and what verify finds."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+
+k, l = sympy.symbols("k l", integer=True)
+z, x, y = sa.tensor("z", "n"), sa.tensor("x", "T n"), sa.tensor("y", "n")
+
+
+def softmax1_entry(index, s):
+    return sympy.exp(s[index]) / (1 + sympy.Sum(sympy.exp(s[k]), (k, 0, s.shape[0] - 1)))
+
+
+def softmax1_rule(g, p, s):
+    return p * (g - sa.sum(p * g, -1, keepdims=True))
+
+
+def softmax1_numpy(s):
+    e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), 0))
+    return e / (np.exp(-np.maximum(s.max(axis=-1, keepdims=True), 0)) + e.sum(axis=-1, keepdims=True))
+
+
+DECLARED = {
+    "a normaliser": sa.operation("softmax1", shape="n -> n", entry=softmax1_entry),
+    "scores": sa.operation(
+        "scores",
+        shape="T d, S d -> T S",
+        entry=lambda i, a, b: sympy.Sum(a[i[0], k] * b[i[1], k], (k, 0, a.shape[1] - 1)) / sympy.sqrt(a.shape[1]),
+    ),
+    "a cumulative sum": sa.operation("csum", shape="n -> n", entry=lambda i, s: sympy.Sum(s[k], (k, 0, i[0]))),
+    "a shift with a case": sa.operation(
+        "previous", shape="n -> n", entry=lambda i, s: sympy.Piecewise((s[i[0] - 1], i[0] > 0), (0, True))
+    ),
+    "a number": sa.operation("energy", shape="n ->", entry=lambda i, s: sympy.Sum(s[k] ** 2, (k, 0, s.shape[0] - 1))),
+    "a double sum": sa.operation(
+        "coupling",
+        shape="n, m -> n",
+        entry=lambda i, a, b: (
+            a[i] * sympy.Sum(a[k] * sympy.Sum(b[l] * sympy.cos(k - l), (l, 0, b.shape[0] - 1)), (k, 0, a.shape[0] - 1))
+        ),
+    ),
+    "an index as a value": sa.operation("ramp", shape="n -> n", entry=lambda i, s: s[i] * i[0] + sympy.Rational(1, 2)),
+    "a reversal": sa.operation("reverse", shape="n -> n", entry=lambda i, s: s[s.shape[0] - 1 - i[0]]),
+}
+RANKS = {"a number": ("n",), "scores": ("T d", "S d"), "a double sum": ("n", "m")}
+
+
+def applied(name):
+    inputs = [sa.tensor(f"x{j}", shape) for j, shape in enumerate(RANKS.get(name, ("n",)))]
+    return DECLARED[name](*inputs), inputs
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_an_entry_alone_gives_code_that_verifies(name):
+    assert sa.verify(DECLARED[name]).endswith("NumPy equals the entries")
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_an_entry_alone_gives_gradients_and_second_derivatives(name):
+    out, inputs = applied(name)
+    g = sa.gradient(sa.tanh(sa.sum(out * out)), inputs)
+    sa.lambdify(inputs, g).check()
+    h = sa.gradient(sum((sa.sum(g[t] * g[t]) for t in inputs), sa.tensor("c")), inputs)
+    sa.lambdify([*inputs, sa.tensor("c")], h).check()
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_an_entry_alone_gives_tangents(name):
+    out, inputs = applied(name)
+    tangents = {t: sa.tensor(f"t{j}", *t.shape) for j, t in enumerate(inputs)}
+    g = sa.gradient(out, inputs)
+    both = sa.lambdify([*inputs, *tangents.values(), *([g.cotangent] if out.rank else [])], [sa.jvp(out, tangents), g])
+    rng = np.random.default_rng(0)
+    sizes = {"T": 2, "S": 3, "d": 4, "n": 5, "m": 6}
+    shape = lambda t: tuple(sizes[str(s)] for s in t.shape)  # noqa: E731
+    arrays = [rng.normal(size=shape(t)) for t in [*inputs, *tangents.values()]]
+    cot = rng.normal(size=shape(out)) if out.rank else 1.0
+    moved, *slopes = both(*arrays, *([cot] if out.rank else []))
+    pushed = sum((s * t).sum() for s, t in zip(slopes, arrays[len(inputs) :], strict=True))
+    assert (np.asarray(moved) * cot).sum() == pytest.approx(pushed, rel=1e-10)
+
+
+def test_a_nested_operation_captures_no_index():
+    f = DECLARED["a normaliser"]
+    sa.lambdify([z], f(f(z))).check()
+    n = z.shape[0]
+    system = sa.entries(f(f(z)))
+    assert len(system) == 2
+    assert f(f(z))[sympy.Symbol("k", integer=True, nonnegative=True)].free_symbols >= {n}
+
+
+def test_axes_in_front_are_a_batch():
+    f = sa.lambdify([x], DECLARED["a normaliser"](x))
+    rows = np.random.default_rng(1).normal(size=(3, 4))
+    np.testing.assert_allclose(f(rows), [softmax1_numpy(r) for r in rows], rtol=1e-12)
+    sa.lambdify([x, sa.tensor("dO", "T n")], sa.gradient(DECLARED["a normaliser"](x), x)).check()
+
+
+def test_everything_given_is_used_and_verified():
+    op = sa.operation(
+        "softmax1",
+        shape="n -> n",
+        entry=softmax1_entry,
+        vjp=softmax1_rule,
+        numpy=softmax1_numpy,
+        jvp=lambda t, p, s: p * (t[0] - sa.sum(p * t[0], -1, keepdims=True)),
+        latex=r"\phi\left({0}\right)",
+        reason="softmax with one more score",
+    )
+    assert sa.verify(op).splitlines() == [
+        "softmax1: vjp equals the derivative of the entries",
+        "softmax1: jvp equals the derivative of the entries",
+        "softmax1: NumPy equals the entries",
+    ]
+    assert sa.latex(op(z)) == r"{\phi\left(z\right)}"
+    f = sa.lambdify([z], op(z))
+    assert "def softmax1_numpy(s):" in f.source
+    assert f(np.array([1e4, 0.0])) == pytest.approx([1.0, 0.0])  # the given NumPy is stable
+    assert "softmax with one more score" in str(sa.gradient(op(z), z))
+
+
+def wrong_numpy(s):
+    return s / (1 + s.sum(axis=-1, keepdims=True))
+
+
+def no_loops(s):
+    return np.cumsum(s.ravel()).reshape(s.shape)
+
+
+WRONG = {
+    "a vjp with a wrong factor": (
+        {"vjp": lambda g, p, s: 2 * softmax1_rule(g, p, s)},
+        "vjp of bad by x1 at n = .: entry",
+    ),
+    "a vjp that is wrong for batches": (
+        {"vjp": lambda g, p, s: p * (g - sa.sum(p * g, keepdims=True))},
+        "batched vjp of bad by x1",
+    ),
+    "a zero vjp": ({"vjp": lambda g, p, s: None}, "vjp of bad by x1 at n = .: entry"),
+    "a wrong jvp": ({"jvp": lambda t, p, s: t[0]}, "jvp of bad by x1 at n = .: entry"),
+    "wrong NumPy": ({"numpy": wrong_numpy}, "entry"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_verify_finds_what_is_wrong_with_the_entry_that_differs(name):
+    given, message = WRONG[name]
+    with pytest.raises(sa.EvaluationError, match=message):
+        sa.verify(sa.operation("bad", shape="n -> n", entry=softmax1_entry, **given))
+
+
+def test_verify_finds_numpy_that_mixes_loop_axes():
+    with pytest.raises(sa.EvaluationError, match="under a loop axis"):
+        sa.verify(sa.operation("bad", shape="n -> n", entry=lambda i, s: sympy.Sum(s[k], (k, 0, i[0])), numpy=no_loops))
+
+
+REFUSED = {
+    "no arrow": (lambda: sa.operation("f", shape="n", entry=softmax1_entry), sa.OperandError, "names the axes"),
+    "an unknown output axis": (
+        lambda: sa.operation("f", shape="n -> m", entry=softmax1_entry),
+        sa.ShapeError,
+        "axis m",
+    ),
+    "a hostile name": (lambda: sa.operation("f(x)", shape="n -> n", entry=softmax1_entry), sa.NamingError, "cannot be"),
+    "no entry": (lambda: sa.operation("f", shape="n -> n", entry=3), sa.OperandError, "entry= of operation 'f'"),
+    "text for NumPy": (
+        lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, numpy="np.exp(x)"),
+        sa.OperandError,
+        "numpy=",
+    ),
+    "a lambda for NumPy": (
+        lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, numpy=lambda s: s),
+        sa.OperandError,
+        "plain def",
+    ),
+    "an entry that is a tensor": (
+        lambda: sa.lambdify([z], sa.operation("f", shape="n -> n", entry=lambda i, s: z)(z)),
+        sa.OperandError,
+        "scalar",
+    ),
+    "an input of too few axes": (lambda: DECLARED["scores"](z, z), sa.ShapeError, "do not have the axes"),
+    "sizes that differ": (
+        lambda: DECLARED["scores"](x, sa.tensor("w", "S d")),
+        sa.ShapeError,
+        "the axis d is both n and d",
+    ),
+    "too many inputs": (lambda: DECLARED["a number"](z, z), sa.ShapeError, "do not have the axes"),
+    "verify of a tensor": (lambda: sa.verify(z), sa.OperandError, "what sa.operation returned"),
+    "a vjp of too many parts": (
+        lambda: sa.gradient(sa.operation("f", shape="n -> n", entry=softmax1_entry, vjp=lambda g, p, s: (g, g))(z), z),
+        sa.ShapeError,
+        "2 cotangents for 1 inputs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_used_is_refused(name):
+    make, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_derivative_that_sympy_does_not_know_is_an_error_and_not_zero():
+    f = sa.operation("f", shape="n -> n", entry=lambda i, s: sympy.Function("phi")(s[i]))
+    with pytest.raises(sa.NoRuleError):
+        str(sa.lambdify([z, sa.tensor("dO", "n")], sa.gradient(f(z), z)).source)
+
+
+def test_two_operations_of_one_name_are_two():
+    a = sa.operation("f", shape="n -> n", entry=lambda i, s: s[i] ** 2)
+    b = sa.operation("f", shape="n -> n", entry=lambda i, s: s[i] ** 3)
+    assert a(z) is not b(z)
+    both = sa.lambdify([z], [a(z), b(z)])
+    np.testing.assert_allclose(both(np.array([2.0, 3.0])), [[4.0, 9.0], [8.0, 27.0]])
+
+
+def test_a_declared_operation_is_not_pickled_and_says_so():
+    with pytest.raises(sa.OperandError, match="declared operation energy"):
+        pickle.dumps(DECLARED["a number"](z))

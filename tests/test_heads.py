@@ -1,0 +1,72 @@
+r"""Matrix style where there are heads: one head where nothing acts across them, and layout by indices."""
+
+from __future__ import annotations
+
+import pytest
+
+import symattn as sa
+
+T, S, d, e, h, n, D = sa.sizes("T S d e h n D")
+Q, K, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("X", T, d)
+q, k, v = (sa.tensor(name, h, T, d) for name in ("Q", "K", "V"))
+W, W_q, L = sa.tensor("W", d, e), sa.tensor("W_q", h, d, e), sa.tensor("L", h, T)
+
+
+@pytest.mark.parametrize(
+    ("x", "written"),
+    [
+        (q @ k.mT, r"Q^{(h)} K^{(h)\top}"),
+        (q @ W, "Q^{(h)} W"),
+        (q @ W_q, "Q^{(h)} W_{q}^{(h)}"),
+        (X @ W_q, "X W_{q}^{(h)}"),
+        (W_q.mT, r"W_{q}^{(h)\top}"),
+        (sa.softmax(q @ k.mT, where=sa.from_index((T, T), lambda i, j: j <= i)),
+         r"\operatorname{softmax}_{\left[j \leq i\right]_{ij}}\left(Q^{(h)} K^{(h)\top}\right)"),
+        (q - L[:, :, None], r"Q^{(h)} - \operatorname{col}\left(L^{(h)}\right)"),
+        (sa.logsumexp(q), r"\operatorname{logsumexp}\left(Q^{(h)}\right)"),
+        (q**2, r"{Q^{(h)}}^{\odot 2}"),
+        (sa.let("Z", q @ k.mT) @ v, "Z^{(h)} V^{(h)}"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_done_head_by_head_is_written_for_one_head(x, written):
+    assert sa.latex(x) == written
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        sa.softmax(q, axis=0),
+        sa.sum(q, axis=0),
+        q[0] @ k.mT,
+        q[::-1] * k,
+        sa.concat([q, k], axis=0),
+        sa.einsum("htd,hsd->hts", q, k),
+        q * sa.from_index((h, 1, 1), lambda i, j, m: i),
+        sa.tensor("B", 2, T, d) @ W,
+        sa.tensor("X", h, d) @ W,
+        sa.moveaxis(sa.tensor("A", h, h, d), 0, 1) * sa.tensor("A", h, h, d),
+    ],
+    ids=str,
+)
+def test_what_acts_across_heads_is_written_whole(x):
+    assert "(h)" not in sa.latex(x)
+    assert "for each" not in sa.Derivation("Whole").extend(sa.let("y", x)).latex()
+
+
+def test_every_line_of_a_head_says_for_which_heads_it_holds():
+    written = sa.gradient(sa.let("y", q @ sa.let("M", k.mT @ v)), [q]).latex()
+    assert r"dQ^{(h)} &= dy^{(h)} \, M^{(h)\top} \quad \text{for each head } h && \text" in written
+    B = sa.tensor("B", n, T, d)
+    assert r"\quad \text{for each } n" in sa.gradient(B @ W, [B]).latex()
+    assert "for each" not in sa.gradient(Q @ K.T, [Q]).latex()
+
+
+def test_layout_is_written_by_indices_in_matrix_style():
+    assert sa.latex(sa.moveaxis(q, 0, 1)) == r"\left[Q_{i a j}\right]_{a i j}"
+    assert sa.latex(sa.merge_axes(q, (0, 1))) == r"\left[Q_{\lfloor i / T \rfloor, i \bmod T, j}\right]_{i j}"
+    heads = sa.moveaxis(sa.split_axis(sa.tensor("X", T, D) @ sa.tensor("W_q", D, h * d), -1, (h, d)), 1, 0)
+    assert sa.latex(heads) == r"\left[\left(X W_{q}\right)_{i, a d + j}\right]_{a i j}"
+    assert sa.latex(sa.repeat(X, 2, axis=0) - 1) == r"\left[X_{\lfloor i / 2 \rfloor, j}\right]_{i j} - 1"
+    pairs = sa.split_axis(sa.tensor("R", T, 2 * n), -1, (n, 2))
+    assert sa.latex(pairs[:, :, 1]) == r"\left[R_{i, 2 j + 1}\right]_{i j}"
