@@ -45,7 +45,8 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     given = _outputs(outputs)
     variables = _variables(wrt, "gradient")
     _check_present(variables, list(given))
-    forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables)
+    beside = [c for c in given.values() if c is not None]
+    forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables, beside)
     return Reverse(forward, given, variables).run()
 
 

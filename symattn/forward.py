@@ -59,11 +59,14 @@ def _read(roots: Sequence[Tensor], variables: Collection[Variable]) -> dict[Tens
 class Forward:
     """The graph to differentiate, in which everything a rule will speak of has a name of its own."""
 
-    def __init__(self, roots: Sequence[Tensor], variables: Sequence[Variable]) -> None:
+    def __init__(
+        self, roots: Sequence[Tensor], variables: Sequence[Variable], beside: Sequence[Tensor] = ()
+    ) -> None:
+        """``beside`` holds tensors that will be printed with the graph, and whose names are taken."""
         plain = _read(roots, variables)
         order = topological([plain[root] for root in roots])
-        shown = displayed_names([plain[root] for root in roots])
-        self.taken = {*shown.values(), *(s.name for node in order for s in node.own_symbols)}
+        shown = displayed_names([*(plain[root] for root in roots), *beside])
+        self.taken = {*shown.values(), *(s.name for x in (*roots, *beside) for s in x.free_symbols)}
         self.automatic: dict[Tensor, Tensor] = {}  # let -> what it names, in forward order
         new: dict[Tensor, Tensor] = {}
         letters = self._letters(order, dependent(order, variables))

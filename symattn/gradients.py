@@ -10,8 +10,9 @@ import sympy
 
 from .errors import OperandError
 from .latex import LONGEST, Printer, align, displayed_names, latex_printer, printer_in, text, tree_size
+from .ops import flatten, unflatten
 from .ops.leaves import as_tensor
-from .tensor import Tensor
+from .tensor import Table, Tensor
 
 
 class Step(NamedTuple):
@@ -20,6 +21,21 @@ class Step(NamedTuple):
     name: str
     expression: Tensor
     reason: str
+
+
+class _Place(int):
+    """Where a tensor stands in a pickled table."""
+
+
+def _restored(shape: list[Any], table: Table, side_conditions: tuple[str, ...]) -> Gradient:
+    tensors = unflatten(table)
+
+    def back(part: Any) -> Any:
+        return tensors[part] if isinstance(part, _Place) else part
+
+    mappings = [{back(k): back(v) for k, v in part} for part in (shape[0], shape[1], shape[4])]
+    steps = [tuple(Step(*map(back, row)) for row in part) for part in shape[2:4]]
+    return Gradient(mappings[0], mappings[1], steps[0], steps[1], mappings[2], side_conditions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +52,22 @@ class Gradient(Mapping[Any, Tensor]):
     definitions: tuple[Step, ...]
     cotangents: Mapping[Tensor, Tensor]
     side_conditions: tuple[str, ...]
+
+    def __reduce__(self) -> Any:
+        """One flat table for all tensors, so that what the steps share is pickled once."""
+        parts = (self.results, self.named, self.steps, self.definitions, self.cotangents)
+        roots: list[Tensor] = []
+
+        def placed(part: Any) -> Any:
+            if isinstance(part, Tensor):
+                roots.append(part)
+                return _Place(len(roots) - 1)
+            if isinstance(part, Mapping):
+                return [(placed(k), placed(v)) for k, v in part.items()]
+            return [tuple(map(placed, step)) for step in part] if isinstance(part, tuple) else part
+
+        shape = [placed(part) for part in parts]
+        return _restored, (shape, flatten(roots), self.side_conditions)
 
     @property
     def cotangent(self) -> Tensor:

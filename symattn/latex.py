@@ -311,7 +311,8 @@ def _distinct_spelling(
     names = displayed_names(roots)
     known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
     spelling = {name: spellings.get(node) or usual(name) for node, name in known.items()}
-    shown_as: dict[str, str] = {}
+    symbols = {s for x in topological(roots) for s in x.own_symbols}
+    shown_as: dict[str, str] = {_scalar_text(s, True): s.name for s in symbols}
     for name, written in spelling.items():
         if shown_as.setdefault(written, name) != name:
             raise NamingError(f"{shown_as[written]!r} and {name!r} would both print as {written}: rename one")

@@ -63,6 +63,8 @@ def _checked(size: sympy.Expr) -> sympy.Expr:
                 f"make it by {symbol} = sa.sizes('{symbol}')"
             )
         check_name(symbol.name)
+    if any(power.exp.is_Integer and power.exp > 8 and power.base.is_Add for power in size.atoms(sympy.Pow)):
+        raise ShapeError(f"the size {size} is a power too high to be written out: give it a symbol of its own")
     size = sympy.expand(size)
     whole = size.is_integer or (size.is_integer is None and size.is_rational_function())
     if not whole or size.has(sympy.Float, sympy.I):

@@ -84,12 +84,9 @@ class Tensor:
         )
 
     def __reduce__(self) -> Any:
-        from .ops import RECORDS, unflatten  # the table names records, which live above this file
+        from .ops import flatten, unflatten  # the table names records, which live above this file
 
-        for node in topological([self]):
-            if RECORDS.get(node.op.name) is not node.op:
-                raise OperandError(f"{self.brief()} uses the declared operation {node.op.name}, which is not pickled")
-        return unflatten, (flatten(self),)
+        return _only, (unflatten, flatten([self]))
 
     def __repr__(self) -> str:
         return str(self)
@@ -309,11 +306,12 @@ def _symbols_in(value: Any) -> frozenset[sympy.Symbol]:
     return _NONE.union(*map(_symbols_in, value)) if isinstance(value, tuple) else _NONE
 
 
-def flatten(root: Tensor) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
-    """The graph as a flat table, so that pickling neither recurses nor repeats a shared node."""
-    order = topological([root])
-    place = {node: number for number, node in enumerate(order)}
-    return [(node.op.name, tuple(place[x] for x in node.inputs), node.params) for node in order]
+Table = tuple[list[tuple[str, tuple[int, ...], dict[str, Any]]], list[int]]
+
+
+def _only(restore: Any, table: Table) -> Tensor:
+    """The one root of a table."""
+    return restore(table)[0]
 
 
 _NOT_SA = {

@@ -14,7 +14,7 @@ import sympy
 
 import symattn
 
-from ..errors import NamingError, ParseError
+from ..errors import NamingError, ParseError, ShapeError
 from ..naming import check_name
 from ..ops.broadcasting import broadcast_to
 from ..ops.contraction import matmul_of
@@ -115,12 +115,26 @@ def _row(name: str) -> Callable[[Any], Tensor]:
     return lambda x: getattr(symattn, name)(x, axis=-1, keepdims=True)
 
 
+def _order(x: Tensor, order: Any) -> tuple[int, ...]:
+    axes = tuple(map(int, order))
+    if sorted(axes) != list(range(-len(axes), 0)) or len(axes) > x.rank:
+        raise ShapeError(f"permute of {x.brief()}: {axes} is no order of its last axes, counted from the end")
+    return axes
+
+
+def _core(a: Tensor, b: Tensor, core: Any) -> tuple[int, int]:
+    left, right = map(int, core)
+    if not (1 <= left <= min(2, a.rank) and 1 <= right <= min(2, b.rank)):
+        raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: core is (1 or 2, 1 or 2), not {(left, right)}")
+    return left, right
+
+
 # what only printed text calls by name
 _WRITTEN: Mapping[str, Callable[..., Tensor]] = {
     **{f"row{name}": _row(name) for name in _ROWS},
     "broadcast_to": lambda x, shape: broadcast_to(as_tensor(x), as_shape(shape)),
-    "permute": lambda x, order: transpose(as_tensor(x), tuple(map(int, order))),
-    "matmul": lambda a, b, core: matmul_of(as_tensor(a), as_tensor(b), tuple(map(int, core))),  # type: ignore[arg-type]
+    "permute": lambda x, order: transpose(as_tensor(x), _order(as_tensor(x), order)),
+    "matmul": lambda a, b, core: matmul_of(as_tensor(a), as_tensor(b), _core(as_tensor(a), as_tensor(b), core)),
 }
 _OPERATIONS = {name for name, home in symattn._MODULE_OF.items() if home.startswith("ops.")} - {"tensor", "let"}
 KNOWN = frozenset({*_OPERATIONS, *_WRITTEN})

@@ -136,6 +136,8 @@ class Formula:
         steep = abs(exponent.evalf(15)) > EXPONENT
         if steep or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS):
             raise self.source.error("the power is too large to be written out", tree)
+        if base.is_number and base != 0 and abs(exponent * sympy.log(abs(base)).evalf(15)) > BITS:
+            raise self.source.error("the power is too large to be written out", tree)
         if base == 0 and exponent.is_negative:
             raise self.source.error("division by zero", tree)
 
