@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -236,8 +236,13 @@ def _minus_infinity(node: Tensor) -> bool:
     return False
 
 
-def topological(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> list[Tensor]:
-    """All nodes below the roots, inputs before users; the walk does not go below ``stop``."""
+def topological(
+    roots: Iterable[Tensor], stop: Collection[Tensor] = (), inputs: Callable[[Tensor], Sequence[Tensor]] | None = None
+) -> list[Tensor]:
+    """All nodes below the roots, inputs before users; the walk does not go below ``stop``.
+
+    ``inputs`` chooses which inputs of a node are followed, by default all.
+    """
     order: list[Tensor] = []
     seen: set[Tensor] = set()
     stack = list(roots)[::-1]
@@ -245,7 +250,7 @@ def topological(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> list[
         node = stack[-1]
         if node not in seen and node not in stop:
             depth = len(stack)
-            for x in reversed(node.inputs):
+            for x in reversed(node.inputs if inputs is None else inputs(node)):
                 if x not in seen:
                     stack.append(x)
             if len(stack) > depth:

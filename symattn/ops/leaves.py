@@ -15,7 +15,7 @@ from ..errors import NamingError, OperandError, ShapeError
 from ..naming import check_name
 from ..operation import Operation
 from ..sizes import ONE, as_shape, same_shape, show_shape
-from ..tensor import Tensor
+from ..tensor import Tensor, topological
 from .formulas import Choice, without_piecewise
 from .notation import Binding, Written, scaled
 
@@ -360,20 +360,7 @@ def operands(node: Tensor) -> tuple[Tensor, ...]:
 
 def computed(roots: Iterable[Tensor]) -> list[Tensor]:
     """The nodes whose values the roots need, inputs before users."""
-    order: list[Tensor] = []
-    seen: set[Tensor] = set()
-    stack = list(roots)[::-1]
-    while stack:
-        node = stack[-1]
-        pending = [x for x in operands(node) if x not in seen] if node not in seen else []
-        if pending:
-            stack.extend(reversed(pending))
-            continue
-        stack.pop()
-        if node not in seen:
-            seen.add(node)
-            order.append(node)
-    return order
+    return topological(roots, inputs=operands)
 
 
 def definition(x: Tensor) -> Tensor:
