@@ -74,8 +74,10 @@ def _variables(wrt: Any, what: str) -> list[Variable]:
                 raise OperandError(f"{v} is an integer symbol: a {what} is taken by tensors and real scalars")
         elif not isinstance(v, Tensor):
             raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {v!r}")
-        elif v.kind != "real" or v.op in (constant, from_index_op) or {"constant", "integer", "binary"} & set(
-            v.params.get("hypotheses", ())
+        elif (
+            v.kind != "real"
+            or v.op in (constant, from_index_op)
+            or {"constant", "integer", "binary"} & set(v.params.get("hypotheses", ()))
         ):
             raise OperandError(f"{v.brief()} is constant: no {what} is taken by it")
         elif not is_named(v):
@@ -135,9 +137,7 @@ def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
     return moving.get(forward.new[y], zeros(*y.shape))
 
 
-def _push(
-    node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols: Mapping[sympy.Symbol, Tensor]
-) -> None:
+def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols: Mapping[sympy.Symbol, Tensor]) -> None:
     """The tangent of one node from those of its inputs, if any of them moves."""
     terms = []
     inputs = tuple(moving.get(x) for x in node.inputs)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from .codegen.check import compare, sample_point
 from .codegen.from_entry import entry_code, function_code
 from .codegen.function import NumPyFunction
 from .codegen.reference import values
-from .errors import NoRuleError, OperandError, ShapeError
+from .errors import EvaluationError, NoRuleError, OperandError, ShapeError
 from .naming import check_name
 from .operation import Operation
 from .ops import RECORDS
 from .ops.arithmetic import sum_of
 from .ops.broadcasting import unbroadcast
 from .ops.contraction import einsum_of
-from .ops.leaves import as_tensor, variable
+from .ops.leaves import as_tensor, variable, zeros
 from .ops.notation import Binding, function
 from .signature import Signature, derivative_formula, formula_entry, user_formula
 from .sizes import as_shape
@@ -55,9 +58,10 @@ def operation(
     ``shape`` names the axes, as in ``"T d, S d -> T S"`` or ``"n -> n"`` or ``"n ->"``; axes further left broadcast.
     ``entry(index, x, y, ...)`` is one entry of the result: ``index`` a tuple of SymPy indices, ``x[i, j]`` an entry
     of an input and ``x.shape`` its sizes. ``vjp(g, result, x, y, ...)`` gives one cotangent an input (None for
-    zero) and ``jvp(tangents, result, x, y, ...)`` a tangent, in symattn's operations, with axes counted from the
-    end. ``numpy`` is a function of arrays with loop axes in front, and ``latex`` a template such as
-    ``r"\phi\left({0}\right)"``. Raises NamingError, OperandError and ShapeError for what cannot be used.
+    zero) and ``jvp(tangents, result, x, y, ...)`` the tangent (an input that does not move has a tangent of zeros),
+    in symattn's operations, with axes counted from the end. ``numpy`` is a function of arrays with loop axes in
+    front, and ``latex`` a template such as ``r"\phi\left({0}\right)"``. Raises NamingError, OperandError and
+    ShapeError for what cannot be used.
 
     >>> import sympy, symattn as sa
     >>> k = sympy.Symbol("k", integer=True)
@@ -87,36 +91,54 @@ def operation(
         name,
         shape=signature.shape,
         entry=formula_entry(signature, formula),
-        vjp=_given_vjp(vjp) if vjp else _derived_vjp(signature, slopes),
-        jvp=(lambda tangents, y, *inputs: jvp(tangents, y, *inputs)) if jvp else _derived_jvp(signature, slopes),
+        vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes),
+        jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes),
         numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
-        notation=_template(name, latex) if latex else function(name),
+        notation=function(name) if latex is None else _template(signature, name, latex),
         reason=why,
     )
     return Declared(record, signature, [w for w, g in (("vjp", vjp), ("jvp", jvp), ("numpy", numpy)) if g])
 
 
-def _template(name: str, latex: str) -> Any:
+def _template(signature: Signature, name: str, latex: Any) -> Any:
+    places = re.findall(r"\{(\d+)\}", latex) if isinstance(latex, str) else None
+    if places is None or any(int(k) >= len(signature.inputs) for k in places):
+        raise OperandError(f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {latex!r}")
     plain = function(name)
 
     def notation(p: Any, node: Tensor) -> Any:
         if not p.latex:
             return plain(p, node)
-        written = latex
-        for k, x in enumerate(node.inputs):
-            written = written.replace("{%d}" % k, p.operand(x, Binding.OR))  # noqa: UP031
+        inputs = [p.operand(x, Binding.OR) for x in node.inputs]
+        written = re.sub(r"\{(\d+)\}", lambda place: inputs[int(place[1])], latex)
         return f"{{{written}}}", Binding.ATOM
 
     return notation
 
 
-def _given_vjp(vjp: Callable[..., Any]) -> Callable[..., Any]:
+def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Callable[..., Any]:
     def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
         parts = vjp(g, y, *inputs)
         parts = parts if isinstance(parts, (tuple, list)) else (parts,)
         if len(parts) != len(inputs):
             raise ShapeError(f"the vjp of {y.op.name} gave {len(parts)} cotangents for {len(inputs)} inputs")
-        return tuple(None if part is None else as_tensor(part) for part in parts)
+        loops = y.shape[: y.rank - len(signature.output)]
+        found: list[Tensor | None] = []
+        for part, x, axes in zip(parts, inputs, signature.inputs, strict=True):
+            full = loops + x.shape[x.rank - len(axes) :]
+            found.append(None if part is None else unbroadcast(as_tensor(part), x.shape, full, len(axes)))
+        return tuple(found)
+
+    return rule
+
+
+def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
+        given = tuple(zeros(*x.shape) if t is None else t for t, x in zip(tangents, inputs, strict=True))
+        moved = jvp(given, y, *inputs)
+        if not isinstance(moved, Tensor):
+            raise OperandError(f"the jvp of {y.op.name} gave {moved!r}, not a tensor")
+        return moved
 
     return rule
 
@@ -197,26 +219,40 @@ def verify(op: Any) -> str:
     if not isinstance(op, Declared):
         known = f"; {op.name} is symattn's own and tested with it" if getattr(op, "name", None) in RECORDS else ""
         raise OperandError(f"verify takes what sa.operation returned, not {op!r}{known}")
-    inputs = tuple(
-        variable(name=f"x{k + 1}", shape=as_shape(sizes), hypotheses=()) for k, sizes in enumerate(op.signature.inputs)
-    )
-    y = op(*inputs)
-    checks = {"vjp": _verify_vjp, "jvp": _verify_jvp}
-    lines = []
-    for what, check in checks.items():
-        if what in op.given:
+    name = op.record.name
+    for leads in _variants(len(op.signature.inputs)):
+        inputs = tuple(
+            variable(name=f"x{k + 1}", shape=as_shape((*lead, *sizes)), hypotheses=())
+            for k, (lead, sizes) in enumerate(zip(leads, op.signature.inputs, strict=True))
+        )
+        y = op(*inputs)
+        try:
             for seed in (0, 1):
-                check(op, y, inputs, seed)
-            lines.append(f"{op.record.name}: {what} equals the derivative of the entries")
-    NumPyFunction(inputs, [y], False).check()
-    _verify_loops(op, y, inputs)
-    return "\n".join([*lines, f"{op.record.name}: NumPy equals the entries"])
+                _verify_rules(op, y, inputs, seed)
+            _verify_numpy(op, y, inputs)
+            NumPyFunction(inputs, [y], False).check()
+        except (IndexError, KeyError) as problem:
+            raise EvaluationError(f"the entry formula of {name} cannot be evaluated: {problem}") from None
+    lines = [f"{name}: {what} equals the derivative of the entries" for what in ("vjp", "jvp") if what in op.given]
+    return "\n".join([*lines, f"{name}: NumPy equals the entries"])
+
+
+def _variants(count: int) -> list[tuple[tuple[int, ...], ...]]:
+    """Extra leading axes for the inputs: none, one for all, and one for each input alone."""
+    alone = [tuple((2,) if j == k else () for j in range(count)) for k in range(count)] if count > 1 else []
+    return [((),) * count, ((2,),) * count, *alone]
+
+
+def _verify_rules(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
+    """The given vjp and jvp against derivatives of the entries."""
+    if "vjp" in op.given:
+        _verify_vjp(op, y, inputs, seed)
+    if "jvp" in op.given:
+        _verify_jvp(op, y, inputs, seed)
 
 
 def _jacobians(op: Declared, y: Tensor, inputs: Sequence[Tensor], point: Any) -> list[Any]:
     """The derivative of the entries by each input, by complex step where they allow it, else by differences."""
-    import numpy as np
-
     known = {**point.sizes, **point.scalars}
 
     def at(k: int, moved: Any) -> Any:
@@ -245,8 +281,6 @@ def _run(x: Tensor, point: Any) -> Any:
 
 
 def _verify_vjp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
-    import numpy as np
-
     g = variable(name="g", shape=y.shape, hypotheses=())
     batch = variable(name="gs", shape=as_shape((2,)) + y.shape, hypotheses=())
     point = sample_point([y], [*inputs, g, batch], seed)
@@ -264,28 +298,33 @@ def _verify_vjp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) ->
 
 
 def _verify_jvp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
-    import numpy as np
-
+    """Each tangent alone, then all of them together."""
     tangents = tuple(variable(name=f"t{k + 1}", shape=x.shape, hypotheses=()) for k, x in enumerate(inputs))
     point = sample_point([y], [*inputs, *tangents], seed)
-    for k, jacobian in enumerate(_jacobians(op, y, inputs, point)):
-        assert op.record.jvp is not None
-        moved = op.record.jvp(tuple(t if j == k else None for j, t in enumerate(tangents)), y, *inputs)
-        want = np.tensordot(point.arrays[tangents[k]], jacobian, inputs[k].rank)
-        compare(f"jvp of {op.record.name} by {inputs[k].name}", np.asarray(_run(moved, point)), want, 1e-6, point)
+    pairs = zip(tangents, _jacobians(op, y, inputs, point), strict=True)
+    moves = [np.tensordot(point.arrays[t], jacobian, t.rank) for t, jacobian in pairs]
+    assert op.record.jvp is not None
+    for k, want in [*enumerate(moves), (None, sum(moves))]:
+        moved = op.record.jvp(tuple(t if k in (j, None) else None for j, t in enumerate(tangents)), y, *inputs)
+        by = "all inputs" if k is None else str(inputs[k].name)
+        compare(f"jvp of {op.record.name} by {by}", np.asarray(_run(moved, point)), np.asarray(want), 1e-6, point)
 
 
-def _verify_loops(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
-    """Axes in front of the declared ones are a loop, in NumPy as in the entries."""
-    import numpy as np
-
+def _verify_numpy(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
+    """Axes in front of the declared ones are a loop, arguments stay as they are, and float32 stays float32."""
     point = sample_point([y], inputs, 2)
     f = NumPyFunction(list(inputs), [y], False)
-    scale = np.array([1.0, 0.9])
-    stacked = [np.multiply.outer(scale, point.arrays[x]) for x in inputs]
+    stacked = [np.multiply.outer(np.array([1.0, 0.9]), point.arrays[x]) for x in inputs]
+    for x in stacked:
+        x.flags.writeable = False
     keywords = {s.name: point.sizes.get(s, point.scalars.get(s)) for s in f.plan.keywords}
-    got = f(*stacked, **keywords)
+    try:
+        got = np.asarray(f(*stacked, **keywords))
+    except ValueError as problem:
+        raise EvaluationError(f"the NumPy of {op.record.name} fails on read-only arrays: {problem}") from None
     for k in range(2):
         want = np.asarray(f(*(x[k] for x in stacked), **keywords))
-        compare(f"NumPy of {op.record.name} under a loop axis", np.asarray(got)[k], want, 1e-9, point)
-
+        compare(f"NumPy of {op.record.name} under a loop axis", got[k], want, 1e-9, point)
+    narrow = np.asarray(f(*(x.astype(np.float32) for x in stacked), **keywords))
+    if narrow.dtype != np.float32:
+        raise EvaluationError(f"the NumPy of {op.record.name} gives {narrow.dtype} for float32 arrays")

@@ -90,10 +90,7 @@ def readable(formula: sympy.Expr) -> sympy.Expr:
     taken = {s.name for s in formula.free_symbols if s not in bound}
     letters = _free_letters(taken)
     return formula.xreplace(
-        {
-            k: sympy.Dummy(next(letters), integer=True, nonnegative=True, dummy_index=50 + n)
-            for n, k in enumerate(bound)
-        }
+        {k: sympy.Dummy(next(letters), integer=True, nonnegative=True, dummy_index=50 + n) for n, k in enumerate(bound)}
     )
 
 
@@ -223,4 +220,3 @@ def _reads(node: Tensor) -> list[Tensor]:
 def _deep(node: Tensor, names: Mapping[Tensor, str]) -> bool:
     """Whether the node is far enough above the next named ones that its formula would grow long."""
     return node.height % 24 == 0 and any(i not in names for i in node.inputs)
-

@@ -59,9 +59,7 @@ def _read(roots: Sequence[Tensor], variables: Collection[Variable]) -> dict[Tens
 class Forward:
     """The graph to differentiate, in which everything a rule will speak of has a name of its own."""
 
-    def __init__(
-        self, roots: Sequence[Tensor], variables: Sequence[Variable], beside: Sequence[Tensor] = ()
-    ) -> None:
+    def __init__(self, roots: Sequence[Tensor], variables: Sequence[Variable], beside: Sequence[Tensor] = ()) -> None:
         """``beside`` holds tensors that will be printed with the graph, and whose names are taken."""
         plain = _read(roots, variables)
         order = topological([plain[root] for root in roots])

@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from .calculus import gradient, jvp
-from .errors import ShapeError
+from .errors import OperandError, ShapeError
 from .ops.leaves import INDICES, as_tensor, computed, constant, cotangent_op, from_index_op, is_named, let_op
 from .sizes import Shape, show_shape
 from .tensor import Tensor
@@ -58,6 +58,8 @@ def hvp(loss: Any, x: Any, v: Any) -> Tensor:
     >>> print(sa.hvp(sa.sum(z**3), z, v))
     6 * z * v
     """
+    if isinstance(x, (list, tuple)):
+        raise OperandError("hvp takes one variable and one direction; take it by each variable apart")
     return jvp(gradient(_loss(loss), x)[x], {x: v})
 
 
@@ -92,4 +94,3 @@ def _closed(g: Tensor) -> Tensor:
             bare[node] = node if inputs == node.inputs else node.op(*inputs, **node.params)
     fixed = {node: node for node in computed([bare[g]]) if is_named(node)}
     return tidy(bare[g], fixed)
-

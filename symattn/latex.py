@@ -282,9 +282,7 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | Non
     for root in roots:
         size = tree_size(root)
         if size > LONGEST:
-            raise OperandError(
-                f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let"
-            )
+            raise OperandError(f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let")
     names, _ = _distinct_spelling(roots, spellings or {}, latex_name)
     return Printer(names, latex=True, spellings=spellings)
 
@@ -333,4 +331,3 @@ _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~"
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
     return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)
-

@@ -27,7 +27,7 @@ def normaliser(node: Tensor, inputs: tuple[Tensor, ...]) -> Tensor | None:
         if total.op is sigmoid_op:
             return negative(softplus_op(negative(total.inputs[0])))
         if total.op is add_op:
-            one, weights = (total.inputs if scalar_value(total.inputs[0]) == 1 else total.inputs[::-1])
+            one, weights = total.inputs if scalar_value(total.inputs[0]) == 1 else total.inputs[::-1]
             if scalar_value(one) == 1 and definition(weights).op is exp_op:
                 return softplus_op(definition(weights).inputs[0])
     elif node.op is divide_op and (weights := definition(inputs[0])).op is exp_op:

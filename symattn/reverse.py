@@ -39,9 +39,7 @@ _CHEAP = (transpose_op, index_op)
 class Reverse:
     """The reverse pass: cotangents from the outputs down, each named node a step."""
 
-    def __init__(
-        self, forward: Forward, given: Mapping[Tensor, Tensor | None], variables: Sequence[Variable]
-    ) -> None:
+    def __init__(self, forward: Forward, given: Mapping[Tensor, Tensor | None], variables: Sequence[Variable]) -> None:
         self.forward = forward
         self.variables = variables
         self.targets = {forward.new[v] for v in variables if isinstance(v, Tensor)}

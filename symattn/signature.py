@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sympy
@@ -12,6 +12,7 @@ from .errors import NoRuleError, OperandError, ShapeError
 from .naming import check_name
 from .ops.broadcasting import broadcast_index
 from .ops.formulas import Max, Min, bound, without_piecewise
+from .ops.leaves import exact
 from .sizes import Shape, broadcast_shapes, same_size
 from .tensor import Tensor
 
@@ -64,30 +65,47 @@ class Signature:
 class Reader:
     """An input inside an entry formula: ``x[i, j]`` is an entry and ``x.shape`` the declared sizes."""
 
-    def __init__(self, name: str, shape: Shape) -> None:
-        self.name, self.shape = name, shape
+    def __init__(self, k: int, shape: Shape) -> None:
+        self.k, self.shape = k, shape
 
     def __getitem__(self, index: Any) -> Any:
         index = index if isinstance(index, tuple) else (index,)
         if len(index) != len(self.shape):
             raise ShapeError(f"an input of {len(self.shape)} axes is read at {len(index)} indices")
-        return placeholder(self.name, index)
+        return placeholder(self.k, index)
 
 
-def placeholder(name: str, index: tuple[Any, ...]) -> Any:
-    """The entry of an input before it is read."""
-    return sympy.Indexed(sympy.IndexedBase(name), *index) if index else sympy.Symbol(name, real=True)
+def _stand_in(k: int) -> sympy.Dummy:
+    return sympy.Dummy(f"input{k}", real=True, dummy_index=900_000 + k)
+
+
+def placeholder(k: int, index: tuple[Any, ...]) -> Any:
+    """The entry of input k before it is read."""
+    return sympy.Indexed(sympy.IndexedBase(_stand_in(k)), *index) if index else _stand_in(k)
+
+
+def input_of(part: Any, count: int) -> int | None:
+    """Which input a placeholder stands for; None for anything else."""
+    symbol = part.base.label if isinstance(part, sympy.Indexed) else part
+    return next((k for k in range(count) if symbol == _stand_in(k)), None)
 
 
 def user_formula(name: str, signature: Signature, entry: Callable[..., Any]) -> Formula:
     """The user's entry as a checked SymPy scalar of placeholders."""
 
     def formula(index: tuple[Any, ...], shapes: tuple[Shape, ...]) -> Any:
-        readers = [Reader(f"input{k}", shape) for k, shape in enumerate(shapes)]
+        readers = [Reader(k, shape) for k, shape in enumerate(shapes)]
         value = entry(index, *readers)
         if isinstance(value, (Tensor, bool)) or not isinstance(value, (sympy.Expr, int)):
             raise OperandError(f"the entry of {name} is a SymPy scalar, not {value!r}")
-        return without_piecewise(sympy.sympify(value))
+        value = without_piecewise(exact(sympy.sympify(value)))
+        known = {s for shape in shapes for size in shape for s in size.free_symbols}
+        bases = {sympy.IndexedBase(_stand_in(k)) for k in range(len(shapes))}
+        stand_ins = {_stand_in(k) for k in range(len(shapes))} | bases
+        for symbol in value.free_symbols - known - set(index) - stand_ins:
+            if not isinstance(symbol, sympy.Indexed):
+                raise OperandError(f"the entry of {name} holds {symbol}: no size, no index, and bound by no sum")
+        return value
 
     return formula
 
@@ -98,11 +116,10 @@ def derivative_formula(formula: Formula, k: int) -> Formula:
     def slope(index: tuple[Any, ...], shapes: tuple[Shape, ...]) -> Any:
         place = len(index) - len(shapes[k])
         value = formula(index[:place], shapes)
-        if value.has(Max, Min):
-            raise NoRuleError("the derivative of a largest or smallest entry is not derived: give vjp and jvp")
-        found = sympy.diff(value, placeholder(f"input{k}", index[place:]))
-        if found.has(sympy.Derivative, sympy.Subs):
-            raise NoRuleError(f"SymPy knows no derivative of {value}: give vjp and jvp")
+        found = sympy.diff(value, placeholder(k, index[place:]))
+        rough = (sympy.Derivative, sympy.Subs, sympy.Heaviside, sympy.DiracDelta)
+        if value.has(Max, Min) or found.has(*rough):
+            raise NoRuleError(f"no derivative of {value} is derived: give vjp and jvp")
         return without_piecewise(found)
 
     return slope
@@ -115,36 +132,45 @@ def formula_entry(signature: Signature, formula: Formula) -> Callable[..., Any]:
         out = len(signature.output)
         loops = index[: node.rank - out]
         places = tuple(sympy.Dummy(f"i{k}", integer=True, nonnegative=True) for k in range(out))
-        value = formula(places, signature.cores(node.inputs))
-        value = value.xreplace(bound_names(node, value))
+        value = with_own_bounds(node, formula(places, signature.cores(node.inputs)))
         value = value.xreplace(dict(zip(places, index[node.rank - out :], strict=True)))
-        for k, (x, axes) in enumerate(zip(node.inputs, signature.inputs, strict=True)):
-            lead = broadcast_index(x.shape[: x.rank - len(axes)], loops)
-            value = _read(value, f"input{k}", partial(_at, read, k, lead))
-        return value
+        leads = [
+            broadcast_index(x.shape[: x.rank - len(axes)], loops)
+            for x, axes in zip(node.inputs, signature.inputs, strict=True)
+        ]
+        return _read(value, lambda k, own: read(k, (*leads[k], *own)), len(leads))
 
     return entry
 
 
-def _at(read: Any, k: int, lead: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
-    return read(k, (*lead, *own))
+def with_own_bounds(node: Tensor, value: Any) -> Any:
+    """The formula with an index of its own for each sum: nothing is captured, and no two sums share one."""
+    slots = itertools.count()
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, (sympy.Sum, Max, Min)):
+            symbols = [s for s, *_ in part.limits]
+            if len(set(symbols)) < len(symbols):
+                raise OperandError(f"{part} binds one index twice")
+            fresh = {s: bound(node, next(slots), sympy.S.One)[0] for s in symbols}
+            limits = []
+            for place, (s, low, high) in enumerate(part.limits):  # its bounds know the sums further out only
+                outer = {t: fresh[t] for t in symbols[place + 1 :]}
+                limits.append((fresh[s], renamed(low).xreplace(outer), renamed(high).xreplace(outer)))
+            return part.func(renamed(part.function).xreplace(fresh), *limits)
+        return part.func(*map(renamed, part.args)) if part.args and part.has(sympy.Sum, Max, Min) else part
+
+    return renamed(value)
 
 
-def bound_names(node: Tensor, value: Any) -> dict[Any, Any]:
-    """The bound indices of a formula, each by the numbered index of the node, so that nothing is captured."""
-    found: dict[Any, Any] = {}
-    for total in sympy.preorder_traversal(value):
-        if isinstance(total, (sympy.Sum, Max, Min)):
-            for symbol, *_ in total.limits:
-                found.setdefault(symbol, bound(node, len(found), sympy.S.One)[0])
-    return found
+def _read(value: Any, read: Callable[[int, tuple[Any, ...]], Any], count: int) -> Any:
+    """The formula with every placeholder read, all at once."""
 
+    def found(part: Any) -> Any:
+        if isinstance(part, sympy.Indexed) and (k := input_of(part, count)) is not None:
+            return read(k, tuple(map(found, part.indices)))
+        if isinstance(part, sympy.Dummy) and (k := input_of(part, count)) is not None:
+            return read(k, ())
+        return part.func(*map(found, part.args)) if part.args and not isinstance(part, sympy.IndexedBase) else part
 
-def _read(value: Any, name: str, read: Callable[[tuple[Any, ...]], Any]) -> Any:
-    if not value.has(sympy.Symbol(name, real=True), sympy.IndexedBase(name)):
-        return value
-    value = value.replace(
-        lambda part: isinstance(part, sympy.Indexed) and str(part.base) == name, lambda part: read(part.indices)
-    )
-    symbol = sympy.Symbol(name, real=True)
-    return value.xreplace({symbol: read(())}) if value.has(symbol) else value
+    return found(value)

@@ -357,7 +357,11 @@ def _spelling(x: Tensor) -> str:
         frame = frame.f_back
     what = f"sympy.{called}" if called else "a SymPy function"
     public = called in sys.modules[__package__].__all__
-    way_out = f"sa.{called}(x)" if public else _NOT_SA.get(
-        called, "the formula with the functions of symattn, or sa.elementwise(sympy.Lambda(u, f(u)), x)"
+    way_out = (
+        f"sa.{called}(x)"
+        if public
+        else _NOT_SA.get(
+            called, "the formula with the functions of symattn, or sa.elementwise(sympy.Lambda(u, f(u)), x)"
+        )
     )
     return f"{what} was given the tensor {x.brief()}, which is not a SymPy scalar: write {way_out}"

@@ -172,4 +172,3 @@ def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Te
         done[node] = new
         done.setdefault(new, new)
     return done[x]
-

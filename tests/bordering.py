@@ -32,7 +32,6 @@ VALUED = [
 MATRICES = [case for case in VALUED if case.values[0].rank <= 2]
 
 
-
 def symbol(t):
     """What stands for a named tensor in SymPy."""
     if not t.rank:

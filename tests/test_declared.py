@@ -128,6 +128,11 @@ def wrong_numpy(s):
     return s / (1 + s.sum(axis=-1, keepdims=True))
 
 
+def into_its_argument(s):
+    s -= s.max(axis=-1, keepdims=True)
+    return s
+
+
 def no_loops(s):
     return np.cumsum(s.ravel()).reshape(s.shape)
 
@@ -157,6 +162,138 @@ def test_verify_finds_what_is_wrong_with_the_entry_that_differs(name):
 def test_verify_finds_numpy_that_mixes_loop_axes():
     with pytest.raises(sa.EvaluationError, match="under a loop axis"):
         sa.verify(sa.operation("bad", shape="n -> n", entry=lambda i, s: sympy.Sum(s[k], (k, 0, i[0])), numpy=no_loops))
+
+
+def test_verify_finds_numpy_that_writes_to_its_argument():
+    shift = sa.operation("shift", shape="n -> n", entry=lambda i, s: s[i], numpy=into_its_argument)
+    with pytest.raises(sa.EvaluationError, match="read-only"):
+        sa.verify(shift)
+
+
+PRODUCT = {"shape": "n, n -> n", "entry": lambda i, a, b: a[i] * b[i]}
+
+
+def test_verify_finds_rules_that_fail_only_for_several_inputs():
+    missing = sa.operation("product", **PRODUCT, vjp=lambda g, r, a, b: (sa.sum(g * b, keepdims=True) * 0 + g * b, g))
+    with pytest.raises(sa.EvaluationError, match="vjp of product by x2"):
+        sa.verify(missing)
+    extra = sa.operation("product", **PRODUCT, jvp=lambda t, r, a, b: t[0] * b + a * t[1] + t[0] * t[1])
+    with pytest.raises(sa.EvaluationError, match="jvp of product by all inputs"):
+        sa.verify(extra)
+
+
+def test_a_given_vjp_may_leave_the_sum_over_broadcast_axes_to_symattn():
+    product = sa.operation("product", **PRODUCT, vjp=lambda g, r, a, b: (g * b, g * a))
+    assert "vjp equals" in sa.verify(product)
+    gradient = sa.gradient(sa.sum(product(x, y)), y)
+    assert gradient[y].shape == y.shape
+    sa.lambdify([x, y], gradient).check()
+
+
+ENTRIES = {
+    "two sums of one symbol and two ranges": (
+        lambda i, s: sympy.Sum(s[k], (k, 0, s.shape[0] - 1)) * sympy.Sum(s[k], (k, 0, i[0])),
+        lambda s: s.sum() * np.cumsum(s),
+    ),
+    "a sum inside a sum of the same symbol": (
+        lambda i, s: sympy.Sum(s[k] * sympy.Sum(s[k], (k, 0, i[0])), (k, 0, s.shape[0] - 1)),
+        lambda s: s.sum() * np.cumsum(s),
+    ),
+    "limits in any order": (
+        lambda i, s: sympy.Sum(s[i[0]], (k, 0, s.shape[0] - 1), (l, 0, i[0])),
+        lambda s: s * len(s) * np.arange(1, len(s) + 1),
+    ),
+    "a sum that is empty for some entries": (
+        lambda i, s: sympy.Sum(s[k] ** 2, (k, i[0] + 1, s.shape[0] - 1)),
+        lambda s: (s**2).sum() - np.cumsum(s**2),
+    ),
+    "a sum from below zero": (
+        lambda i, s: s[i] * sympy.Sum(2**k, (k, -2, i[0])),
+        lambda s: s * (2.0 ** np.arange(1, len(s) + 1) - 0.25),
+    ),
+    "no input at all": (lambda i, s: i[0] ** 2, lambda s: np.arange(len(s)) ** 2.0),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("lead", [(), ("T",)])
+def test_the_derived_numpy_of_an_entry_is_the_mathematics(name, lead):
+    entry, right = ENTRIES[name]
+    op = sa.operation("op", shape="n -> n", entry=entry)
+    sa.verify(op)
+    s = sa.tensor("s", *lead, "n")
+    f = sa.lambdify([s], op(s))
+    f.check()
+    rows = np.random.default_rng(3).normal(size=(2, 5))
+    want = np.array([right(r) for r in rows])
+    np.testing.assert_allclose(f(rows) if lead else [f(r) for r in rows], want, rtol=1e-12, atol=1e-12)
+    sa.lambdify([s, sa.tensor("dO", *s.shape)], sa.gradient(op(s), s)).check()
+
+
+def test_an_entry_of_one_input_keeps_the_loop_axes_of_the_other():
+    first = sa.operation("first", shape="n, n -> n", entry=lambda i, a, b: a[i])
+    assert sa.lambdify([y, x], first(y, x))(np.arange(3.0), np.ones((2, 3))).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_tensors_may_be_called_as_the_inputs_of_a_formula_are():
+    a, b = sa.tensor("input1", "n"), sa.tensor("input0", "n")
+    minus = sa.operation("minus", shape="n, n -> n", entry=lambda i, s, t: s[i] - t[i])
+    both = sa.lambdify([a, b], minus(a, minus(b, a)))
+    both.check()
+    assert both(np.array([5.0]), np.array([1.0])).tolist() == [9.0]
+
+
+OUTSIDE = {
+    "before the first": lambda i, s: s[i[0] - 1],
+    "after the last": lambda i, s: s[i[0] + 1],
+    "in a sum": lambda i, s: sympy.Sum(s[k - i[0]], (k, 0, s.shape[0] - 1)),
+    "from a negative index": lambda i, s: sympy.Sum(s[k], (k, -1, s.shape[0] - 2)),
+    "in a sum of so many": lambda i, s: sympy.Sum(s[k], (k, 0, i[0] + 1)),
+    "in the case that is taken": lambda i, s: sympy.Piecewise((s[i[0] - 1], i[0] < 1), (0, True)),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_read_outside_of_an_input_is_an_error_and_never_a_wrap_around(name):
+    op = sa.operation("op", shape="n -> n", entry=OUTSIDE[name])
+    with pytest.raises(sa.EvaluationError, match="outside|out of bounds"):
+        sa.lambdify([z], op(z))(np.arange(3.0))
+    with pytest.raises(sa.EvaluationError):
+        sa.verify(op)
+
+
+def test_a_count_stays_in_the_precision_of_the_input():
+    count = sa.operation("count", shape="n -> n", entry=lambda i, s: s[i] * i[0] + sympy.Rational(1, 3))
+    assert sa.lambdify([z], count(z))(np.ones(3, np.float32)).dtype == np.float32
+
+
+def test_a_template_may_hold_braces_and_an_input_may_hold_places():
+    pair = sa.operation("pair", **PRODUCT, latex=r"\psi({0};{1})")
+    first, second = sa.tensor("W_1", "n"), sa.tensor("W_0", "n")
+    written = sa.latex(pair(first, second))
+    assert written == r"{\psi(" + sa.latex(first) + ";" + sa.latex(second) + ")}"
+
+
+def one_numpy():
+    def foo(s):
+        return s + 1
+
+    return foo
+
+
+def two_numpy():
+    def foo(s):
+        return 2 * s
+
+    return foo
+
+
+def test_two_functions_of_one_name_are_both_in_the_source():
+    a = sa.operation("a", shape="n -> n", entry=lambda i, s: s[i] + 1, numpy=one_numpy())
+    b = sa.operation("b", shape="n -> n", entry=lambda i, s: 2 * s[i], numpy=two_numpy())
+    both = sa.lambdify([z], [a(z), b(z)])
+    both.check()
+    assert [r.tolist() for r in both(np.array([3.0]))] == [[4.0], [6.0]]
 
 
 REFUSED = {

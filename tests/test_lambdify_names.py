@@ -1,6 +1,5 @@
 """Names in compiled functions: any that is allowed compiles safely, and no other reaches the source."""
 
-
 import numpy as np
 import pytest
 import sympy

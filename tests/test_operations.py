@@ -287,7 +287,7 @@ def test_an_unknown_function_has_derivatives_by_name():
     assert y[i, j] == Unknown("phi", Z[i, j])
     first = sa.gradient(sa.sum(y), [Z])[Z]
     second = sa.gradient(sa.sum(first), [Z])[Z]
-    assert (str(first.inputs[0]), sa.latex(first)) == ("unknown(\"phi'\", Z)", r"\phi'\left(Z\right)")
+    assert (str(first.inputs[0]), sa.latex(first)) == ('unknown("phi\'", Z)', r"\phi'\left(Z\right)")
     assert sa.latex(second).endswith(r"\phi''\left(Z\right)")
     assert (str(first[i, j]), str(second[i, j])) == ("phi'(Z[i, j])", "phi''(Z[i, j])")
     assert sympy.diff(y[i, j] ** 2, Z[i, j]) == 2 * y[i, j] * first[i, j]
@@ -319,7 +319,7 @@ def test_code_of_an_unknown_function_says_what_is_missing():
     with pytest.raises(sa.NoRuleError) as raised:
         sa.lambdify([Z], sa.unknown("phi", Z) + 1)
     assert str(raised.value) == (
-        'no code is known for phi of Z[T, S], a function known only by name: put a known one in its place by '
+        "no code is known for phi of Z[T, S], a function known only by name: put a known one in its place by "
         'y.replace({unknown("phi", Z): ...})'
     )
     with pytest.raises(sa.NamingError):

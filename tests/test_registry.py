@@ -176,9 +176,7 @@ EXAMPLES = {
     "unknown": [sa.unknown("phi", X), sa.unknown("phi''", X * Y), sa.unknown("f", W, rowwise=True)],
     "stop_gradient": [sa.stop_gradient(X), sa.stop_gradient(N), sa.softmax(sa.stop_gradient(CAUSAL) + Z)],
 }  # fmt: skip
-CASES = [
-    pytest.param(name, x, id=f"{name}-{k}") for name, examples in EXAMPLES.items() for k, x in enumerate(examples)
-]
+CASES = [pytest.param(name, x, id=f"{name}-{k}") for name, examples in EXAMPLES.items() for k, x in enumerate(examples)]
 VALUED = [case for case in CASES if case.values[0] != "unknown"]  # a function known only by name has no values
 
 

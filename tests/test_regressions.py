@@ -86,9 +86,7 @@ def test_sizes_that_nobody_can_read_off_are_not_asked_for_by_gradients():
 # --- sizes at run time ---
 
 
-@pytest.mark.parametrize(
-    "part", [X[-5:], X[-5], X[:5], X[5], X[3:5]], ids=["[-5:]", "[-5]", "[:5]", "[5]", "[3:5]"]
-)
+@pytest.mark.parametrize("part", [X[-5:], X[-5], X[:5], X[5], X[3:5]], ids=["[-5:]", "[-5]", "[:5]", "[5]", "[3:5]"])
 def test_a_slice_beyond_the_size_is_an_error_when_it_runs(part):
     f = sa.lambdify([X], sa.sum(part))
     assert f(np.ones((6, 2))) > 0

@@ -123,6 +123,7 @@ REFUSED = {
         sa.OperandError,
         "whole axes",
     ),
+    "a function of a matrix": (lambda: sa.from_sympy(sympy.exp(A)), sa.OperandError, r"applyfunc\(sympy.exp\)"),
     "a diagonal of a rectangle": (lambda: sa.from_sympy(DiagonalOf(B)), sa.ShapeError, "square"),
     "name": (lambda: sa.from_sympy(sympy.MatrixSymbol("__import__('os')", 2, 2)), sa.NamingError, "cannot be a name"),
     "product by *": (lambda: Q * (Qs + Qs), sa.OperandError, "matrix product"),

@@ -95,7 +95,7 @@ def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
 
 def checked_array(a: Tensor, value: Any) -> Any:
     """An argument as an array of at least its declared rank."""
-    if isinstance(value, numbers.Number) and not a.rank and not isinstance(value, np.generic):
+    if isinstance(value, numbers.Number) and not a.rank and a.kind == "real" and not isinstance(value, np.generic):
         return value
     try:
         x = np.asarray(value)

@@ -165,4 +165,3 @@ def _by_entries(forward: Any, moved: Tensor, at: np.ndarray, cotangents: Sequenc
             2 * _STEP
         )
     return slope
-

@@ -97,6 +97,13 @@ def embed(part, place, core, rank):
     return whole
 
 
+def inside(index, size, where):
+    """The index, with an error where it counts and leaves the size."""
+    if (((index < 0) | (index >= size)) & where).any():
+        raise IndexError(f"an entry formula reads outside of the size {size}")
+    return np.clip(index, 0, size - 1)
+
+
 def diag(x):
     """The diagonal matrix of the last axis."""
     whole = np.zeros((*x.shape, x.shape[-1]), x.dtype)
@@ -193,8 +200,8 @@ NEEDS = {"masked_softmax": ("softmax",), "silu": ("sigmoid",), "gelu": ("erf",),
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, sigmoid, softplus, silu, erf, gelu, spread, sum_to,
-              split_axis, merge_axes, concat, embed, diag, whole, take, scatter_add, shift, inv, solve, sparsemax,
-              entmax15)
+              split_axis, merge_axes, concat, embed, inside, diag, whole, take, scatter_add, shift, inv, solve,
+              sparsemax, entmax15)
 }  # fmt: skip
 
 

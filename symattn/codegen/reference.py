@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,16 +134,17 @@ def _compile_fold(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:
     limits = [(k, _compile(low, arrays), _compile(high, arrays)) for k, low, high in e.limits]
     fold: Any = sum if isinstance(e, sympy.Sum) else max if isinstance(e, Max) else min
 
-    def total(env: Env) -> Any:
-        inner = dict(env)
-        ranges = [range(int(low(env)), int(high(env)) + 1) for _, low, high in limits]
-        terms = []
-        for place in itertools.product(*ranges):
-            inner.update((k, at) for (k, _, _), at in zip(limits, place, strict=True))
-            terms.append(term(inner))
-        return fold(terms)
+    def terms(env: Env, depth: int) -> Iterator[Any]:
+        """The terms, with the last limit outermost: the bounds of the others may hold its index."""
+        if not depth:
+            yield term(env)
+            return
+        k, low, high = limits[depth - 1]
+        for at in range(int(low(env)), int(high(env)) + 1):
+            env[k] = at
+            yield from terms(env, depth - 1)
 
-    return total
+    return lambda env: fold(list(terms(dict(env), len(limits))))
 
 
 def _compile_inverse(e: Any, arrays: Mapping[str, np.ndarray]) -> Term:

@@ -27,8 +27,10 @@ def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) ->
     rng = np.random.default_rng(seed)
     for trial in range(trials):
         top = min(len(_RANGE), len(symbols) + 2 + trial * len(_RANGE) // trials)
-        chosen = rng.permutation(_RANGE[: max(top, len(symbols))])[: len(symbols)] if len(symbols) <= len(_RANGE) else (
-            2 + rng.permutation(len(symbols) + 2)[: len(symbols)]
+        chosen = (
+            rng.permutation(_RANGE[: max(top, len(symbols))])[: len(symbols)]
+            if len(symbols) <= len(_RANGE)
+            else (2 + rng.permutation(len(symbols) + 2)[: len(symbols)])
         )
         sizes = {s: int(v) for s, v in zip(symbols, chosen, strict=True)}
         if all((value := dim.subs(sizes)).is_Integer and value > 0 for dim in dims):

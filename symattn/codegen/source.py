@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -89,9 +90,12 @@ class Writer:
         self.lines.append(f"return {result if self.as_tuple else returned[0]}")
         body = [*self._preparation(), *self.lines]
         text = f"def {self.name}({self._signature()}):\n" + textwrap.indent("\n".join(body), "    ")
-        helpers = [f.strip() + "\n" for f in (*text_of(self.helpers), *self.given.values())]
+        helpers = [f.strip() + "\n" for f in (*text_of(self.helpers), *self._carried_sources())]
         parts = [self._imports("\n".join([*helpers, text])), *(f"\n{h}" for h in helpers), f"\n{text}\n"]
         return "\n".join(parts)
+
+    def _carried_sources(self) -> list[str]:
+        return [re.sub(r"\Adef \w+", f"def {name}", source) for source, name in self.given.items()]
 
     def _write_node(self, node: Tensor) -> None:
         if node in self.names and node.op is variable:
@@ -133,7 +137,8 @@ class Writer:
         x = node.inputs[k]
         text = self.text.get(x, "")
         number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
-        if x.op is constant and node.op.kind == "inputs":  # what moves entries needs an array
+        is_number = not x.rank and x not in self.loops and x.kind != "binary"
+        if is_number and node.op.kind == "inputs":  # what moves entries needs an array
             return f"np.asarray({text}, {self.dtype()})"
         return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
 
@@ -156,9 +161,7 @@ class Writer:
             return text  # some argument is missing, so its loop axes are not known
         if full == own == "()":
             return text
-        if not text.isidentifier():
-            self.lines.append(ast.unparse(ast.parse(f"{(name := self._identifier('t'))} = {text}")))
-            text = name
+        text = self.line(text)
         core = f" + {text}.shape[-{node.rank}:]" if node.rank else ""
         if not given & set(computed([body])):  # no cotangent brings the loop axes in
             text = f"np.broadcast_to({text}, {full}{core})"
@@ -213,9 +216,18 @@ class Writer:
         return f"{name}({', '.join(a for a in arguments if a)})"
 
     def carried(self, name: str, source: str, arguments: Sequence[str]) -> str:
-        """A call of a function that somebody gave, whose source is carried along like a helper's."""
-        self.given[name] = source
-        return f"{name}({', '.join(arguments)})"
+        """A call of a function that somebody gave, whose source is carried along under a name of its own."""
+        if source not in self.given:
+            self.given[source] = self._identifier(name)
+        return f"{self.given[source]}({', '.join(arguments)})"
+
+    def line(self, text: str) -> str:
+        """A name for an expression that is needed several times."""
+        if text.isidentifier():
+            return text
+        name = self._identifier("t")
+        self.lines.append(ast.unparse(ast.parse(f"{name} = {text}")))
+        return name
 
     def index_letter(self) -> str:
         """A name for a grid of indices."""
@@ -401,4 +413,3 @@ class Writer:
 
     def einsum(self, node: Tensor, inputs: Sequence[str]) -> str:
         return einsum_code(self, node, inputs)
-

@@ -32,12 +32,7 @@ FAMILIES = (
 )  # fmt: skip
 
 RECORDS: Mapping[str, Operation] = MappingProxyType(
-    {
-        value.name: value
-        for family in FAMILIES
-        for value in vars(family).values()
-        if isinstance(value, Operation)
-    }
+    {value.name: value for family in FAMILIES for value in vars(family).values() if isinstance(value, Operation)}
 )
 
 

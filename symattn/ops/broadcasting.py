@@ -52,11 +52,7 @@ def unbroadcast(cotangent: Tensor, shape: Shape, full: Shape, core: int = 0) -> 
     from .rows import summed  # the only place where broadcasting needs a sum
 
     missing = len(full) - len(shape)
-    stretched = tuple(
-        axis
-        for axis in range(-len(shape), -core)
-        if shape[axis] == 1 and full[axis] != 1
-    )
+    stretched = tuple(axis for axis in range(-len(shape), -core) if shape[axis] == 1 and full[axis] != 1)
     if stretched:
         cotangent = summed(cotangent, stretched, True)
     if missing:

@@ -415,8 +415,10 @@ trace_op: Operation = Operation(
     vjp=_trace_vjp,
     jvp=lambda tangents, y, x: trace_op(tangents[0]),
     numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
-    notation=lambda p, node: call(p, "trace", node) if not p.latex else (
-        rf"\operatorname{{tr}}\left({p.operand(node.inputs[0], Binding.OR)}\right)", Binding.ATOM
+    notation=lambda p, node: (
+        call(p, "trace", node)
+        if not p.latex
+        else (rf"\operatorname{{tr}}\left({p.operand(node.inputs[0], Binding.OR)}\right)", Binding.ATOM)
     ),
     reason="the trace has the identity as its gradient",
 )

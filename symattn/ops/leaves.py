@@ -104,9 +104,7 @@ def as_scalar(value: Any) -> sympy.Expr:
     if isinstance(value, bool):
         raise OperandError(_not_an_operand(value))
     if isinstance(value, sympy.Expr):
-        scalar = value
-        if value.has(sympy.Float):
-            scalar = value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
+        scalar = exact(value)
     elif isinstance(value, numbers.Integral):
         scalar = sympy.Integer(int(value))
     elif isinstance(value, numbers.Rational):
@@ -120,6 +118,13 @@ def as_scalar(value: Any) -> sympy.Expr:
     for symbol in scalar.free_symbols - _BOUND:
         _check_symbol(symbol, scalar)
     return scalar
+
+
+def exact(value: sympy.Expr) -> sympy.Expr:
+    """The expression with its floats as the rationals of their decimal spelling."""
+    if not value.has(sympy.Float):
+        return value
+    return value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
 
 
 def _check_symbol(symbol: Any, scalar: sympy.Expr) -> None:

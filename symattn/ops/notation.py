@@ -48,8 +48,10 @@ def infix(text: str, latex: str, binding: Binding, associative: bool = True) -> 
     def notation(p: Any, node: Any) -> Written:
         a, b = node.inputs
         if not p.latex and binding < Binding.COMPARE:  # in Python, & and | bind tighter than comparisons
-            sides = (p.operand(x, Binding.SUM if p.binding(x) == Binding.COMPARE else least) for x, least in
-                     ((a, left), (b, binding + 1)))
+            sides = (
+                p.operand(x, Binding.SUM if p.binding(x) == Binding.COMPARE else least)
+                for x, least in ((a, left), (b, binding + 1))
+            )
             return f" {text} ".join(sides), binding
         return f"{p.operand(a, left)} {latex if p.latex else text} {p.operand(b, binding + 1)}", binding
 

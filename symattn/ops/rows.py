@@ -138,9 +138,7 @@ sum_op = _reduction(
 )
 mean_op: Operation = _reduction(
     "mean",
-    lambda read, index, node: (
-        _sum_entry(read, index, node) / _count(node.inputs[0], node.params["axes"])
-    ),
+    lambda read, index, node: _sum_entry(read, index, node) / _count(node.inputs[0], node.params["axes"]),
     vjp=lambda g, y, x, axes, keepdims: (divide(_copied(g, x, axes, keepdims), _count(x, axes)),),
     jvp=lambda tangents, y, x, axes, keepdims: mean_op(tangents[0], axes=axes, keepdims=keepdims),
     reason="each term of a mean gets its share of the cotangent",

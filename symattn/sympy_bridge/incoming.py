@@ -71,9 +71,19 @@ def _read(expr: Any, read: Reader) -> Tensor:
         if not expr.has(sympy.MatrixExpr):
             return constant(formula=as_scalar(expr))
         if isinstance(expr, sympy.Function) and len(expr.args) == 1:
-            return _applied(expr.func, read(expr.args[0]))
+            return _applied(expr.func, _number(read(expr.args[0]), expr))
     kind = type(expr).__name__
     raise OperandError(f"from_sympy knows no {kind}, met in {expr}: {_INSTEAD.get(kind, _OTHERWISE)}")
+
+
+def _number(x: Tensor, expr: Any) -> Tensor:
+    """The argument of a scalar function, which of a matrix means a matrix function and not the entries' one."""
+    if x.rank != 0:
+        raise OperandError(
+            f"{expr} is a function of the matrix itself: write the argument's applyfunc(sympy.{expr.func.__name__}) "
+            "for the function of each entry; symattn has no matrix functions"
+        )
+    return x
 
 
 _OTHERWISE = "write it with tensors, for example by sa.einsum, sa.elementwise or sa.from_index"
@@ -283,8 +293,10 @@ def _scalar_power(expr: Any, read: Reader) -> Tensor:
     base, exponent = expr.as_base_exp()
     if exponent == sympy.S.Half:
         return pointwise.sqrt(read(base))
-    return arithmetic.divide(1, power(read(base), read(-exponent))) if exponent == -1 else (
-        power(read(base), read(exponent))
+    return (
+        arithmetic.divide(1, power(read(base), read(-exponent)))
+        if exponent == -1
+        else (power(read(base), read(exponent)))
     )
 
 
