@@ -102,7 +102,9 @@ def operation(
 
 def _template(signature: Signature, name: str, latex: Any) -> Any:
     places = re.findall(r"\{(\d+)\}", latex) if isinstance(latex, str) else None
-    if places is None or any(int(k) >= len(signature.inputs) for k in places):
+    braces = re.sub(r"\\.", "", str(latex))  # without those written out as \{ and \}
+    unbalanced = braces.count("{") != braces.count("}")
+    if places is None or unbalanced or any(int(k) >= len(signature.inputs) for k in places):
         raise OperandError(f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {latex!r}")
     plain = function(name)
 

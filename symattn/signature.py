@@ -118,8 +118,10 @@ def derivative_formula(formula: Formula, k: int) -> Formula:
         value = formula(index[:place], shapes)
         found = sympy.diff(value, placeholder(k, index[place:]))
         rough = (sympy.Derivative, sympy.Subs, sympy.Heaviside, sympy.DiracDelta)
-        if value.has(Max, Min) or found.has(*rough):
-            raise NoRuleError(f"no derivative of {value} is derived: give vjp and jvp")
+        unknown = value.atoms(Max, Min, sympy.Max, sympy.Min) | found.atoms(*rough)
+        if unknown:
+            kinds = ", ".join(sorted({type(part).__name__ for part in unknown}))
+            raise NoRuleError(f"no derivative of this entry formula is derived, for its {kinds}: give vjp and jvp")
         return without_piecewise(found)
 
     return slope

@@ -170,6 +170,26 @@ def test_verify_finds_numpy_that_writes_to_its_argument():
         sa.verify(shift)
 
 
+KINKED = {
+    "abs": (lambda i, s: sympy.Abs(s[i]), lambda g, y, x: g * sa.sign(x)),
+    "max": (lambda i, s: sympy.Max(s[i], 0), lambda g, y, x: g * (x > 0)),
+    "floor": (lambda i, s: s[i] + sympy.floor(10 * s[i]), lambda g, y, x: g),
+}
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_a_right_rule_of_a_function_with_a_kink_is_not_convicted(name):
+    entry, rule = KINKED[name]
+    assert "vjp equals" in sa.verify(sa.operation("kinked", shape="n -> n", entry=entry, vjp=rule))
+    with pytest.raises(sa.EvaluationError, match="vjp of kinked"):
+        sa.verify(sa.operation("kinked", shape="n -> n", entry=entry, vjp=lambda g, y, x: 2 * rule(g, y, x)))
+
+
+def test_a_flat_sign_is_differentiated_as_flat():
+    signs = {"shape": "n -> n", "entry": lambda i, s: sympy.sign(s[i])}
+    assert "vjp equals" in sa.verify(sa.operation("signs", **signs, vjp=lambda g, y, x: None))
+
+
 PRODUCT = {"shape": "n, n -> n", "entry": lambda i, a, b: a[i] * b[i]}
 
 
@@ -304,6 +324,11 @@ REFUSED = {
         "axis m",
     ),
     "a hostile name": (lambda: sa.operation("f(x)", shape="n -> n", entry=softmax1_entry), sa.NamingError, "cannot be"),
+    "a template that does not close": (
+        lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, latex=r"\phi\left({0"),
+        sa.OperandError,
+        "latex= of operation 'f' is a template",
+    ),
     "no entry": (lambda: sa.operation("f", shape="n -> n", entry=3), sa.OperandError, "entry= of operation 'f'"),
     "text for NumPy": (
         lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, numpy="np.exp(x)"),

@@ -23,7 +23,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.log: np.log, sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
     sympy.sinh: np.sinh, sympy.cosh: np.cosh, sympy.atan: np.arctan, sympy.asin: np.arcsin, sympy.acos: np.arccos,
     sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
-    sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.Abs: abs, sympy.sign: np.sign, sympy.exp: np.exp,
+    sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.exp: np.exp,
+    sympy.Abs: lambda x: x * np.sign(x.real), sympy.sign: lambda x: np.sign(x.real),  # so a complex step passes
     sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
     sympy.KroneckerDelta: lambda a, b: int(a == b), Held: np.real,  # no complex step passes
 }  # fmt: skip

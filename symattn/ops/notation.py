@@ -41,6 +41,16 @@ def function(text: str, latex: str | None = None) -> Notation:
     return notation
 
 
+def enclosed(text: str, before: str, after: str) -> Notation:
+    """``name(x)``, in LaTeX between two marks, which need no parentheses."""
+
+    def notation(p: Any, node: Any) -> Written:
+        inside = p.operand(node.inputs[0], Binding.OR)
+        return (f"{before}{inside}{after}" if p.latex else f"{text}({inside})"), Binding.ATOM
+
+    return notation
+
+
 def infix(text: str, latex: str, binding: Binding, associative: bool = True) -> Notation:
     """``a + b``: the left operand may bind as loosely as the operator, a right one of its own kind is nested."""
     left = binding if associative else binding + 1

@@ -23,7 +23,7 @@ from .broadcasting import broadcast, broadcast_index, unbroadcast
 from .formulas import choose, without_piecewise
 from .leaves import ARGUMENTS, as_scalar, as_tensor
 from .logic import greater
-from .notation import Binding, Written, function
+from .notation import Binding, Written, enclosed, function
 
 Entrywise: TypeAlias = Callable[[Any], Tensor]
 
@@ -33,7 +33,7 @@ def _unary(
     formula: Callable[[Any], Any],
     derivative: Callable[[Tensor, Tensor], Tensor],
     numpy: str | Callable[..., str],
-    latex: str | None = None,
+    latex: str | tuple[str, str] | None = None,
     **more: Any,
 ) -> Operation:
     """A row: ``derivative(x, y)`` is f'(x) in our own operations, where y = f(x) may be used by its name."""
@@ -46,7 +46,7 @@ def _unary(
         vjp=lambda g, y, x: (multiply(g, derivative(x, y)),),
         jvp=lambda tangents, y, x: multiply(tangents[0], derivative(x, y)),
         numpy=code,
-        notation=function(name, latex),
+        notation=enclosed(name, *latex) if isinstance(latex, tuple) else function(name, latex),
         reason=reason,
         **more,
     )
@@ -118,7 +118,7 @@ silu_op = _unary(
     _silu_derivative,
     lambda code, node, x: code.helper("silu", x),
 )
-sqrt_op = _unary("sqrt", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})")
+sqrt_op = _unary("sqrt", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})", (r"\sqrt{", "}"))
 rsqrt_op = _unary(
     "rsqrt",
     lambda x: 1 / sympy.sqrt(x),
@@ -132,6 +132,7 @@ abs_op = _unary(
     _abs_entry,
     lambda x, y: sign(x),
     "np.abs({})",
+    (r"\left|", r"\right|"),
     nonsmooth="abs is not differentiable at 0; 0 is taken there",
 )
 sign_op = _unary(
@@ -144,7 +145,12 @@ erf_op = _unary(
     lambda code, node, x: code.erf(x),
 )
 floor_op = _unary(
-    "floor", sympy.floor, _flat, "np.floor({})", nonsmooth="floor is not differentiable at integers; 0 is taken there"
+    "floor",
+    sympy.floor,
+    _flat,
+    "np.floor({})",
+    (r"\left\lfloor", r"\right\rfloor"),
+    nonsmooth="floor is not differentiable at integers; 0 is taken there",
 )
 
 
