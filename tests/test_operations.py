@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.linalg
 import sympy
 
 import symattn as sa
@@ -205,6 +206,20 @@ def test_the_inverse_tidies_and_prints():
     g = sa.gradient(sa.inv(A), [A])
     assert str(g).splitlines()[0].partition("  #")[0] == "dA = -(Y.T @ dY @ Y.T)"
     assert g.side_conditions == ("inv: the matrix must be invertible",)
+
+
+def test_a_triangular_solve_reads_the_triangle_only(rng):
+    L, B = sa.tensor("L", "n n"), sa.tensor("B", "n m")
+    solved = sa.inv(sa.tril(L)) @ B
+    left, right = rng.normal(size=(4, 4)) + 4 * np.eye(4), rng.normal(size=(4, 3))
+    f = sa.lambdify([L, B], solved)
+    f.check()
+    np.testing.assert_allclose(f(left, right), scipy.linalg.solve_triangular(left, right, lower=True), rtol=1e-12)
+    cotangent = sa.tensor("dO", "n m")
+    dL, dB = sa.lambdify([L, B, cotangent], sa.gradient(solved, [L, B]))(left, right, given := rng.normal(size=(4, 3)))
+    want = scipy.linalg.solve_triangular(left, given, lower=True, trans="T")
+    np.testing.assert_allclose(dB, want, rtol=1e-11)
+    np.testing.assert_allclose(dL, -np.tril(want @ f(left, right).T), rtol=1e-11, atol=1e-12)
 
 
 def test_the_entry_of_an_inverse_is_its_own_formula(rng):

@@ -61,6 +61,7 @@ def _inverse(x: Tensor) -> Tensor:
 def inv(x: Any) -> Tensor:
     r"""The inverse of the last two axes, ``A^{-1} A = I``; ``inv(A) @ B`` is computed by solving.
 
+    A triangular solve is ``inv(tril(L)) @ B``: it reads the triangle only, and so does its gradient.
     Raises ShapeError if they differ; the compiled function raises NumPy's LinAlgError, with the name of the matrix,
     where it is singular.
 
