@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -124,14 +125,19 @@ def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Callable[..., A
         parts = parts if isinstance(parts, (tuple, list)) else (parts,)
         if len(parts) != len(inputs):
             raise ShapeError(f"the vjp of {y.op.name} gave {len(parts)} cotangents for {len(inputs)} inputs")
-        loops = y.shape[: y.rank - len(signature.output)]
-        found: list[Tensor | None] = []
-        for part, x, axes in zip(parts, inputs, signature.inputs, strict=True):
-            full = loops + x.shape[x.rank - len(axes) :]
-            found.append(None if part is None else unbroadcast(as_tensor(part), x.shape, full, len(axes)))
-        return tuple(found)
+        return tuple(
+            None if part is None else _summed_to(x, as_tensor(part), y, signature, k)
+            for k, (part, x) in enumerate(zip(parts, inputs, strict=True))
+        )
 
     return rule
+
+
+def _summed_to(x: Tensor, part: Tensor, y: Tensor, signature: Signature, k: int) -> Tensor:
+    """The cotangent of input k, summed over the loop axes that the input does not have."""
+    own = len(signature.inputs[k])
+    loops = y.shape[: y.rank - len(signature.output)]
+    return unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own)
 
 
 def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,6 +154,7 @@ def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
 def _slope(name: str, signature: Signature, formula: Any, k: int) -> Callable[[], Operation]:
     """The operation of all derivatives by input k: output axes, then input axes. Made when it is needed."""
 
+    @cache
     def make() -> Operation:
         extended, slope, called = signature.differentiated(k), derivative_formula(formula, k), f"{name}_slope{k + 1}"
         further = [_slope(called, extended, slope, j) for j in range(len(signature.inputs))]
@@ -162,14 +169,7 @@ def _slope(name: str, signature: Signature, formula: Any, k: int) -> Callable[[]
             reason=f"derivative of {called}",
         )
 
-    made: list[Operation] = []
-
-    def once() -> Operation:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return once
+    return make
 
 
 def _specs(signature: Signature, k: int) -> tuple[str, str]:
@@ -186,8 +186,7 @@ def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Operation]]
         for k, x in enumerate(inputs):
             out, own = _specs(signature, k)
             part = einsum_of([g, slopes[k]()(*inputs)], ((out, out + own), own))
-            loops = y.shape[: y.rank - len(out)]
-            parts.append(unbroadcast(part, x.shape, loops + x.shape[x.rank - len(own) :], len(own)))
+            parts.append(_summed_to(x, part, y, signature, k))
         return tuple(parts)
 
     return rule
@@ -208,9 +207,10 @@ def _derived_jvp(signature: Signature, slopes: Sequence[Callable[[], Operation]]
 def verify(op: Any) -> str:
     """Hold what a declared operation was given against its entry formula, and say what agrees.
 
-    The vjp and the jvp are compared with derivatives of the entries, also for a batch of cotangents, and the NumPy
-    with the entries, at two generic size assignments. Raises EvaluationError with the entry that differs, and
-    OperandError for what is not a declared operation.
+    The vjp and the jvp are compared with derivatives of the entries, at two generic points, also for a batch of
+    cotangents and with leading axes on all inputs or on one. The NumPy is compared with the entries; it must treat
+    axes in front as a loop, leave its arguments as they are and keep float32. Raises EvaluationError with the entry
+    that differs, and OperandError for what is not a declared operation.
 
     >>> import symattn as sa
     >>> square = sa.operation("square", shape="n -> n", entry=lambda i, x: x[i] ** 2, vjp=lambda g, y, x: 3 * x * g)
@@ -323,7 +323,9 @@ def _verify_numpy(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
     try:
         got = np.asarray(f(*stacked, **keywords))
     except ValueError as problem:
-        raise EvaluationError(f"the NumPy of {op.record.name} fails on read-only arrays: {problem}") from None
+        raise EvaluationError(
+            f"the NumPy of {op.record.name} fails on read-only arrays with a loop axis: {problem}"
+        ) from None
     for k in range(2):
         want = np.asarray(f(*(x[k] for x in stacked), **keywords))
         compare(f"NumPy of {op.record.name} under a loop axis", got[k], want, 1e-9, point)

@@ -282,6 +282,14 @@ def test_a_read_outside_of_an_input_is_an_error_and_never_a_wrap_around(name):
         sa.verify(op)
 
 
+def test_a_negative_number_as_an_index_of_a_scalar_result_is_an_error():
+    last = sa.operation("last", shape="n ->", entry=lambda i, s: s[-1])
+    with pytest.raises(sa.EvaluationError, match="outside"):
+        sa.lambdify([z], last(z))(np.arange(3.0))
+    first = sa.operation("first", shape="n ->", entry=lambda i, s: s[0] + s[s.shape[0] - 1])
+    assert sa.lambdify([x], first(x))(np.arange(6.0).reshape(2, 3)).tolist() == [2, 8]
+
+
 def test_a_count_stays_in_the_precision_of_the_input():
     count = sa.operation("count", shape="n -> n", entry=lambda i, s: s[i] * i[0] + sympy.Rational(1, 3))
     assert sa.lambdify([z], count(z))(np.ones(3, np.float32)).dtype == np.float32

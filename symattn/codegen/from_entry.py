@@ -171,8 +171,6 @@ class _Grid:
         array = self.operands[k]
         if not index:
             return f"{array}[..., {', '.join(['None'] * len(self.axes))}]" if self.axes else array
-        if not self.axes:
-            return f"{array}[..., {', '.join(str(self.writer.size(at)) for at in index)}]"
         shape = self.node.inputs[k].shape[-len(index) :]
         places = []
         for at, size in zip(index, shape, strict=True):
