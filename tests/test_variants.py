@@ -1,4 +1,4 @@
-"""The variants of ``variants.py``: values and gradients against NumPy by hand, empty rows, loop axes.
+"""The variants of the two tables: values and gradients against NumPy by hand, empty rows, loop axes.
 
 The NumPy forward passes are piecewise analytic, so the complex step is exact to rounding away from the kinks.
 """
@@ -15,6 +15,7 @@ import sympy
 
 import symattn as sa
 
+from . import variants_linear  # noqa: F401  its variants join the table
 from .variants import KT, SIZES, VARIANTS, VT, Q, Variant, X
 
 
