@@ -34,6 +34,9 @@ _HOMES = {
     "sympy_bridge": "from_sympy",
     "derivation": "Derivation",
     "declared": "operation verify",
+    "proof.claims": "eq le lt independent",
+    "proof.engine": "prove",
+    "proof.equivariance": "equivariance",
     "tensor": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError ParseError",
 }

@@ -113,6 +113,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape | None:
     return tuple(out)
 
 
+@lru_cache(maxsize=4096)
 def never_negative(value: sympy.Expr) -> bool:
     """Whether an expression of sizes is >= 0 for all of them, as far as its coefficients show it."""
     terms = sympy.Add.make_args(sympy.expand(value.xreplace({size: size + 1 for size in value.free_symbols})))

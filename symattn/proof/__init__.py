@@ -1,0 +1,1 @@
+"""Claims about tensors, decided: proved with a proof, refuted with a counterexample, or unknown."""

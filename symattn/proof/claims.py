@@ -1,0 +1,145 @@
+"""What can be asked: equalities, bounds and dependence patterns of tensors, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from ..errors import OperandError, ShapeError
+from ..latex import displayed_names, latex_printer
+from ..ops.broadcasting import broadcast_to
+from ..ops.leaves import as_tensor
+from ..sizes import same_shape
+from ..tensor import Tensor
+
+_LATEX = {"=": "=", "<=": r"\le", "<": "<"}
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """``left relation right``, entry by entry, for all sizes and all values of the tensors."""
+
+    left: Tensor
+    relation: str
+    right: Tensor
+
+    @property
+    def sides(self) -> tuple[Tensor, Tensor]:
+        return self.left, self.right
+
+    def latex(self) -> str:
+        """The claim in matrix style."""
+        printer = latex_printer(self.sides)
+        return f"{printer.refer(self.left)} {_LATEX[self.relation]} {printer.refer(self.right)}"
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
+class Independence:
+    """``output[out]`` does not depend on ``variable[inp]`` wherever ``condition`` holds of the two indices."""
+
+    output: Tensor
+    variable: Tensor
+    out: tuple[sympy.Symbol, ...]
+    inp: tuple[sympy.Symbol, ...]
+    condition: Boolean
+
+    @property
+    def sides(self) -> tuple[Tensor, Tensor]:
+        return self.output, self.variable
+
+    def __str__(self) -> str:
+        def entry(x: Tensor, index: Sequence[sympy.Symbol]) -> str:
+            return (x.name or f"({x})") + f"[{', '.join(map(str, index))}]"
+
+        where = "" if self.condition == sympy.true else f" where {self.condition}"
+        return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
+
+    __repr__ = __str__
+
+
+def eq(a: Any, b: Any) -> Claim:
+    """The claim that two tensors are equal, entry by entry: ``a[i, j] = b[i, j]`` for all indices.
+
+    A scalar stands for a tensor with that entry everywhere. Raises ShapeError where the shapes differ, and
+    NamingError where one name has two meanings.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> sa.eq((Q @ K.T).T, K @ Q.T)
+    (Q @ K.T).T = K @ Q.T
+    """
+    return _claim(a, "=", b)
+
+
+def le(a: Any, b: Any) -> Claim:
+    """The claim ``a <= b``, entry by entry. Raises as ``eq``.
+
+    >>> import symattn as sa
+    >>> sa.le(sa.softmax(sa.tensor("Z", "T S")), 1)
+    softmax(Z) <= ones(T, S)
+    """
+    return _claim(a, "<=", b)
+
+
+def lt(a: Any, b: Any) -> Claim:
+    """The claim ``a < b``, entry by entry. Raises as ``eq``.
+
+    >>> import symattn as sa
+    >>> sa.lt(0, sa.exp(sa.tensor("x", "n")))
+    zeros(n) < exp(x)
+    """
+    return _claim(a, "<", b)
+
+
+def _claim(a: Any, relation: str, b: Any) -> Claim:
+    left, right = as_tensor(a), as_tensor(b)
+    if left.rank and not right.rank and not right.inputs:
+        right = broadcast_to(right, left.shape)
+    if right.rank and not left.rank and not left.inputs:
+        left = broadcast_to(left, right.shape)
+    if not same_shape(left.shape, right.shape):
+        raise ShapeError(
+            f"{left.brief()} and {right.brief()} cannot be compared entry by entry: the shapes differ; "
+            "insert axes by x[:, None], or state relations between sizes by .subs"
+        )
+    displayed_names([left, right])  # one name has one meaning
+    return Claim(left, relation, right)
+
+
+def independent(output: Any, variable: Any, when: Callable[..., Any] | None = None) -> Independence:
+    """The claim that entries of a tensor do not depend on entries of a variable: causality, for example.
+
+    ``when(out, inp)`` takes the index of an entry of ``output`` and that of an entry of ``variable``, as tuples of
+    symbols, and gives the relation under which the one must not depend on the other; by default always.
+    Raises OperandError if ``variable`` is not a named tensor or ``when`` gives no relation.
+
+    >>> import symattn as sa
+    >>> X = sa.tensor("X", "T d")
+    >>> sa.independent(sa.cumsum(X, axis=0), X, when=lambda out, inp: inp[0] > out[0])
+    (cumsum(X, axis=-2))[i, j] is independent of X[k, l] where k > i
+    """
+    y, x = as_tensor(output), as_tensor(variable)
+    if x.op.name != "tensor":
+        raise OperandError(f"independent takes a named tensor as its variable, not {x.brief()}")
+    names = displayed_names([y, x])
+    taken = {*names.values(), *(s.name for s in (*y.free_symbols, *x.free_symbols))}
+    letters = iter(c for c in "ijklmnpqrtuvw" if c not in taken)
+    symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
+    out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
+    condition = sympy.true if when is None else when(out, inp)
+    condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
+    if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
+        raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {condition!r}")
+    return Independence(y, x, out, inp, condition)
+
+
+__all__ = ["Claim", "Independence", "eq", "independent", "le", "lt"]

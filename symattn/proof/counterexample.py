@@ -1,0 +1,160 @@
+"""What a refutation shows: small sizes, exact arrays, the entry that differs and both of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+from flint import arb
+
+from ..naming import latex_name
+from ..tensor import Tensor
+from .balls import Number, ball, exact_form
+
+_DIGITS = 10
+_SHOWN = 256  # entries of an array that is printed
+_LONGEST = 14  # operations in an exact value that somebody still wants to read
+
+
+@dataclass(frozen=True)
+class EntryValue:
+    """A value of an entry: exact where it is short, and as a decimal whose digits are all right."""
+
+    exact: sympy.Expr | None
+    decimal: str
+
+    @property
+    def value(self) -> sympy.Expr:
+        """The exact value, or else the decimal as a SymPy number."""
+        return sympy.Float(self.decimal) if self.exact is None else self.exact
+
+    def __str__(self) -> str:
+        if self.exact is None:
+            return self.decimal
+        return str(self.exact) if self.exact.is_Rational else f"{self.exact} = {self.decimal}..."
+
+    def latex(self) -> str:
+        if self.exact is None:
+            return self.decimal
+        written = sympy.latex(self.exact)
+        return written if self.exact.is_Rational else rf"{written} \approx {self.decimal}"
+
+
+def entry_value(x: Number) -> EntryValue:
+    """What is shown of a number."""
+    exact = exact_form(x)
+    if exact is not None and exact.count_ops() > _LONGEST:
+        exact = None
+    value = ball(x)
+    infinite = not value.is_finite()
+    return EntryValue(-sympy.oo if infinite else exact, "-oo" if infinite else _digits(value))
+
+
+def _digits(x: arb) -> str:
+    return x.str(_DIGITS, radius=False)
+
+
+def as_array(entries: Mapping[tuple[int, ...], Number], shape: tuple[int, ...]) -> sympy.ImmutableDenseNDimArray:
+    """The entries as a SymPy array; those that are not rational by their closed forms or decimals."""
+    values = [entry_value(x).value for x in entries.values()]
+    return sympy.ImmutableDenseNDimArray(values, shape)
+
+
+def _array_latex(array: sympy.ImmutableDenseNDimArray) -> str:
+    if len(array) > _SHOWN:
+        return r"\ldots"
+    return sympy.latex(array.tomatrix() if array.rank() == 2 else array)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """A point at which a claim is false, for sure.
+
+    ``sizes``, ``scalars`` and ``arrays`` are the point; ``functions`` say what stands for the unknown functions.
+    At ``index``, the entry of the left side has the value ``left`` and that of the right side ``right``. For a claim
+    of independence, the right side is the same output at the second value of the variable, the last of the arrays.
+    """
+
+    sizes: dict[sympy.Symbol, int]
+    scalars: dict[sympy.Symbol, sympy.Expr]
+    arrays: dict[Tensor, sympy.ImmutableDenseNDimArray]
+    index: tuple[int, ...]
+    left_value: EntryValue
+    right_value: EntryValue
+    functions: dict[str, str] = field(default_factory=dict)
+    twin: Tensor | None = None
+
+    @property
+    def left(self) -> sympy.Expr:
+        """The entry of the left side: exact where that is short, else a decimal."""
+        return self.left_value.value
+
+    @property
+    def right(self) -> sympy.Expr:
+        """The entry of the right side."""
+        return self.right_value.value
+
+    @property
+    def total(self) -> int:
+        """How many entries all arrays have together."""
+        return sum(len(array) for array in self.arrays.values())
+
+    def arrays_numpy(self) -> dict[Tensor, Any]:
+        """The arrays as NumPy's, to run a function on."""
+        kinds: dict[str, type] = {"binary": bool, "integer": int}
+        return {
+            x: np.array(a.reshape(len(a)).tolist()).astype(kinds.get(x.kind, float)).reshape(a.shape)
+            for x, a in self.arrays.items()
+        }
+
+    def text(self) -> str:
+        """Sizes, arrays and the two values, line by line."""
+        given = [f"{s} = {v}" for s, v in (*self.sizes.items(), *self.scalars.items())]
+        lines = [", ".join(given)] if given else []
+        lines += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
+        lines += [f"{name} = {shown}" for name, shown in self.functions.items()]
+        sides = ("left", "right") if self.twin is None else ("the first", "the second")
+        if self.twin is not None:
+            lines.append(f"({self.twin.name} is the second value of the variable)")
+        at = f"entry {list(self.index)}: " if self.index else ""
+        return "\n".join([*lines, f"{at}{sides[0]} is {self.left_value}, {sides[1]} is {self.right_value}"])
+
+    __str__ = text
+
+    def latex(self) -> str:
+        """The same as an aligned block."""
+        rows = [(sympy.latex(s), sympy.latex(v)) for s, v in (*self.sizes.items(), *self.scalars.items())]
+        rows += [(latex_name(str(x.name)), _array_latex(array)) for x, array in self.arrays.items()]
+        rows += [(latex_name(name), rf"\text{{{shown}}}") for name, shown in self.functions.items()]
+        lines = [f"  {name} &= {value}" for name, value in rows]
+        below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""
+        values = (("left", self.left_value), ("right", self.right_value))
+        sides = [rf"\left(\text{{{side}}}\right){below} = {v.latex()}" for side, v in values]
+        lines.append("  &" + r" \quad ".join(sides))
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """No difference was found: how many points were tried, which proves nothing.
+
+    ``trials`` counts the points at which both sides agreed, ``sizes`` are those they had, and ``inconclusive`` counts
+    the points outside the domain or too close to call. ``reason`` says why there are no trials, if so.
+    """
+
+    trials: int
+    inconclusive: int
+    sizes: tuple[dict[sympy.Symbol, int], ...]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if not self.trials:
+            return f"nothing was compared: {self.reason}"
+        points = "1 point" if self.trials == 1 else f"{self.trials} points"
+        sizes = sorted({n for point in self.sizes for n in point.values()})
+        shown = f" of sizes {', '.join(map(str, sizes))}" if sizes else ""
+        left_out = f"; {self.inconclusive} more were inconclusive" if self.inconclusive else ""
+        return f"both sides agree at {points}{shown}{left_out}"

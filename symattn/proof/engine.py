@@ -1,0 +1,103 @@
+"""The engine: a claim is refuted, or proved by the first of several ways that reaches it, or stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import OperandError
+from ..tensor import Tensor
+from .bounds import bound_proof
+from .budget import Budget, OutOfBudget
+from .claims import Claim, Independence, eq
+from .counterexample import Agreement, Counterexample
+from .dependence import dependence_proof
+from .entrywise import EntrywiseProof, entrywise_proof, residual
+from .given import Given, applied
+from .normal.decide import Unreached
+from .readable import RewritingProof
+from .refuter import refute
+from .rewriting import rewrite
+from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
+
+
+def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: float = 10.0, seed: int = 0) -> Verdict:
+    """Whether a claim is true for all sizes and all values: proved, refuted, or unknown.
+
+    ``prove(a, b)`` asks whether two tensors are equal, entry by entry; ``prove(claim)`` takes a claim made by ``eq``,
+    ``le``, ``lt`` or ``independent``. ``given`` holds more hypotheses: claims, relations between sizes such as
+    ``sympy.Eq(T, S)``, and tensors declared again with properties. The answer is ``Proved`` with a proof, ``Refuted``
+    with a counterexample, or ``Unknown``; only ``Proved`` is true. ``budget`` is the time in seconds; when it is over
+    the answer is ``Unknown``. The same ``seed`` gives the same answer.
+    Raises ShapeError where the shapes differ and OperandError for what is no claim.
+
+    >>> import symattn as sa
+    >>> X, Pi = sa.tensor("X", "n d"), sa.tensor("Pi", "n n", permutation=True)
+    >>> sa.prove(sa.softmax(Pi @ X), Pi @ sa.softmax(X))
+    <proved: softmax(Pi @ X) = Pi @ softmax(X)>
+    >>> print(sa.prove(sa.softmax(2 * X), sa.softmax(X)).status)
+    refuted
+    """
+    time = Budget(budget)
+    asked = _claim(left, right)
+    hypotheses, claim = applied(asked, given)
+    found = _refuted(claim, hypotheses, seed, time)
+    if isinstance(found, Counterexample):
+        return Refuted(asked, found)
+    try:
+        argument, missing = _argued(claim, hypotheses, time)
+    except OutOfBudget as problem:
+        return Unknown(asked, f"{problem} before a proof was found", agreement=found)
+    if argument is not None:
+        return Proved(asked, Proof(asked, tuple(given), argument))
+    return Unknown(asked, missing.reason, missing.forms, missing.difference, found)
+
+
+def _claim(left: Any, right: Any) -> Claim | Independence:
+    if isinstance(left, (Claim, Independence)):
+        if right is not None:
+            raise OperandError("prove takes one claim, or two tensors: give hypotheses by given=[...]")
+        return left
+    if right is None:
+        raise OperandError(f"prove takes two tensors, or a claim such as sa.eq(a, b), not {left!r} alone")
+    return eq(left, right)
+
+
+def _refuted(claim: Claim | Independence, given: Given, seed: int, time: Budget) -> Counterexample | Agreement:
+    return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.5))
+
+
+class _Missing:
+    """Why no proof was found."""
+
+    def __init__(self, reason: str, forms: tuple[str, str] = ("", ""), difference: str = "") -> None:
+        self.reason, self.forms, self.difference = reason, forms, difference
+
+
+def _argued(claim: Claim | Independence, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
+    """A proof, by the way that fits the kind of claim."""
+    if isinstance(claim, Independence):
+        return dependence_proof(claim, time), _Missing("the entries may depend on one another, as far as was seen")
+    if claim.relation != "=":
+        found = bound_proof(claim, given.claims, time)
+        return found, _Missing("the inequality does not follow from the signs and bounds of its parts")
+    return _equal(claim.left, claim.right, given, time)
+
+
+def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
+    """Rewriting first, since its proofs are read by people, then normal forms of entries, which reach further."""
+    try:
+        rewriting = rewrite(left, right, time.part(0.3))
+        if rewriting is not None:
+            return RewritingProof(rewriting), _Missing("")
+    except OutOfBudget:
+        pass
+    time.check()
+    try:
+        found = entrywise_proof(left, right, given.claims, time)
+    except Unreached as problem:
+        return None, _Missing(f"the normal form was not reached: {problem}")
+    if isinstance(found, EntrywiseProof):
+        return found, _Missing("")
+    *forms, difference = residual(found)
+    return None, _Missing("the two sides have different normal forms", (forms[0], forms[1]), difference)

@@ -1,0 +1,159 @@
+"""Proofs by entries: both sides of an equality as polynomials of entries, in one normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..latex import tex_text
+from ..tensor import Tensor
+from .budget import Budget
+from .claims import Claim
+from .normal.decide import Comparison, Piece, compare
+from .normal.indices import symbols
+from .normal.ring import Ring
+from .normal.terms import Poly
+from .normal.writing import LONGEST, Writer
+
+_LETTERS = "ijhabcefg"
+
+
+@dataclass(frozen=True, eq=False)
+class EntrywiseProof:
+    """Both sides as polynomials of entries, the rules that were used, and the normal form that they share."""
+
+    left: Tensor
+    right: Tensor
+    given: tuple[Claim, ...]
+    comparison: Comparison
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What was used on the way."""
+        return tuple(self.comparison.ring.used)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What is divided by and is not known to be different from zero."""
+        return assumed(self.comparison)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is divided by and is different from zero, with the reason."""
+        return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False) if why)
+
+    def check(self) -> bool:
+        """Work out both normal forms again, which needs no search."""
+        return compare(self.left, self.right, self.given, Budget(float("inf"))).equal
+
+    def text(self) -> str:
+        """The entries of both sides, what was used, and the common normal form."""
+        lines = ["Both sides have the same entries."]
+        for piece in self.comparison.pieces:
+            lines += _piece_text(self.comparison, piece)
+        if self.rules:
+            lines.append("Used: " + "; ".join(self.rules) + ".")
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The same as LaTeX."""
+        blocks = ["Both sides have the same entries:"]
+        for piece in self.comparison.pieces:
+            writer = Writer(True, _named(piece))
+            at = ", ".join(map(writer.index, piece.index))
+            written = _short(writer.poly(piece.left))
+            if written:
+                below = f"_{{{at}}}" if at else ""
+                blocks.append(rf"\[ \text{{left}}{below} = \text{{right}}{below} = {written} \]")
+        if self.rules:
+            items = "\n".join(rf"  \item {tex_text(rule)}" for rule in self.rules)
+            blocks.append("What was used:\n\\begin{itemize}\n" + items + "\n\\end{itemize}")
+        return "\n".join(blocks)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:
+    """A proof of ``left = right`` by normal forms, or the two forms that differ."""
+    comparison = compare(left, right, given, budget)
+    return EntrywiseProof(left, right, tuple(given), comparison) if comparison.equal else comparison
+
+
+def residual(comparison: Comparison) -> tuple[str, str, str]:
+    """Both sides and their difference as text, for the first entry at which they differ."""
+    piece = next(piece for piece in comparison.pieces if piece.gap)
+    writer = Writer(False, _named(piece))
+    left, right, gap = (
+        _short(writer.poly(poly)) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
+    )
+    return left, right, gap
+
+
+def _named(piece: Piece) -> dict[int, str]:
+    """Letters for the free index symbols of a piece; two digits of one index are i and i1."""
+    names: dict[int, str] = {}
+    for place, letter in zip(piece.index, _LETTERS, strict=False):
+        for n, s in enumerate(symbols(place)):
+            names[s] = letter + (str(n) if n else "")
+    return names
+
+
+def _piece_text(comparison: Comparison, piece: Piece) -> list[str]:
+    writer = Writer(False, _named(piece))
+    at = ", ".join(map(writer.index, piece.index))
+    place = f"[{at}]" if at else ""
+    return [
+        f"  {side}{place} = {_short(writer.poly(poly)) or '(too long to write out)'}" for side, poly in _sides(piece)
+    ]
+
+
+def _sides(piece: Piece) -> Iterator[tuple[str, Poly]]:
+    yield "left", piece.left
+    yield "right", piece.right
+
+
+def _short(written: str) -> str:
+    return written if len(written) <= LONGEST else ""
+
+
+def assumed(comparison: Comparison) -> tuple[str, ...]:
+    """What must hold of entries for both sides to have values: no division by 0, and no root of what is negative."""
+    nonzero = (f"{shown} != 0" for shown, why in divisors(comparison, latex=False) if not why)
+    ring, listed = comparison.ring, []
+    for sign, polys in ((">=", ring.nonnegative), (">", ring.positive)):
+        listed += [f"{_written(comparison, poly, False)} {sign} 0" for poly in polys.values()]
+    return tuple(dict.fromkeys([*nonzero, *listed]))
+
+
+def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
+    names = {s: letter for piece in comparison.pieces for s, letter in _named(piece).items()}
+    others = {s: letter for s, letter in zip(sorted(poly.free - names.keys()), "ijklmnpq", strict=False)}
+    return _short(Writer(latex, {**names, **others}).poly(poly)) or "a long sum"
+
+
+def divisors(comparison: Comparison, latex: bool) -> list[tuple[str, str]]:
+    """What is divided by: as it is written, and why it is positive, if that is known. Sizes are left out."""
+    ring = comparison.ring
+    found: dict[str, str] = {}
+    for poly in ring.nonzero.values():
+        if _plainly_positive(poly):
+            continue
+        found.setdefault(_written(comparison, poly, latex), _why_positive(ring, poly))
+    return sorted(found.items())
+
+
+def _plainly_positive(poly: Poly) -> bool:
+    """Whether it is a size, a number, or one exponential, of which nobody asks why it is not zero."""
+    return all(
+        atom.kind == "exp" or (atom.kind == "scalar" and atom.name.is_positive)
+        for _, term in poly.terms
+        for atom, _e in term.factors
+    ) and not any(term.bound for _, term in poly.terms)
+
+
+def _why_positive(ring: Ring, poly: Poly) -> str:
+    if not ring.is_positive(poly):
+        return ""
+    kinds = {atom.kind for _, term in poly.terms for atom, _e in term.factors}
+    return "a sum of exponentials" if "exp" in kinds else "a sum of positive terms"

@@ -1,0 +1,275 @@
+"""Where an entry is read: linear constraints on indices and sizes, their projection, and their contradictions.
+
+A pattern is a disjunction of conjunctions of constraints ``form = 0`` or ``form >= 0``, where a form is a polynomial
+with whole coefficients in whole numbers, taken as linear in its monomials. Every step here may only make a pattern
+wider, never narrower: a pattern says where something *may* happen, so that what lies outside it cannot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd
+from typing import NamedTuple
+
+Monomial = tuple[str, ...]  # sorted names of variables; () is the constant
+Form = tuple[tuple[Monomial, int], ...]  # sorted, without zeros
+
+MOST_CONSTRAINTS = 120  # of one conjunction while a variable is eliminated
+MOST_CASES = 40  # of one pattern
+MANY_CASES = 6  # more than that are joined once a node is done
+
+
+class Constraint(NamedTuple):
+    """``form = 0`` if ``equal``, else ``form >= 0``."""
+
+    form: Form
+    equal: bool
+
+
+Conjunction = tuple[Constraint, ...]
+Pattern = tuple[Conjunction, ...]
+NOWHERE: Pattern = ()
+ANYWHERE: Pattern = ((),)
+
+# --- forms ---
+
+
+def form_from(terms: Mapping[Monomial, int]) -> Form:
+    """A form from its coefficients."""
+    return tuple(sorted((m, c) for m, c in terms.items() if c))
+
+
+def number(value: int) -> Form:
+    return form_from({(): value})
+
+
+def variable(name: str) -> Form:
+    return (((name,), 1),)
+
+
+def combined(a: int, x: Form, b: int, y: Form) -> Form:
+    """``a * x + b * y``."""
+    total = {m: a * c for m, c in x}
+    for m, c in y:
+        total[m] = total.get(m, 0) + b * c
+    return form_from(total)
+
+
+def product(x: Form, y: Form) -> Form:
+    """``x * y``, written out."""
+    total: Counter[Monomial] = Counter()
+    for m, c in x:
+        for n, k in y:
+            total[tuple(sorted(m + n))] += c * k
+    return form_from(total)
+
+
+def substituted(form: Form, values: Mapping[str, Form]) -> Form:
+    """The form with forms for variables."""
+    total: Form = ()
+    for m, c in form:
+        term = number(c)
+        for name in m:
+            term = product(term, values.get(name) or (variable(name) if name not in values else ()))
+        total = combined(1, total, 1, term)
+    return total
+
+
+def at_least(x: Form, y: Form) -> Constraint:
+    """``x >= y``."""
+    return Constraint(combined(1, x, -1, y), False)
+
+
+def same(x: Form, y: Form) -> Constraint:
+    """``x = y``."""
+    return Constraint(combined(1, x, -1, y), True)
+
+
+# --- conjunctions ---
+
+
+def normal(constraints: Iterable[Constraint]) -> Conjunction | None:
+    """The constraints in lowest terms, each once; None if one of them can never hold."""
+    kept: dict[Constraint, None] = {}
+    for form, equal in constraints:
+        constant = form[0][1] if form and not form[0][0] else 0  # () is sorted to the front
+        divisor = gcd(*(c for m, c in form if m))
+        if not divisor:
+            if constant < 0 or (equal and constant):
+                return None
+            continue
+        if equal and constant % divisor:
+            return None
+        sign = -1 if equal and form[1 if constant else 0][1] < 0 else 1
+        if divisor != 1 or sign != 1:  # dividing an inequality of whole numbers rounds its constant down
+            form = form_from({m: sign * c // divisor for m, c in form})
+        kept.setdefault(Constraint(form, equal))
+    return tuple(sorted(_strongest(kept)))
+
+
+def _strongest(constraints: Iterable[Constraint]) -> list[Constraint]:
+    """Of inequalities that differ by their constant only, the one that implies the others."""
+    found: dict[tuple[Form, bool], tuple[int, Constraint]] = {}
+    for constraint in constraints:
+        has_constant = not constraint.form[0][0]
+        constant = constraint.form[0][1] if has_constant else 0
+        rest = constraint.form[1:] if has_constant and not constraint.equal else constraint.form
+        key = (rest, constraint.equal)
+        if key not in found or constant < found[key][0]:
+            found[key] = constant, constraint
+    return [constraint for _, constraint in found.values()]
+
+
+def _without_monomial(constraints: Sequence[Constraint], m: Monomial) -> list[Constraint]:
+    """What the constraints say of the other monomials: an equality is solved for m, else bounds are paired."""
+    rest, having = [], []
+    for c in constraints:
+        coefficient = dict(c.form).get(m)
+        if coefficient:
+            having.append((coefficient, c))
+        else:
+            rest.append(c)
+    a, solved = min(((a, c) for a, c in having if c.equal), key=lambda pair: abs(pair[0]), default=(0, None))
+    if solved is not None:
+        for b, other in having:
+            if other is not solved:
+                form = combined(abs(a), other.form, -b if a > 0 else b, solved.form)
+                rest.append(Constraint(form, other.equal))
+        return rest
+    lower = [(a, c) for a, c in having if a > 0]
+    upper = [(a, c) for a, c in having if a < 0]
+    if len(lower) * len(upper) + len(rest) > MOST_CONSTRAINTS:
+        return rest  # fewer constraints: wider
+    pairs = ((a, low, b, high) for a, low in lower for b, high in upper)
+    return rest + [Constraint(combined(-b, low.form, a, high.form), False) for a, low, b, high in pairs]
+
+
+def _monomials(constraints: Iterable[Constraint]) -> list[Monomial]:
+    return sorted({m for c in constraints for m, _ in c.form if m})
+
+
+def _cheapest(constraints: Iterable[Constraint], unwanted: Sequence[Monomial]) -> Monomial:
+    """The monomial whose elimination makes the fewest new constraints."""
+    lower, upper, solved = Counter[Monomial](), Counter[Monomial](), set[Monomial]()
+    for form, equal in constraints:
+        for m, c in form:
+            (lower if c > 0 else upper)[m] += 1
+            if equal:
+                solved.add(m)
+    return min(unwanted, key=lambda m: (0 if m in solved else lower[m] * upper[m], m))
+
+
+def _signs(monomials: Iterable[Monomial]) -> list[Constraint]:
+    """What is known of a monomial from its variables: indices are >= 0 and sizes are >= 1."""
+    known = []
+    for m in monomials:
+        if all(name[0] in "ovbs" for name in m):
+            least = 1 if all(name[0] == "s" for name in m) else 0
+            known.append(Constraint(combined(1, ((m, 1),), -1, number(least)), False))
+    return known
+
+
+def projected(conjunction: Sequence[Constraint], unwanted: Callable[[str], bool]) -> Conjunction | None:
+    """The conjunction without the monomials that hold an unwanted variable; None if it can never hold."""
+    constraints: Conjunction | None = normal(conjunction)
+    if constraints is None:
+        return None
+    gone = [m for m in _monomials(constraints) if any(map(unwanted, m))]
+    constraints = normal([*constraints, *_signs(gone)])
+    while gone and constraints is not None:
+        m = _cheapest(constraints, gone)
+        gone.remove(m)
+        constraints = normal(_without_monomial(constraints, m))
+    return constraints
+
+
+def possible(conjunction: Sequence[Constraint]) -> bool:
+    """False only if no indices and sizes satisfy all constraints."""
+    constraints = normal([*conjunction, *_signs(_monomials(conjunction))])
+    return constraints is not None and projected(constraints, lambda name: True) is not None
+
+
+def implies(conjunction: Sequence[Constraint], constraint: Constraint) -> bool:
+    """True only if the constraint holds wherever the conjunction does."""
+    if constraint in conjunction:
+        return True
+    return not any(possible([*conjunction, other]) for other in negated(constraint))
+
+
+def negated(constraint: Constraint) -> list[Constraint]:
+    """The cases in which the constraint does not hold."""
+    below = Constraint(combined(-1, constraint.form, -1, number(1)), False)
+    above = Constraint(combined(1, constraint.form, -1, number(1)), False)
+    return [below, above] if constraint.equal else [below]
+
+
+# --- patterns ---
+
+
+def both(p: Pattern, q: Pattern) -> Pattern:
+    """Where both may hold."""
+    if p == ANYWHERE or q == NOWHERE or p is q:
+        return q
+    if q == ANYWHERE or p == NOWHERE:
+        return p
+    if len(p) * len(q) > MOST_CASES:
+        return p if len(p) <= len(q) else q  # one of them alone is wider
+    made = (normal((*a, *b)) for a in p for b in q)
+    return _each_once(c for c in made if c is not None)
+
+
+def either(*patterns: Pattern) -> Pattern:
+    """Where one of them may hold."""
+    return _each_once(c for p in patterns for c in p)
+
+
+def _each_once(cases: Iterable[Conjunction]) -> Pattern:
+    found = tuple(dict.fromkeys(cases))
+    if () in found or len(found) > MOST_CASES:
+        return ANYWHERE
+    return found
+
+
+def without(p: Pattern, unwanted: Callable[[str], bool]) -> Pattern:
+    """Where some values of the unwanted variables allow it."""
+    made = (projected(c, unwanted) for c in p)
+    return _each_once(c for c in made if c is not None)
+
+
+def tidied(p: Pattern, known: Sequence[Constraint]) -> Pattern:
+    """The pattern where ``known`` holds: without what that implies, impossible cases, and cases inside others."""
+    cases: list[Conjunction] = []
+    for case in p:
+        kept = tuple(c for c in case if not any(_weaker(c, k) for k in (*known, *_signs(_monomials([c])))))
+        if possible([*kept, *known]):
+            cases.append(kept)
+    found: list[Conjunction] = []
+    for case in sorted(dict.fromkeys(cases), key=lambda c: (len(c), c)):
+        if not any(_inside(case, other, known) for other in found):
+            found = [other for other in found if not _inside(other, case, known)]
+            found.append(case)
+    return _each_once(found if len(found) <= MANY_CASES else [_joined(found, known)])
+
+
+def _weaker(c: Constraint, known: Constraint) -> bool:
+    """Whether an inequality is a known one, or one with room to spare."""
+    if c.equal or known.equal:
+        return c == known
+    rest = combined(1, c.form, -1, known.form)
+    return not rest or (len(rest) == 1 and not rest[0][0] and rest[0][1] > 0)
+
+
+def _joined(cases: Sequence[Conjunction], known: Sequence[Constraint]) -> Conjunction:
+    """What all cases have in common: ``v = i`` and ``v = i - 1`` are both ``v <= i``."""
+    parts = [Constraint(f, False) for case in cases for c in case for f in _inequalities(c)]
+    common = (c for c in dict.fromkeys(parts) if all(implies([*case, *known], c) for case in cases))
+    return normal(common) or ()
+
+
+def _inequalities(constraint: Constraint) -> list[Form]:
+    return [constraint.form, combined(-1, constraint.form, 0, ())] if constraint.equal else [constraint.form]
+
+
+def _inside(case: Conjunction, other: Conjunction, known: Sequence[Constraint]) -> bool:
+    return all(c in case or implies([*case, *known], c) for c in other)

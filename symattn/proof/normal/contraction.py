@@ -1,0 +1,339 @@
+"""The rules for one term: what a sum over index symbols does to the factors that it meets.
+
+Each rule takes the bound symbols and the factors of a term and gives the same term as a polynomial in plainer form, or
+None where it does not apply. ``RULES`` lists them with the kinds of atoms that they look for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import sympy
+
+from ...sizes import never_negative
+from .deltas import Bound, Factors, delta, replaced_in, without
+from .indices import ZERO as FIRST
+from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols
+from .ring import Ring
+from .terms import ZERO, Atom, Number, Poly, Term, plain
+
+# --- the imaginary unit ---
+
+
+def _imaginary(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    for n, (atom, e) in enumerate(factors):
+        if atom.kind == "imaginary" and e != 1:
+            turns = int(e) % 4
+            rest = without(factors, n) + ([(atom, 1)] if turns % 2 else [])
+            return ring.scale(-1 if turns >= 2 else 1, ring.simplified(1, bound, rest))
+    return None
+
+
+# --- roots of numbers ---
+
+
+def _roots(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """``sqrt(2) sqrt(2) = 2``: whole powers of a prime become numbers."""
+    for n, (atom, e) in enumerate(factors):
+        if atom.kind == "scalar" and atom.name.is_Integer and not 0 < e < 1:
+            whole = math.floor(e)
+            rest = without(factors, n) + ([(atom, plain(e - whole))] if e != whole else [])
+            return ring.scale(plain(Fraction(int(atom.name)) ** whole), ring.simplified(1, bound, rest))
+    return None
+
+
+# --- indicators of ranges: an affine index expression is >= 0 ---
+
+
+def _range(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    for n, (atom, _) in enumerate(factors):
+        if atom.kind != "range":
+            continue
+        index = atom.indices[0]
+        known = ring.decided(index)
+        if known is not None:
+            return ring.simplified(1, bound, without(factors, n)) if known else ZERO
+        edges = bounds(index, ring.ranges, ring.places)
+        if edges is not None and edges[1] == 0:  # at least 0 and at most 0
+            return ring.simplified(1, bound, [*without(factors, n), (Atom("same", None, (index, FIRST)), 1)])
+        if _points_down(affine(index)[0]):
+            ring.use("an indicator and that of the opposite add up to 1")
+            opposite = Atom("range", None, (plus(number(-1), index, -1),))
+            rest = without(factors, n)
+            return ring.subtract(ring.simplified(1, bound, rest), ring.simplified(1, bound, [*rest, (opposite, 1)]))
+    return _ranges_together(ring, bound, factors)
+
+
+def _points_down(start: sympy.Expr) -> bool:
+    """Which of ``[x + c >= 0]`` and its opposite ``[-x - c - 1 >= 0]`` stands for both: the one with c >= 0."""
+    first = sympy.Poly(start, *sorted(start.free_symbols, key=str)).LC() if start.free_symbols else start
+    return bool(first < 0)
+
+
+def _ranges_together(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """Two bounds on one combination of indices: the stronger, an equality, or a contradiction."""
+    held = [(n, atom.indices[0]) for n, (atom, _) in enumerate(factors) if atom.kind == "range"]
+    for (n, x), (m, y) in itertools.combinations(held, 2):
+        gap = plus(x, y, -1)
+        start, moving = affine(gap)
+        if not moving:
+            if never_negative(start):
+                return ring.simplified(1, bound, without(factors, n))
+            if never_negative(-start):
+                return ring.simplified(1, bound, without(factors, m))
+        start, moving = affine(plus(x, y))
+        if not moving:
+            if never_negative(-start - 1):
+                return ZERO
+            if start == 0:
+                ring.use("i <= j and j <= i make i = j")
+                rest = [*without(factors, n, m), (Atom("same", None, (x, FIRST)), 1)]
+                return ring.simplified(1, bound, rest)
+    return None
+
+
+# --- values of indicators against each other ---
+
+
+def _signs(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """``[P > 0] [P = 0] = 0``, ``[P = 0] / P = 0`` (where nothing is divided), ``[P = 0] P = 0``."""
+    for atom, _ in factors:
+        if atom.kind != "zero":
+            continue
+        key = ring.poly_key(atom.inner[0])
+        for other, _e in factors:
+            if other.kind in ("power", "positive") and ring.poly_key(other.inner[0]) == key:
+                return ZERO
+        lone = _single_atom(atom.inner[0])
+        if lone is not None and any(ring.atom_key(other) == ring.atom_key(lone) for other, _ in factors):
+            return ZERO
+    return None
+
+
+def _single_atom(poly: Poly) -> Atom | None:
+    if len(poly.terms) == 1 and not poly.terms[0][1].bound and len(poly.terms[0][1].factors) == 1:
+        return poly.terms[0][1].factors[0][0]
+    return None
+
+
+# --- orthogonal and inverse matrices ---
+
+
+def _matrices(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """``sum_k U_ki U_kj = [i = j]`` and ``sum_k A_ik A^{-1}_kj = [i = j]``."""
+    for s in bound:
+        held = [(n, factor) for n, factor in enumerate(factors) if s in factor[0].free]
+        if len(held) != 2 or any(atom.kind != "entry" or e != 1 for _, (atom, e) in held):
+            continue
+        (n, (a, _)), (m, (b, _)) = held
+        delta = _contracted(ring, a, b, s)
+        if delta is not None:
+            rest = [*without(factors, n, m), *delta]
+            return ring.simplified(1, tuple(t for t in bound if t != s), rest)
+    return None
+
+
+def _contracted(ring: Ring, a: Atom, b: Atom, s: int) -> Factors | None:
+    if len(a.indices) < 2 or len(a.indices) != len(b.indices):
+        return None
+    if not ring.runs_over_all(s, min(a.name, inverse_name(a.name), key=len)):
+        return None
+    lead = [(Atom("same", None, pair), 1) for pair in zip(a.indices[:-2], b.indices[:-2], strict=True)]
+    if any(s in x.free or ring.index_key(x.indices[0], {}) != ring.index_key(x.indices[1], {}) for x, _ in lead):
+        return None
+    (i, j), (k, m) = a.indices[-2:], b.indices[-2:]
+    for (x, mine, own), (y, theirs, other) in itertools.product(((i, j, 0), (j, i, 1)), ((k, m, 0), (m, k, 1))):
+        if ring.index_key(x, {}) != ring.index_key(y, {}) or s in symbols(mine) or s in symbols(theirs):
+            continue
+        if not isinstance(x, int) and not (x[0] == "perm" and isinstance(x[3], int)):
+            continue  # the sum must run over all places
+        if own == other and a.name == b.name and ring.says(a.name, "orthogonal"):
+            ring.use(f"{a.name} is orthogonal")
+            return [(Atom("same", None, (mine, theirs)), 1)]
+        if own != other and inverse_name(a.name) == b.name:
+            ring.use("a matrix times its inverse is the identity")
+            return [(Atom("same", None, (mine, theirs)), 1)]
+    return None
+
+
+def inverse_name(name: str) -> str:
+    """The name under which the inverse of a named matrix is kept; that of an inverse is the matrix."""
+    return name[: -len("^-1")] if name.endswith("^-1") else name + "^-1"
+
+
+# --- sums over what does not depend on the index, or only through a permutation ---
+
+
+def _unused(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    for s in bound:
+        if not any(s in atom.free for atom, _ in factors):
+            others = tuple(t for t in bound if t != s)
+            count = ring.constructors["size"](ring, ring.ranges[s])
+            return ring.multiply(ring.simplified(1, others, factors), count)
+    return None
+
+
+def _counted(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """``sum_k [k <= i] = i + 1`` for i in the range of k, and ``sum_k [k >= i] = n - i``."""
+    for s in bound:
+        held = [n for n, (atom, _) in enumerate(factors) if s in atom.free]
+        if len(held) != 1 or factors[held[0]][0].kind != "range":
+            continue
+        start, coefficients = affine(factors[held[0]][0].indices[0])
+        c = coefficients.pop(s, None)
+        if c not in (1, -1) or any(s in symbols(base) for base in coefficients):
+            continue
+        edge, size = combined(start, coefficients), ring.ranges[s]
+        count = plus(edge, number(1)) if c == -1 else plus(edge, number(size))
+        if ring.decided(count) is True and ring.decided(plus(number(size), count, -1)) is True:
+            ring.use("the places that an indicator leaves are counted")
+            rest = ring.simplified(1, tuple(t for t in bound if t != s), without(factors, held[0]))
+            return ring.multiply(rest, ring.constructors["index value"](ring, count))
+    return None
+
+
+def _reindexed(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """A sum whose index occurs only through a permutation runs over the permuted index instead."""
+    for s in bound:
+        value = permutation_of(ring, Poly([(1, Term((), tuple(factors)))]), s)
+        if value is not None:
+            ring.use(f"a sum is reindexed by the permutation {value[1]}")
+            return replaced_in(ring, bound, factors, {s: value})
+        if _only_backwards(ring, factors, s):
+            ring.use("a sum runs over its index backwards")
+            return replaced_in(ring, bound, factors, {s: plus(number(ring.ranges[s] - 1), s, -1)})
+    return None
+
+
+def _only_backwards(ring: Ring, factors: Factors, s: int) -> bool:
+    """Whether entries are read at ``n - 1 - s``, and none at s."""
+    backwards = ring.index_key(plus(number(ring.ranges[s] - 1), s, -1), {})
+    read = [
+        i for atom, _ in factors if s in atom.free and atom.kind == "entry" for i in atom.indices if s in symbols(i)
+    ]
+    return bool(read) and all(ring.index_key(i, {}) == backwards for i in read)
+
+
+def permutation_of(ring: Ring, poly: Poly, s: int) -> Index | None:
+    """What to put for a symbol that occurs only through one permutation, so that it stands bare; else None.
+
+    The symbol must run over all places: a permutation takes a slice somewhere else.
+    """
+    met = {word for _, term in poly.terms for atom, _e in term.factors if s in atom.free for word in _words(atom, s)}
+    word = met.pop() if len(met) == 1 else None
+    return permuted(word[0], -word[1], s) if word is not None and ring.runs_over_all(s, word[0]) else None
+
+
+def _words(atom: Atom, s: int) -> Iterator[tuple[str, int] | None]:
+    """The permutation that stands next to each occurrence of a symbol, None for a bare one."""
+    for index in atom.indices:
+        yield from _index_words(index, s, None)
+    for poly in atom.inner:
+        for _, term in poly.terms:
+            for part, _e in term.factors:
+                if s in part.free:
+                    yield from _words(part, s)
+
+
+def _index_words(index: Index, s: int, above: tuple[str, int] | None) -> Iterator[tuple[str, int] | None]:
+    if index == s:
+        yield above
+    elif isinstance(index, tuple):
+        if index[0] == "perm":
+            yield from _index_words(index[3], s, (index[1], index[2]))
+        else:
+            parts = index[2] if index[0] == "entry" else [base for base, _ in index[2]]
+            for part in parts:
+                yield from _index_words(part, s, None)
+
+
+# --- powers of sums ---
+
+
+def _powers(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    for n, (atom, e) in enumerate(factors):
+        if atom.kind == "power" and e > 0 and e == int(e):
+            held = set(bound) & atom.free
+            base = ring.whole_power(atom.inner[0], int(e))
+            inside = ring.multiply(base, ring.simplified(1, (), without(factors, n)))
+            if not held and not bound:
+                return inside
+            return ring.summed(bound, inside)
+    for n, (atom, e) in enumerate(factors):
+        if atom.kind == "power" and e < 0:
+            result = _cancelled(ring, bound, factors, n)
+            if result is not None:
+                return result
+    return None
+
+
+def leading(ring: Ring, poly: Poly) -> tuple[Number, Term]:
+    """The term that is cancelled against a power of the sum: the one of most factors, whatever its symbols."""
+    shapes = []
+    for c, term in poly.terms:
+        blank = {s: ("free",) for s in term.free}
+        shapes.append((len(term.factors), ring.term_key(term, blank), ring.term_key(term), c, term))
+    _, _, _, c, term = max(shapes, key=lambda shape: shape[:3])
+    return c, term
+
+
+def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | None:
+    """``L / P = (1 - (P - L) / P) `` where L is the leading term of P, so that no L stands over P."""
+    poly = factors[n][0].inner[0]
+    c, lead = leading(ring, poly)
+    if not lead.factors:
+        return None
+    for places in itertools.permutations(bound, len(lead.bound)):
+        if any(ring.ranges[s] != ring.ranges[t] for s, t in zip(places, lead.bound, strict=True)):
+            continue
+        rest = _taken_out(ring, factors, lead, dict(zip(lead.bound, places, strict=True)), n)
+        used = set(places)
+        if rest is None or used & poly.free or any(used & atom.free for atom, _ in rest):
+            continue
+        ring.use("a sum is cancelled against its inverse")
+        ring.assume_nonzero(poly)
+        others = tuple(s for s in bound if s not in used)
+        lower = [(atom, q + 1) if m is factors[n][0] else (atom, q) for m, (atom, q) in ((f[0], f) for f in rest)]
+        first = ring.simplified(1, others, [f for f in lower if f[1] != 0])
+        remainder = Poly([(k, term) for k, term in poly.terms if term is not lead])
+        after = first
+        if remainder:
+            inside = ring.multiply(remainder, Poly([(1, Term((), tuple(rest)))]))
+            after = ring.subtract(first, ring.summed(others, inside))
+        return ring.scale(Fraction(1) / c, after)
+    return None
+
+
+def _taken_out(ring: Ring, factors: Factors, lead: Term, names: dict[int, int], power: int) -> Factors | None:
+    """The factors without those of the leading term, its bound symbols under these names, or None."""
+    need: dict[int, Number] = {}
+    for atom, e in lead.factors:
+        renamed = ring._renamed(atom, names)
+        need[ring.atom_key(renamed)] = e
+    rest = []
+    for n, (atom, e) in enumerate(factors):
+        wanted = need.pop(ring.atom_key(atom), 0) if n != power else 0
+        if wanted and (e < wanted if wanted > 0 else e > wanted):
+            return None
+        if wanted and ring.is_indicator(atom):
+            continue
+        if e != wanted:
+            rest.append((atom, e - wanted))
+    return None if need else rest
+
+
+RULES = (
+    (frozenset({"imaginary"}), _imaginary),
+    (frozenset({"scalar"}), _roots),
+    (frozenset({"same"}), delta),
+    (frozenset({"range"}), _range),
+    (frozenset({"zero"}), _signs),
+    (frozenset({"entry"}), _matrices),
+    (frozenset[str](), _unused),
+    (frozenset({"range"}), _counted),
+    (frozenset[str](), _reindexed),
+    (frozenset({"power"}), _powers),
+)

@@ -1,0 +1,362 @@
+"""Entry formulas, which are SymPy scalars with placeholders for what they read, as polynomials.
+
+``FORMULAS`` says for each kind of SymPy node how it is read. Index expressions stay index expressions where an
+operation uses them as such, and become values where a formula computes with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.core.relational import Relational
+
+from ...ops.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
+from ...tensor import Tensor
+from . import circular, functions
+from .functions import MINUS_INFINITY, Unsupported, index_value, scalar, single
+from .indices import ZERO as FIRST
+from .indices import Index, affine, bounds, number, plus
+from .inverses import inverse_entry
+from .terms import ONE, ZERO, Atom, Poly, constant, plain
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
+    from .ring import Ring
+
+Env = Mapping[Any, Any]
+
+
+class NoIndex(Exception):
+    """An expression that is not an affine combination of indices."""
+
+
+class Reader:
+    """Reads one node's entry formula."""
+
+    def __init__(self, lowering: Lowering, node: Tensor, reads: Mapping[Any, tuple[int, tuple[Any, ...]]]) -> None:
+        self.lowering = lowering
+        self.ring: Ring = lowering.ring
+        self.node, self.reads = node, reads
+
+    def read(self, e: Any, env: Env) -> Poly:
+        """A formula as a polynomial; ``env`` holds the indices that its symbols stand for."""
+        if e.is_Symbol:
+            return self.symbol(e, env)
+        if e.is_Rational:
+            return constant(e)
+        for kind in type(e).__mro__:
+            if (rule := FORMULAS.get(kind)) is not None:
+                return rule(self, e, env)
+        if isinstance(e, sympy.Function):
+            name = type(e).__name__
+            return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
+        if not e.free_symbols:
+            return scalar(self.ring, e)
+        raise Unsupported(f"{type(e).__name__} in an entry of {self.node.op.name}")
+
+    def symbol(self, e: Any, env: Env) -> Poly:
+        if e in self.reads:
+            k, where = self.reads[e]
+            return self.lowering.entry(self.node.inputs[k], tuple(self.place(i, env) for i in where))
+        if e in env:
+            return index_value(self.ring, env[e])
+        return scalar(self.ring, e)
+
+    # --- indices ---
+
+    def place(self, e: Any, env: Env) -> Index:
+        """Where an input is read."""
+        try:
+            below = _denominator(e)
+            return self.index(e, env) if below == 1 else self._exact_quotient(sympy.expand(e * below), below, env)
+        except NoIndex as problem:
+            raise Unsupported(f"an index that is computed: {problem}") from None
+
+    def index(self, e: Any, env: Env) -> Index:
+        """A formula as an index expression; NoIndex if it is none."""
+        if e in env:
+            return env[e]
+        if e.is_Integer:
+            return number(e)
+        if e in self.reads:
+            return self._entry_as_index(e, env)
+        if isinstance(e, (sympy.floor, sympy.Mod)):
+            return self._digit(e, env)
+        if e.is_Add:
+            total = FIRST
+            for part in e.args:
+                total = plus(total, self.index(part, env))
+            return total
+        if e.is_Mul or e.is_Symbol or e.is_Pow:
+            return self._multiple(e, env)
+        raise NoIndex(str(e))
+
+    def _multiple(self, e: Any, env: Env) -> Index:
+        """A size times at most one index."""
+        held = [part for part in sympy.Mul.make_args(e) if self._moves(part, env)]
+        rest = sympy.expand(sympy.Mul(*(part for part in sympy.Mul.make_args(e) if not self._moves(part, env))))
+        if len(held) > 1 or not rest.is_integer or not all(s.is_positive and s.is_integer for s in rest.free_symbols):
+            raise NoIndex(str(e))
+        if not held:
+            return number(rest)
+        if held[0] is e:
+            raise NoIndex(str(e))
+        return plus(FIRST, self.index(held[0], env), rest)
+
+    def _exact_quotient(self, above: Any, below: int, env: Env) -> Index:
+        """A quotient that leaves no rest, as the place among the entries of a slice with steps."""
+        quotient, rest = self.lowering.divided(self.index(above, env), sympy.Integer(below))
+        if affine(rest) != (sympy.S.Zero, {}):
+            raise NoIndex(f"({above})/{below}")
+        return quotient
+
+    def _moves(self, e: Any, env: Env) -> bool:
+        return any(s in env or s in self.reads for s in e.free_symbols)
+
+    def _entry_as_index(self, e: Any, env: Env) -> Index:
+        if self.node.inputs[self.reads[e][0]].kind != "integer":
+            raise NoIndex(str(e))
+        poly = self.symbol(e, env)
+        if len(poly.terms) == 1 and not poly.terms[0][1].bound and len(poly.terms[0][1].factors) == 1:
+            (c, term) = poly.terms[0]
+            atom, power = term.factors[0]
+            if c == power == 1 and atom.kind == "entry":
+                return ("entry", atom.name, atom.indices)
+            if c == power == 1 and atom.kind == "index":
+                return atom.indices[0]
+        raise NoIndex(str(e))
+
+    def _digit(self, e: Any, env: Env) -> Index:
+        if isinstance(e, sympy.Mod):
+            above, below = e.args
+        else:
+            above, below = sympy.fraction(sympy.together(e.args[0]))
+        if self._moves(below, env):
+            raise NoIndex(str(e))
+        quotient, rest = self.lowering.divided(self.index(above, env), below)
+        return rest if isinstance(e, sympy.Mod) else quotient
+
+    # --- sums and extremes over index symbols ---
+
+    def total(self, e: Any, env: Env) -> Poly:
+        return self._over(list(e.limits), e.function, dict(env))
+
+    def _over(self, limits: list[Any], term: Any, env: dict[Any, Any]) -> Poly:
+        """The sum over the limits, the last one outermost."""
+        if not limits:
+            return self.read(term, env)
+        *inner, (k, low, high) = limits
+        first, last = self.index(low, env), self.index(high, env)
+        size, guards = self._range(first, last)
+        parts = []
+        for index, symbols in self.lowering.over(size):
+            gate = self.ring.product(self.lowering.at_least_zero(guard(index)) for guard in guards)
+            if gate:
+                body = self._over(inner, term, {**env, k: index})
+                parts.append(self.ring.summed(symbols, self.ring.multiply(gate, body)))
+        return self.ring.add(*parts)
+
+    def _range(self, first: Index, last: Index) -> tuple[sympy.Expr, list[Callable[[Index], Index]]]:
+        """A full range from 0 on that holds all places, and the conditions that cut it down."""
+        edges = bounds(last, self.ring.ranges, self.ring.places)
+        if edges is None:
+            raise Unsupported("a sum whose last index has no known bound")
+        guards: list[Callable[[Index], Index]] = []
+        if self.ring.decided(first) is not True:
+            raise Unsupported("a sum whose first index may be negative")
+        if first != FIRST:
+            guards.append(lambda k: plus(k, first, -1))
+        if affine(last)[1]:
+            guards.append(lambda k: plus(last, k, -1))
+        return sympy.expand(edges[1] + 1), guards
+
+    def extreme(self, e: Any, env: Env) -> Poly:
+        env = dict(env)
+        symbols: list[int] = []
+        for k, low, high in e.limits:
+            first, last = self.index(low, env), self.index(high, env)
+            size, guards = self._range(first, last)
+            pieces = self.lowering.over(size)
+            if guards or len(pieces) > 1:
+                raise Unsupported("an extreme over a range that is taken apart")
+            env[k] = pieces[0][0]
+            symbols += pieces[0][1]
+        return functions.extreme(self.ring, type(e).__name__, tuple(symbols), self.read(e.function, env))
+
+    # --- conditions ---
+
+    def condition(self, e: Any, env: Env) -> Poly:
+        """1 where a condition holds, else 0."""
+        if e in (sympy.true, sympy.false):
+            return ONE if e == sympy.true else ZERO
+        if isinstance(e, sympy.Not):
+            return self.ring.subtract(ONE, self.condition(e.args[0], env))
+        if isinstance(e, sympy.And):
+            return self.ring.product(self.condition(part, env) for part in e.args)
+        if isinstance(e, sympy.Or):
+            return self.ring.subtract(
+                ONE, self.ring.product(self.ring.subtract(ONE, self.condition(part, env)) for part in e.args)
+            )
+        if isinstance(e, Relational):
+            below = _denominator(e)
+            try:
+                sides = self.index(sympy.expand(e.lhs * below), env), self.index(sympy.expand(e.rhs * below), env)
+            except NoIndex:
+                return self._compared(e, self.read(e.lhs, env), self.read(e.rhs, env))
+            return self._between(e, *sides)
+        raise Unsupported(f"the condition {type(e).__name__}")
+
+    def _between(self, e: Any, a: Index, b: Index) -> Poly:
+        """A relation of indices, which are whole numbers."""
+        above, below = plus(b, a, -1), plus(a, b, -1)
+        if isinstance(e, sympy.Le):
+            return self.lowering.at_least_zero(above)
+        if isinstance(e, sympy.Lt):
+            return self.lowering.at_least_zero(plus(number(-1), above))
+        if isinstance(e, sympy.Ge):
+            return self.lowering.at_least_zero(below)
+        if isinstance(e, sympy.Gt):
+            return self.lowering.at_least_zero(plus(number(-1), below))
+        same = self.lowering.equal(a, b)
+        return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
+
+    def _compared(self, e: Any, a: Poly, b: Poly) -> Poly:
+        """A relation of values."""
+        if any(atom is MINUS_INFINITY for p in (a, b) for _, t in p.terms for atom, _e in t.factors):
+            raise Unsupported("a comparison with -oo")
+        gap = self.ring.subtract(a, b)
+        if isinstance(e, (sympy.Eq, sympy.Ne)):
+            if functions.is_binary(self.ring, a) and functions.is_binary(
+                self.ring, b
+            ):  # of two binary values: the gap is 0 or 1 or -1
+                square = self.ring.multiply(gap, gap)
+                return square if isinstance(e, sympy.Ne) else self.ring.subtract(ONE, square)
+            same = functions.zero(self.ring, gap)
+            return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
+        opposite = self.ring.scale(-1, gap)
+        if isinstance(e, (sympy.Gt, sympy.Lt)):
+            return functions.positive(self.ring, gap if isinstance(e, sympy.Gt) else opposite)
+        return self.ring.subtract(ONE, functions.positive(self.ring, opposite if isinstance(e, sympy.Ge) else gap))
+
+    def choice(self, e: Any, env: Env) -> Poly:
+        """``[C] a + (1 - [C]) b``; a side that is never taken is not read."""
+        condition, a, b = e.args
+        chosen = self.condition(condition, env)
+        if chosen.number is not None:
+            return self.read(a if chosen.number else b, env)
+        before = set(self.ring.nonzero)
+        left, right = self.read(a, env), self.read(b, env)
+        if isinstance(condition, sympy.Eq):  # what the condition excludes is not assumed
+            self._guarded(before, self.read(condition.lhs, env), self.read(condition.rhs, env))
+        return self.ring.add(
+            self.ring.multiply(chosen, left), self.ring.multiply(self.ring.subtract(ONE, chosen), right)
+        )
+
+    def _guarded(self, before: set[int], a: Poly, b: Poly) -> None:
+        inside = functions.zero(self.ring, self.ring.subtract(a, b))
+        keys = {self.ring.poly_key(atom.inner[0]) for _, t in inside.terms for atom, _e in t.factors if atom.inner}
+        for key in set(self.ring.nonzero) - before:
+            if key in keys:
+                del self.ring.nonzero[key]
+
+    # --- the rest ---
+
+    def product(self, e: Any, env: Env) -> Poly:
+        """A product; -oo times an indicator is kept, times anything else it is refused by the operations."""
+        return self.ring.product(self.read(part, env) for part in e.args)
+
+    def power(self, e: Any, env: Env) -> Poly:
+        base, exponent = e.args
+        if exponent.is_Rational:
+            return functions.power(self.ring, self.read(base, env), plain(exponent))
+        below = self.read(base, env)
+        if not self.ring.is_positive(below):
+            raise Unsupported("a power of what is not known to be positive")
+        return functions.exp(self.ring, self.ring.multiply(self.read(exponent, env), functions.log(self.ring, below)))
+
+    def delta(self, e: Any, env: Env) -> Poly:
+        return self.condition(sympy.Eq(*e.args, evaluate=False), env)
+
+    def magnitude(self, e: Any, env: Env) -> Poly:
+        x = self.read(e.args[0], env)
+        below = functions.positive(self.ring, self.ring.scale(-1, x))
+        return self.ring.multiply(x, self.ring.subtract(ONE, self.ring.scale(2, below)))
+
+    def sign(self, e: Any, env: Env) -> Poly:
+        x = self.read(e.args[0], env)
+        return self.ring.subtract(
+            functions.positive(self.ring, x), functions.positive(self.ring, self.ring.scale(-1, x))
+        )
+
+    def largest(self, e: Any, env: Env) -> Poly:
+        best = self.read(e.args[0], env)
+        sign = 1 if isinstance(e, sympy.Max) else -1
+        for part in e.args[1:]:
+            gap = self.ring.subtract(self.read(part, env), best)
+            over = functions.positive(self.ring, self.ring.scale(sign, gap))
+            best = self.ring.add(best, self.ring.multiply(over, gap))
+        return best
+
+    def digit(self, e: Any, env: Env) -> Poly:
+        """floor or Mod: of indices a digit, of values a function known by name."""
+        try:
+            return index_value(self.ring, self.index(e, env))
+        except NoIndex:
+            name = type(e).__name__
+            return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
+
+    def unknown_of_row(self, e: Any, env: Env) -> Poly:
+        (k, _, high), *_ = e.limits
+        pieces = self.lowering.over(sympy.expand(high + 1))
+        if len(pieces) > 1 or not pieces[0][1] or isinstance(pieces[0][0], tuple):
+            raise Unsupported("an unknown function of a row that is taken apart")
+        index, bound = pieces[0]
+        inner = self.read(e.function, {**env, k: index})
+        at = tuple(self.index(place, env) for place in e.places)
+        return single(Atom("row", str(e.args[3]), at, (inner,), bound))
+
+
+def _denominator(e: Any) -> int:
+    """The least number that makes all rational coefficients whole."""
+    return 1 if e.is_Symbol else math.lcm(*(int(number.q) for number in e.atoms(sympy.Rational)))
+
+
+def _of(make: Callable[..., Poly]) -> Callable[[Reader, Any, Env], Poly]:
+    return lambda reader, e, env: make(reader.ring, reader.read(e.args[0], env))
+
+
+FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
+    sympy.Add: lambda reader, e, env: reader.ring.add(*(reader.read(part, env) for part in e.args)),
+    sympy.Mul: Reader.product,
+    sympy.Pow: Reader.power,
+    sympy.exp: _of(functions.exp),
+    sympy.log: _of(functions.log),
+    sympy.sin: _of(circular.sin),
+    sympy.cos: _of(circular.cos),
+    sympy.tan: lambda reader, e, env: reader.read(sympy.sin(e.args[0]) / sympy.cos(e.args[0]), env),
+    sympy.tanh: _of(circular.tanh),
+    sympy.sinh: _of(circular.sinh),
+    sympy.cosh: _of(circular.cosh),
+    sympy.Sum: Reader.total,
+    Max: Reader.extreme,
+    Min: Reader.extreme,
+    sympy.Max: Reader.largest,
+    sympy.Min: Reader.largest,
+    Choice: Reader.choice,
+    sympy.KroneckerDelta: Reader.delta,
+    sympy.Abs: Reader.magnitude,
+    sympy.sign: Reader.sign,
+    sympy.floor: Reader.digit,
+    sympy.Mod: Reader.digit,
+    Held: lambda reader, e, env: reader.read(e.args[0], env),
+    Unknown: lambda reader, e, env: functions.function(
+        reader.ring, f"unknown {e.args[0]}", [reader.read(e.args[1], env)]
+    ),
+    UnknownOfRow: Reader.unknown_of_row,
+    InverseEntry: inverse_entry,
+    sympy.core.numbers.NegativeInfinity: lambda reader, e, env: single(MINUS_INFINITY),
+    sympy.core.numbers.Exp1: lambda reader, e, env: functions.exp(reader.ring, ONE),
+}

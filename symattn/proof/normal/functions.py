@@ -1,0 +1,436 @@
+"""Functions of polynomials in normal form: exponentials split, powers drop their content, logarithms their factors.
+
+A quotient by zero counts as zero here; what was cancelled is listed as a side condition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from .contraction import leading, permutation_of
+from .indices import ZERO as FIRST
+from .indices import Index, affine, number, plus
+from .ring import Ring
+from .terms import ONE, UNIT, ZERO, Atom, Factor, Number, Poly, Term, TooLarge, constant, plain
+
+
+class Undefined(Exception):
+    """A division by zero, or another value that does not exist."""
+
+
+class Unsupported(Exception):
+    """Something that the normal form does not reach."""
+
+
+IMAGINARY = Atom("imaginary")
+MINUS_INFINITY = Atom("minus infinity")  # with the sign that it is read with: its coefficients are positive
+IMAGINARY.keys = MINUS_INFINITY.keys = None
+_LARGEST_POWER = 8
+
+
+def single(atom: Atom, exponent: Number = 1) -> Poly:
+    """A power of an atom, as it stands."""
+    return Poly([(1, Term((), ((atom, exponent),)))])
+
+
+# --- scalars and index values ---
+
+
+def scalar(ring: Ring, value: sympy.Expr) -> Poly:
+    """A SymPy expression of sizes and scalar symbols."""
+    if value.is_Rational:
+        return constant(plain(value))
+    if value.is_Symbol or value in (sympy.pi, sympy.EulerGamma):
+        return single(Atom("scalar", value))
+    if value.is_Add:
+        return ring.add(*(scalar(ring, part) for part in value.args))
+    if value.is_Mul:
+        return ring.product(scalar(ring, part) for part in value.args)
+    if value.is_Pow and value.exp.is_Rational:
+        return power(ring, scalar(ring, value.base), plain(value.exp))
+    if value is sympy.E or isinstance(value, sympy.exp):
+        return exp(ring, ONE if value is sympy.E else scalar(ring, value.args[0]))
+    if isinstance(value, sympy.log):
+        return log(ring, scalar(ring, value.args[0]))
+    if value.is_Pow:
+        return exp(ring, ring.multiply(scalar(ring, value.exp), log(ring, scalar(ring, value.base))))
+    if not value.free_symbols:
+        return single(Atom("scalar", value))
+    raise Unsupported(f"the scalar {value}")
+
+
+def index_value(ring: Ring, index: Index) -> Poly:
+    """The value of an index as a scalar."""
+    start, coefficients = affine(index)
+    parts = [scalar(ring, start)]
+    for base, c in coefficients.items():
+        atom = Atom("entry", base[1], base[2]) if base_kind(base) == "entry" else Atom("index", None, (base,))
+        parts.append(ring.multiply(scalar(ring, c), single(atom)))
+    return ring.add(*parts)
+
+
+def base_kind(base: Index) -> str:
+    return "symbol" if isinstance(base, int) else str(base[0])
+
+
+# --- exponentials ---
+
+
+def exp(ring: Ring, poly: Poly) -> Poly:
+    """``exp(a + b) = exp(a) exp(b)``; indicators come out: ``exp([C] x) = 1 + [C] (exp(x) - 1)``."""
+    if len(poly.terms) > 1:
+        ring.use("exp(a + b) = exp(a) exp(b)")
+    factors: list[Factor] = []
+    parts: list[Poly] = []
+    switched: dict[int, tuple[list[Factor], list[tuple[Number, Term]]]] = {}
+    held = [part for part in poly.terms if any(atom is MINUS_INFINITY for atom, _ in part[1].factors)]
+    if held:
+        parts.append(_exp_of_minus_infinity(ring, held))
+    for c, term in poly.terms:
+        if (c, term) in held:
+            continue
+        chosen = [f for f in term.factors if ring.is_indicator(f[0]) and not f[0].free & set(term.bound)]
+        rest = Term(term.bound, tuple(f for f in term.factors if f not in chosen))
+        if chosen:
+            key = ring.term_key(Term((), tuple(chosen)))
+            switched.setdefault(key, (chosen, []))[1].append((c, rest))
+        else:
+            _exp_term(ring, c, rest, factors, parts)
+    result = (
+        ring.multiply(ring.simplified(1, (), factors), ring.product(parts))
+        if parts
+        else ring.simplified(1, (), factors)
+    )
+    for chosen, terms in switched.values():
+        ring.use("exp of an indicator times x is 1 where the indicator is 0, else exp(x)")
+        gate = ring.simplified(1, (), chosen)
+        inside = exp(ring, ring.total([(1, ring.simplified(c, t.bound, list(t.factors))) for c, t in terms]))
+        result = ring.multiply(result, ring.add(ONE, ring.multiply(gate, ring.subtract(inside, ONE))))
+    return result
+
+
+def _exp_of_minus_infinity(ring: Ring, terms: Sequence[tuple[Number, Term]]) -> Poly:
+    """``exp(-oo (1 - M)) = M`` and ``exp(-oo (1 - M) - oo (1 - N)) = M N`` for indicators M and N."""
+    ring.use("exp(-oo) = 0")
+    barred = ring.total(
+        (1, ring.simplified(c, t.bound, [f for f in t.factors if f[0] is not MINUS_INFINITY])) for c, t in terms
+    )
+    if is_binary(ring, barred):
+        return ring.subtract(ONE, barred)
+    allowed = [(-c, t) for c, t in barred.terms if t.factors]
+    if all(c == 1 and is_binary(ring, Poly([(c, t)])) for c, t in allowed):
+        if ring.add(barred, Poly(allowed)).number == len(allowed):
+            return ring.product(Poly([part]) for part in allowed)
+    raise Unsupported("-oo times what is not an indicator")
+
+
+def is_binary(ring: Ring, poly: Poly) -> bool:
+    """Whether the values are 0 and 1, as far as the shape of the polynomial shows it."""
+    if poly.number in (0, 1):
+        return True
+    if len(poly.terms) == 1:
+        (c, term), *_ = poly.terms
+        return c == 1 and not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors)
+    rest = ring.subtract(ONE, poly)
+    return len(rest.terms) == 1 and is_binary(ring, rest)
+
+
+def _exp_term(ring: Ring, c: Number, term: Term, factors: list[Factor], parts: list[Poly]) -> None:
+    logs = [atom for atom, e in term.factors if atom.kind == "log" and e == 1]
+    if len(term.factors) == 1 and logs and not term.bound:
+        ring.use("exp and log cancel")
+        ring.assume_positive(logs[0].inner[0])
+        parts.append(power(ring, logs[0].inner[0], c))
+    else:
+        factors.append((Atom("exp", None, (), (Poly([(1, term)]),)), c))
+
+
+# --- powers ---
+
+
+def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
+    """A rational power: numbers and common factors come out, and whole powers of sums are multiplied out.
+
+    From under a root only factors that are known to be positive come out, or a single other one.
+    """
+    exponent = plain(exponent)
+    if exponent == 0 or exponent == 1:
+        return poly if exponent else ONE
+    if not poly:
+        if exponent > 0:
+            return ZERO
+        raise Undefined("a division by zero")
+    lone = len(poly.terms) == 1 and not poly.terms[0][1].bound
+    if exponent == int(exponent) and exponent > 0 and not lone:
+        if exponent > _LARGEST_POWER:
+            raise TooLarge(f"a sum to the power of {exponent}")
+        return ring.whole_power(poly, int(exponent))
+    c, common, base = _content(ring, poly, exponent)
+    outside = number_power(ring, c, exponent)
+    factors = [(atom, plain(e * exponent)) for atom, e in common]
+    if base.number is not None:
+        outside = ring.multiply(outside, number_power(ring, base.number, exponent))
+    elif common:
+        outside = ring.multiply(outside, power(ring, base, exponent))
+    else:
+        factors.append((Atom("power", None, (), (base,)), exponent))
+    if exponent < 0:
+        for atom, _ in factors:
+            ring.note_divisor(atom)
+    if exponent != int(exponent):
+        outside = ring.product([outside, *_magnitudes(ring, common, exponent)])
+    return ring.multiply(outside, ring.simplified(1, (), factors))
+
+
+def _magnitudes(ring: Ring, common: Sequence[Factor], exponent: Number) -> list[Poly]:
+    """The signs that ``sqrt(x^2) = |x|`` has in front of x."""
+    signs = []
+    for atom, e in common:
+        if not _rooted(ring, atom) and e % 2 == 0 and (e * exponent) % 2 == 1:
+            ring.use("the root of a square is the absolute value")
+            signs.append(ring.subtract(ring.scale(2, positive(ring, single(atom))), ONE))
+    return signs
+
+
+def _rooted(ring: Ring, atom: Atom) -> bool:
+    """Whether a factor comes out from under a root as it is."""
+    return ring.atom_positive(atom) or ring.is_indicator(atom)
+
+
+def _content(ring: Ring, poly: Poly, exponent: Number) -> tuple[Number, list[Factor], Poly]:
+    """A number, the common factors that come out of a power, and the polynomial without them."""
+    c = number_content(poly)
+    root = exponent != int(exponent)
+    if not root and leading(ring, poly)[0] < 0:
+        c = -c
+    common = _common_factors(ring, poly)
+    if root:
+        squares = [f for f in common if f[1] % 2 == 0 and f[1] * exponent % 1 == 0 and ring.is_real(f[0])]
+        loose = [f for f in common if not _rooted(ring, f[0]) and f not in squares]
+        alone = len(poly.terms) == 1 and len(loose) == 1 and loose[0][1] % 2 != 0 and not poly.terms[0][1].bound
+        if not alone or poly.terms[0][0] < 0:
+            common = [f for f in common if f not in loose]
+    if not common and c == 1:
+        return c, common, poly
+    if common and exponent < 0:
+        ring.use("common factors come out of a sum that is inverted")
+    return c, common, _divided(ring, poly, c, common)
+
+
+def _divided(ring: Ring, poly: Poly, c: Number, common: Sequence[Factor]) -> Poly:
+    """The polynomial without a number and factors that all its terms have, which divides by nothing that may be 0."""
+    parts = []
+    for k, term in poly.terms:
+        taken = {ring.atom_key(atom): (atom, e) for atom, e in common}
+        kept: list[Factor] = []
+        for atom, e in term.factors:
+            _, less = taken.pop(ring.atom_key(atom), (atom, 0))
+            if e != less and not (less and ring.is_indicator(atom)):
+                kept.append((atom, plain(Fraction(e) - less)))
+        kept += [(atom, -e) for atom, e in taken.values()]  # a negative power, which only other terms have
+        parts.append((1, ring.simplified(plain(Fraction(k) / c), term.bound, kept)))
+    return ring.total(parts)
+
+
+def number_content(poly: Poly) -> Number:
+    """The positive number by which all coefficients become whole numbers without a common divisor."""
+    values = [Fraction(c) for c, _ in poly.terms]
+    above = math.gcd(*(abs(v.numerator) for v in values))
+    return plain(Fraction(above, math.lcm(*(v.denominator for v in values))))
+
+
+def _common_factors(ring: Ring, poly: Poly) -> list[Factor]:
+    """The lowest power of each atom over the terms, where that is not 0."""
+    atoms: dict[int, Atom] = {}
+    powers: list[dict[int, Number]] = []
+    for _, term in poly.terms:
+        own: dict[int, Number] = {}
+        for atom, e in term.factors:
+            if not atom.free & set(term.bound):
+                key = ring.atom_key(atom)
+                atoms.setdefault(key, atom)
+                own[key] = e
+        powers.append(own)
+    lowest = {key: min(own.get(key, 0) for own in powers) for key in atoms}
+    return [(atoms[key], e) for key, e in lowest.items() if e]
+
+
+def number_power(ring: Ring, value: Number, exponent: Number) -> Poly:
+    """A power of a rational number; roots are kept as powers of primes."""
+    exact = Fraction(value)
+    if exponent == int(exponent):
+        return constant(plain(exact ** int(exponent)))
+    if exact < 0:
+        raise Unsupported(f"a root of {exact}")
+    result = ONE
+    for part, sign in ((exact.numerator, 1), (exact.denominator, -1)):
+        for prime, times in sympy.factorint(part).items():
+            total = Fraction(exponent) * times * sign
+            whole = math.floor(total)
+            result = ring.scale(plain(Fraction(prime) ** whole), result)
+            if total != whole:
+                root = single(Atom("scalar", sympy.Integer(prime)), plain(total - whole))
+                result = ring.multiply(result, root)
+    return result
+
+
+# --- logarithms ---
+
+
+def log(ring: Ring, poly: Poly) -> Poly:
+    """``log(a b) = log(a) + log(b)`` for positive factors, and ``log(exp(x)) = x``."""
+    if not poly:
+        raise Undefined("the logarithm of zero")
+    c = number_content(poly)
+    if c < 0:
+        raise Undefined("the logarithm of a negative number")
+    common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
+    parts = [_log_number(c)]
+    for atom, e in common:
+        parts.append(ring.scale(e, _log_atom(atom)))
+    base = _divided(ring, poly, c, common)
+    if common:
+        ring.use("log(a b) = log(a) + log(b) for positive a")
+    if base.number is None:
+        parts.append(log(ring, base) if common else single(Atom("log", None, (), (base,))))
+    elif base.number != 1:
+        raise Undefined("the logarithm of a negative number")
+    return ring.add(*parts)
+
+
+def _log_atom(atom: Atom) -> Poly:
+    return atom.inner[0] if atom.kind == "exp" else single(Atom("log", None, (), (_base(atom),)))
+
+
+def _base(atom: Atom) -> Poly:
+    return atom.inner[0] if atom.kind == "power" else single(atom)
+
+
+def _log_number(value: Number) -> Poly:
+    exact = Fraction(value)
+    terms: list[tuple[Number, Term]] = []
+    for part, sign in ((exact.numerator, 1), (exact.denominator, -1)):
+        for prime, times in sympy.factorint(part).items():
+            inner = Poly([(prime, UNIT)])
+            terms.append((sign * times, Term((), ((Atom("log", None, (), (inner,)), 1),))))
+    return Poly(terms)
+
+
+# --- functions that stay ---
+
+
+def function(ring: Ring, name: Any, polys: Sequence[Poly]) -> Poly:
+    """A function that is only known to give equal values for equal arguments."""
+    return single(Atom("function", name, (), tuple(polys)))
+
+
+# --- largest and least entries ---
+
+
+def extreme(ring: Ring, name: str, bound: tuple[int, ...], poly: Poly) -> Poly:
+    """The largest or least value over index symbols; what does not depend on them comes out of it."""
+    held = set(bound)
+    outside = [(c, t) for c, t in poly.terms if not t.free & held]
+    inside = [(c, t) for c, t in poly.terms if t.free & held]
+    if not inside:
+        return poly
+    base = _bijected(ring, bound, Poly(inside))
+    c = number_content(base)
+    ring.use("what does not depend on the index comes out of the largest entry")
+    scaled = Poly([(plain(Fraction(k) / c), t) for k, t in base.terms])
+    atom = Atom("extreme", name, (), (scaled,), bound)
+    return ring.add(Poly(outside), ring.scale(c, single(atom)))
+
+
+def _bijected(ring: Ring, bound: tuple[int, ...], poly: Poly) -> Poly:
+    """The values run over the permuted index where it only occurs through a permutation."""
+    for s in bound:
+        word = permutation_of(ring, poly, s)
+        if word is not None:
+            poly = ring.replace(poly, {s: word})
+    return poly
+
+
+# --- indicators of values ---
+
+
+def positive(ring: Ring, poly: Poly) -> Poly:
+    """1 where the value is > 0, else 0."""
+    if poly.number is not None:
+        return ONE if poly.number > 0 else ZERO
+    if ring.is_positive(poly):
+        return ONE
+    if ring.is_nonnegative(ring.scale(-1, poly)):
+        return ZERO
+    index = as_index(poly)
+    if index is not None:
+        return ring.atom(Atom("range", None, (plus(number(-1), index),)))
+    base, sign = _signed(ring, poly)
+    if sign > 0:
+        return single(Atom("positive", None, (), (base,)))
+    return ring.subtract(ring.subtract(ONE, positive(ring, base)), zero(ring, base))
+
+
+def zero(ring: Ring, poly: Poly) -> Poly:
+    """1 where the value is 0, else 0."""
+    if poly.number is not None:
+        return ZERO if poly.number else ONE
+    if ring.is_positive(poly) or ring.is_positive(ring.scale(-1, poly)):
+        return ZERO
+    index = as_index(poly)
+    if index is not None:
+        return ring.atom(Atom("same", None, (index, FIRST)))
+    return single(Atom("zero", None, (), (_signed(ring, poly)[0],)))
+
+
+def as_index(poly: Poly) -> Index | None:
+    """A polynomial that is an affine combination of indices with whole numbers and sizes, as an index."""
+    total, moving = FIRST, False
+    for c, term in poly.terms:
+        places = [atom.indices[0] for atom, e in term.factors if atom.kind == "index" and e == 1]
+        sizes = [(a.name, e) for a, e in term.factors if a.kind == "scalar" and a.name.is_integer and e > 0]
+        whole = all(e == int(e) and name.is_positive for name, e in sizes) and c == int(c)
+        if term.bound or len(places) > 1 or len(places) + len(sizes) < len(term.factors) or not whole:
+            return None
+        size = sympy.Mul(sympy.Integer(int(c)), *(name ** int(e) for name, e in sizes))
+        total = plus(total, places[0] if places else number(1), size)
+        moving = moving or bool(places)
+    return total if moving else None
+
+
+def _signed(ring: Ring, poly: Poly) -> tuple[Poly, int]:
+    """The polynomial without positive factors and with a positive leading coefficient, and the sign taken off."""
+    sign = -1 if leading(ring, poly)[0] < 0 else 1
+    common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
+    return _divided(ring, poly, sign * number_content(poly), common), sign
+
+
+# --- how an atom is made again after a replacement ---
+
+
+def _again(make: Callable[..., Poly]) -> Callable[..., Poly]:
+    return lambda ring, name, indices, inner, bound: make(ring, *inner)
+
+
+def _kept(kind: str) -> Callable[..., Poly]:
+    return lambda ring, name, indices, inner, bound: single(Atom(kind, name, indices, inner, bound))
+
+
+CONSTRUCTORS: Mapping[str, Callable[..., Poly]] = {
+    "power": power,
+    "size": scalar,
+    "index value": index_value,
+    "exp": _again(exp),
+    "log": _again(log),
+    "positive": _again(positive),
+    "zero": _again(zero),
+    "function": lambda ring, name, indices, inner, bound: function(ring, name, inner),
+    "extreme": lambda ring, name, indices, inner, bound: extreme(ring, name, bound, inner[0]),
+    "row": _kept("row"),
+    "inverse": _kept("inverse"),
+}

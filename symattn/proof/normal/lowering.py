@@ -1,0 +1,299 @@
+"""From tensors to polynomials of entries, through the entry formula of each operation.
+
+The formula of a node is asked for once, with symbols in place of the entries that it reads, and then read as a
+polynomial. Named and shared nodes stay whole: their normal form is worked out once, as a *definition*, and read as an
+atom that is unfolded only where that helps. Two definitions with one normal form are one atom, and a permutation that
+every occurrence of an index goes through is taken out of it, so that f(Pi X) and f(X) meet in one definition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+from ...ops.leaves import constant, definition, from_index_op, is_named, variable
+from ...sizes import never_negative
+from ...tensor import Tensor
+from .contraction import permutation_of
+from .deltas import quotient_and_rest
+from .formulas import FORMULAS, Reader
+from .functions import Unsupported, single
+from .indices import Index, divided, number, permuted, plus
+from .indices import affine as parts_of
+from .ring import Ring
+from .terms import ONE, ZERO, Atom, Poly
+
+_LEAVES = (variable, constant, from_index_op)
+_DEEP = 24
+
+SMALLEST_PIECES = 6  # a range of a known small size is taken apart into its places, where that is asked for
+
+
+class Repartition(Exception):
+    """A range has to be taken apart before it is used: at a point, into two digits, or into single places."""
+
+
+@dataclass
+class Partition:
+    """How the ranges of index symbols are taken apart, by their size."""
+
+    cuts: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
+    digits: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
+
+    def holds(self, size: sympy.Expr) -> bool:
+        return size in self.cuts or size in self.digits
+
+    def cut(self, size: sympy.Expr, at: sympy.Expr) -> None:
+        self.cuts[size] = at
+        raise Repartition(f"the range {size} is cut at {at}")
+
+    def split(self, size: sympy.Expr, inner: sympy.Expr) -> None:
+        self.digits[size] = inner
+        raise Repartition(f"the range {size} is taken as {inner} times a quotient and a rest")
+
+    def pieces(self, ring: Ring, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
+        """The index over a range, piece by piece: an expression and the new symbols in it."""
+        if size == 1:
+            return [(number(0), ())]
+        if (inner := self.digits.get(size)) is not None:
+            outer = divided(size, inner)
+            assert outer is not None
+            return [
+                (plus(b, a, inner), (*held, *more))
+                for a, held in self.pieces(ring, outer)
+                for b, more in self.pieces(ring, inner)
+            ]
+        if (at := self.cuts.get(size)) is not None:
+            rest = sympy.expand(size - at)
+            return [
+                *self.pieces(ring, at),
+                *((plus(k, number(at)), held) for k, held in self.pieces(ring, rest)),
+            ]
+        symbol = ring.fresh(size)
+        return [(symbol, (symbol,))]
+
+
+@dataclass(frozen=True)
+class _Template:
+    """The entry formula of a node: its index symbols, and what each placeholder reads."""
+
+    formula: Any
+    index: tuple[sympy.Symbol, ...]
+    reads: Mapping[sympy.Symbol, tuple[int, tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A named or shared node as a polynomial of its index symbols."""
+
+    node: Tensor
+    symbols: tuple[int, ...]
+    poly: Poly
+
+
+class Lowering:
+    """Reads tensors as polynomials in one ring."""
+
+    def __init__(self, ring: Ring, partition: Partition) -> None:
+        self.ring: Ring = ring
+        self.partition = partition
+        self.definitions: dict[int, Definition] = {}
+        self._defined: dict[Tensor, tuple[int, tuple[Any, ...]]] = {}
+        self._templates: dict[Tensor, _Template] = {}
+        self._known: dict[tuple[Tensor, tuple[Index, ...]], Poly] = {}
+
+    # --- definitions ---
+
+    def define(self, order: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
+        """Work out named and shared nodes, inputs before users; those over ranges taken apart stay open."""
+        uses = Counter(bare(node.inputs[k]) for node in order for k, _ in self._template(node).reads.values())
+        named = {bare(node) for node in order if is_named(node)}
+        above: dict[Tensor, int] = {}  # how far a node is above the next definitions, so that no walk goes deep
+        for node in order:
+            self.ring.budget.check()
+            above[node] = 1 + max((above[x] for x in node.inputs), default=0)
+            wanted = uses[node] > 1 or node in named or above[node] >= _DEEP
+            if node.op in _LEAVES or not wanted or bare(node) is not node or node in roots:
+                continue
+            above[node] = 0
+            if any(self.partition.holds(size) for size in node.shape):
+                continue
+            index = tuple(self.ring.fresh(size) if size != 1 else number(0) for size in node.shape)
+            poly = self._entry(node, index)
+            if len(poly.terms) == 1 and not poly.terms[0][1].bound and len(poly.terms[0][1].factors) <= 1:
+                continue  # too little to be worth a name
+            words = []
+            for s in index:
+                word = permutation_of(self.ring, poly, s) if isinstance(s, int) and s in poly.free else None
+                words.append(None if word is None else word[1:3])
+                if word is not None:
+                    poly = self.ring.replace(poly, {s: word})
+            symbols = tuple(s for s in index if isinstance(s, int))
+            labels = {s: ("argument", n) for n, s in enumerate(symbols)}
+            key = self.ring.poly_key(poly, labels)
+            self.definitions.setdefault(key, Definition(node, symbols, poly))
+            self._defined[node] = key, tuple(words)
+
+    def digits(self) -> list[tuple[sympy.Expr, sympy.Expr]]:
+        """Ranges that some node reads by two digits, with the lower one's size: heads that are split, for example."""
+        found: dict[sympy.Expr, sympy.Expr] = {}
+        for node, template in self._templates.items():
+            for k, where in template.reads.values():
+                for size, place in zip(node.inputs[k].shape, where, strict=True):
+                    for inner in _strides(place):
+                        if size not in found and not self.partition.holds(size) and divided(size, inner) is not None:
+                            found[size] = inner
+        return list(found.items())
+
+    def unfolded(self, atom: Atom) -> Poly | None:
+        """What a definition's atom stands for."""
+        if atom.kind != "definition":
+            return None
+        known = self.definitions[atom.name]
+        return self.ring.replace(known.poly, dict(zip(known.symbols, atom.indices, strict=True)))
+
+    # --- entries ---
+
+    def entry(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
+        """The entry of a node at an index."""
+        node = bare(node)
+        if node in self._defined:
+            key, words = self._defined[node]
+            places = [i if w is None else permuted(w[0], -w[1], i) for i, w in zip(index, words, strict=True)]
+            return single(Atom("definition", key, tuple(p for p, n in zip(places, node.shape, strict=True) if n != 1)))
+        found = self._known.get((node, index))
+        if found is None:
+            self._known[node, index] = found = self._entry(node, index)
+        return found
+
+    def _entry(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
+        if node.op is variable:
+            return self._variable(node, index)
+        template = self._template(node)
+        env: dict[Any, Any] = dict(zip(template.index, index, strict=True))
+        return Reader(self, node, template.reads).read(template.formula, env)
+
+    def _template(self, node: Tensor) -> _Template:
+        template = self._templates.get(node)
+        if template is None:
+            self._templates[node] = template = _template(node)
+        return template
+
+    def _variable(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
+        name, declared = node.params["name"], node.params["hypotheses"]
+        if "permutation" in declared and node.rank == 2:
+            return self.ring.atom(Atom("same", None, (permuted(name, 1, index[0]), index[1])))
+        if not index:
+            return single(Atom("entry", name))
+        return single(Atom("symmetric" if "symmetric" in declared and node.rank == 2 else "entry", name, index))
+
+    # --- sums over a range ---
+
+    def over(self, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
+        """A new index over a range, piece by piece."""
+        return self.partition.pieces(self.ring, size)
+
+    # --- conditions on indices ---
+
+    def at_least_zero(self, index: Index) -> Poly:
+        """1 where an index expression is >= 0, else 0; a range is cut where one index alone decides."""
+        known = self.ring.decided(index)
+        if known is not None:
+            return ONE if known else ZERO
+        start, coefficients = parts_of(index)
+        if len(coefficients) == 1:
+            (base, c), *_ = coefficients.items()
+            if isinstance(base, int) and c in (1, -1):
+                at = sympy.expand(-start if c == 1 else start + 1)  # the first place on the other side
+                size = self.ring.ranges[base]
+                if never_negative(at - 1) and never_negative(size - at - 1):
+                    self.partition.cut(size, at)
+        self._take_apart_small(coefficients)
+        return self.ring.atom(Atom("range", None, (index,)))
+
+    def _take_apart_small(self, coefficients: Mapping[Index, Any]) -> None:
+        """A condition between indices of known small sizes is decided place by place."""
+        sizes = [self.ring.ranges.get(base) if isinstance(base, int) else None for base in coefficients]
+        if all(n is not None and n.is_Integer and n <= SMALLEST_PIECES for n in sizes):
+            for n in sizes:
+                assert n is not None
+                self.partition.cut(n, sympy.S.One)
+
+    def equal(self, a: Index, b: Index) -> Poly:
+        """1 where two indices are equal, else 0."""
+        gap = plus(a, b, -1)
+        start, coefficients = parts_of(gap)
+        if len(coefficients) == 1:
+            (base, c), *_ = coefficients.items()
+            at = sympy.expand(-start / c)
+            if isinstance(base, int) and at.is_integer:
+                size = self.ring.ranges[base]
+                if never_negative(at) and never_negative(size - at - 1) and size != 1:
+                    if at != 0:
+                        self.partition.cut(size, at)
+                    elif never_negative(size - 2):
+                        self.partition.cut(size, sympy.S.One)
+        return self.ring.atom(Atom("same", None, (a, b)))
+
+    def divided(self, index: Index, by: sympy.Expr) -> tuple[Index, Index]:
+        """Quotient and rest of an index; its range is taken as two digits where that makes them plain."""
+        found = quotient_and_rest(self.ring, index, by)
+        if found is not None:
+            return found
+        _, coefficients = parts_of(index)
+        for base, c in coefficients.items():
+            if isinstance(base, int) and divided(c, by) is None:
+                size = self.ring.ranges[base]
+                inner = divided(by, c) if c != 1 else by
+                if inner is not None and size != inner and divided(size, inner) is not None:
+                    self.partition.split(size, inner)
+                if size.is_Integer and size <= SMALLEST_PIECES:
+                    self.partition.cut(size, sympy.S.One)
+        raise Unsupported("a quotient of an index whose range is not a multiple of the divisor")
+
+
+def _strides(place: Any) -> list[sympy.Expr]:
+    """The sizes that multiply an index in the place that is read."""
+    parts = (part.as_independent(sympy.Dummy) for part in sympy.Add.make_args(place) if part.has(sympy.Dummy))
+    return [c for c, _ in parts if c.free_symbols]
+
+
+def bare(node: Tensor) -> Tensor:
+    """What a named intermediate stands for, through any number of names."""
+    while (inside := definition(node)) is not node:
+        node = inside
+    return node
+
+
+@lru_cache(maxsize=1024)
+def _placeholder(letter: str, number: int, known: str) -> sympy.Dummy:
+    """A symbol for an index or for an entry that is read; one template never holds one twice."""
+    return sympy.Dummy(f"{letter}{number}", **dict.fromkeys(known.split(), True))
+
+
+def _template(node: Tensor) -> _Template:
+    index = tuple(_placeholder("i", n, "nonnegative integer") for n in range(node.rank))
+    reads: dict[sympy.Symbol, tuple[int, tuple[Any, ...]]] = {}
+    kept: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = {}
+
+    def read(k: int, where: tuple[Any, ...]) -> sympy.Expr:
+        if node.inputs[k].op is constant:
+            return node.inputs[k].params["formula"]
+        where = tuple(where)
+        symbol = kept.get((k, where))
+        if symbol is None:
+            whole, masked = node.inputs[k].kind == "integer", node.inputs[k].holds_minus_infinity
+            known = "integer" if whole else "extended_real" if masked else "real"
+            kept[k, where] = symbol = _placeholder("x", len(kept), known)
+            reads[symbol] = k, where
+        return symbol
+
+    return _Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)
+
+
+__all__ = ["FORMULAS", "Definition", "Lowering", "Partition", "Repartition"]

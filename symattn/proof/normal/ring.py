@@ -1,0 +1,362 @@
+"""Arithmetic of polynomials of entries: sums, products, bound sums and the replacement of index symbols.
+
+Every result is in normal form: ``simplified`` merges equal factors and then applies the rules of ``contraction`` until
+none applies. How an atom is made again after a replacement is told by a table of constructors (see ``functions``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import sympy
+
+from ...sizes import Shape, never_negative
+from ..budget import Budget
+from .indices import Index, bounds, number, plus, replaced, symbols
+from .terms import NOTHING, ONE, UNIT, ZERO, Atom, Factor, Keys, Number, Poly, Term, TooLarge, constant, plain
+
+MOST_TERMS = 4000  # of one polynomial
+
+INDICATORS = frozenset({"same", "range", "positive", "zero"})  # atoms whose values are 0 and 1
+Replacement = Mapping[int, Index]
+
+
+class Rule(Protocol):
+    def __call__(self, ring: Ring, bound: tuple[int, ...], factors: list[Factor]) -> Poly | None: ...
+
+
+class Ring(Keys):
+    """One calculation: what is known of the tensors, the rules in force, and what has been used on the way.
+
+    ``facts`` are the hypotheses of the tensors by name, ``shapes`` their shapes; ``places`` are the sizes of the
+    permutations.
+    """
+
+    def __init__(
+        self,
+        facts: Mapping[str, Sequence[str]],
+        shapes: Mapping[str, Shape],
+        constructors: Mapping[str, Callable[..., Poly]],
+        rules: Sequence[tuple[frozenset[str], Rule]],
+        budget: Budget,
+    ) -> None:
+        super().__init__()
+        self.facts, self.shapes, self.constructors, self.rules, self.budget = facts, shapes, constructors, rules, budget
+        self.places = {name: shape[-1] for name, shape in shapes.items() if "permutation" in facts.get(name, ())}
+        self.used: dict[str, None] = {}
+        self.nonzero: dict[int, Poly] = {}  # what is divided by
+        self.nonnegative: dict[int, Poly] = {}  # whose roots made a whole power
+        self.positive: dict[int, Poly] = {}  # whose logarithm was undone
+
+    def says(self, name: Any, hypothesis: str) -> bool:
+        """Whether a tensor was declared to have a property."""
+        return hypothesis in self.facts.get(name, ())
+
+    def runs_over_all(self, s: int, name: str) -> bool:
+        """Whether an index symbol takes every place of the last axis of a tensor, and not only those of a slice."""
+        return name in self.shapes and self.ranges[s] == self.shapes[name][-1]
+
+    def use(self, rule: str) -> None:
+        """Note that a rule was used."""
+        self.used[rule] = None
+
+    # --- sums ---
+
+    def total(self, parts: Iterable[tuple[Number, Poly]]) -> Poly:
+        """The sum of coefficients times polynomials."""
+        found: dict[int, tuple[Number, Term]] = {}
+        for scale, poly in parts:
+            for c, term in poly.terms:
+                key = self.term_key(term)
+                known = found.get(key)
+                found[key] = (scale * c + (known[0] if known else 0), known[1] if known else term)
+        if len(found) > MOST_TERMS:
+            raise TooLarge(f"a sum of more than {MOST_TERMS} terms")
+        return Poly([(plain(c), term) for c, term in found.values() if c])
+
+    def add(self, *polys: Poly) -> Poly:
+        return self.total((1, poly) for poly in polys)
+
+    def subtract(self, a: Poly, b: Poly) -> Poly:
+        return self.total([(1, a), (-1, b)])
+
+    def scale(self, c: Number, poly: Poly) -> Poly:
+        return Poly([(plain(c * value), term) for value, term in poly.terms]) if c else ZERO
+
+    def summed(self, bound: Sequence[int], poly: Poly) -> Poly:
+        """The sum over index symbols."""
+        parts = []
+        for c, term in poly.terms:
+            apart = self.renamed_term(term) if set(bound) & set(term.bound) else term
+            parts.append((1, self.simplified(c, (*bound, *apart.bound), list(apart.factors))))
+        return self.total(parts)
+
+    # --- products ---
+
+    def multiply(self, a: Poly, b: Poly) -> Poly:
+        if (c := a.number) is not None:
+            return self.scale(c, b)
+        if (c := b.number) is not None:
+            return self.scale(c, a)
+        if len(a.terms) * len(b.terms) > MOST_TERMS:
+            raise TooLarge(f"a product of more than {MOST_TERMS} terms")
+        parts = []
+        for c, left in a.terms:
+            for k, right in b.terms:
+                parts.append((1, self._product(plain(c * k), left, right)))
+        return parts[0][1] if len(parts) == 1 else self.total(parts)
+
+    def _product(self, c: Number, left: Term, right: Term) -> Poly:
+        if left.bound or right.bound:
+            met, own = set(left.bound), set(right.bound)
+            if own & (met | left.free) or met & right.free:
+                right = self.renamed_term(right)
+            if set(left.bound) & right.free:
+                left = self.renamed_term(left)
+        return self.simplified(c, left.bound + right.bound, [*left.factors, *right.factors])
+
+    def product(self, polys: Iterable[Poly]) -> Poly:
+        result = ONE
+        for poly in polys:
+            result = self.multiply(result, poly)
+        return result
+
+    def whole_power(self, poly: Poly, exponent: int) -> Poly:
+        """A positive whole power, multiplied out."""
+        result = poly
+        for _ in range(exponent - 1):
+            result = self.multiply(result, poly)
+        return result
+
+    def atom(self, atom: Atom, exponent: Number = 1) -> Poly:
+        """A power of an atom, in normal form."""
+        return self.simplified(1, (), [(atom, exponent)])
+
+    # --- normal form of one term ---
+
+    def simplified(self, c: Number, bound: tuple[int, ...], factors: list[Factor]) -> Poly:
+        """``c`` times the sum over ``bound`` of the product of the factors, in normal form."""
+        self.budget.check()
+        merged = self._merged(factors)
+        if merged is None:
+            return ZERO
+        kinds = {atom.kind for atom, _ in merged}
+        for needed, rule in self.rules:
+            if needed & kinds or (not needed and bound):
+                result = rule(self, bound, merged)
+                if result is not None:
+                    return self.scale(c, result)
+        return Poly([(c, Term(bound, tuple(merged)))]) if c else ZERO
+
+    def _merged(self, factors: Sequence[Factor]) -> list[Factor] | None:
+        """Equal atoms brought together; None for an impossible product of indicators."""
+        found: dict[int, tuple[Atom, Number]] = {}
+        for atom, exponent in factors:
+            key = self.atom_key(atom)
+            known = found.get(key)
+            if known and exponent != int(exponent) and known[1] + exponent == int(known[1] + exponent):
+                self.note_root(atom)
+            found[key] = (known[0], known[1] + exponent) if known else (atom, exponent)
+        merged = []
+        for atom, exponent in found.values():
+            if exponent != 0:
+                merged.append((atom, 1 if self.is_indicator(atom) else plain(exponent)))
+            elif self.is_indicator(atom):
+                merged.append((atom, 1))
+            else:
+                self.note_divisor(atom)
+        return merged
+
+    def is_indicator(self, atom: Atom) -> bool:
+        """Whether all values of the atom are 0 or 1."""
+        return atom.kind in INDICATORS or (atom.kind in ("entry", "symmetric") and self.says(atom.name, "binary"))
+
+    def note_divisor(self, atom: Atom) -> None:
+        """List an atom that is divided by."""
+        if not self.is_indicator(atom):
+            self.assume_nonzero(atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))]))
+
+    def note_root(self, atom: Atom) -> None:
+        """Roots of an atom made a whole power: it is listed if it is not known to be positive."""
+        poly = atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))])
+        if not self.is_nonnegative(poly):
+            self.nonnegative.setdefault(self.poly_key(poly), poly)
+
+    def assume_positive(self, poly: Poly) -> None:
+        """List a polynomial whose logarithm was undone, if it is not known to be positive."""
+        if not self.is_positive(poly):
+            self.positive.setdefault(self.poly_key(poly), poly)
+
+    def assume_nonzero(self, poly: Poly) -> None:
+        """List a polynomial that is divided by."""
+        self.nonzero.setdefault(self.poly_key(poly), poly)
+
+    # --- signs ---
+
+    def is_positive(self, poly: Poly) -> bool:
+        """Whether every value is known to be positive."""
+        return self.is_nonnegative(poly) and any(self.term_positive(term) for _, term in poly.terms)
+
+    def is_nonnegative(self, poly: Poly) -> bool:
+        """Whether no value is negative, as far as its terms show it one by one."""
+        return all(c > 0 and self.term_nonnegative(term) for c, term in poly.terms)
+
+    def term_positive(self, term: Term) -> bool:
+        return all(self.atom_positive(atom) for atom, _ in term.factors)
+
+    def term_nonnegative(self, term: Term) -> bool:
+        return all(self.atom_nonnegative(atom) or (e % 2 == 0 and self.is_real(atom)) for atom, e in term.factors)
+
+    def atom_positive(self, atom: Atom) -> bool:
+        if atom.kind == "scalar":
+            return bool(atom.name.is_positive)
+        if atom.kind in ("entry", "symmetric"):
+            return self.says(atom.name, "positive")
+        if atom.kind == "exp":
+            return self.is_real(atom)
+        return atom.kind == "power" and self.is_positive(atom.inner[0])
+
+    def atom_nonnegative(self, atom: Atom) -> bool:
+        if self.atom_positive(atom) or self.is_indicator(atom):
+            return True
+        return (atom.kind == "scalar" and bool(atom.name.is_nonnegative)) or atom.kind == "index"
+
+    def is_real(self, atom: Atom) -> bool:
+        """Whether the atom has real values; the imaginary unit comes in with sines and cosines."""
+        if atom.kind in ("imaginary", "minus infinity"):
+            return False
+        return all(self.is_real(part) for poly in atom.inner for _, term in poly.terms for part, _ in term.factors)
+
+    # --- signs of indices ---
+
+    def decided(self, index: Index) -> bool | None:
+        """Whether an index expression is >= 0, for all values of its symbols or for none; else None."""
+        edges = bounds(index, self.ranges, self.places)
+        if edges is None:
+            return None
+        if never_negative(edges[0]):
+            return True
+        return False if never_negative(-edges[1] - 1) else None
+
+    def within(self, index: Index, size: sympy.Expr) -> bool:
+        """Whether an index is provably from 0 to size - 1."""
+        inside = self.decided(index) is True
+        return inside and self.decided(plus(number(size - 1), index, -1)) is True
+
+    # --- replacing index symbols ---
+
+    def renamed_term(self, term: Term) -> Term:
+        """The term with new bound symbols, which changes no key."""
+        new = {s: self.fresh(self.ranges[s]) for s in term.bound}
+        return Term(tuple(new.values()), tuple((self._renamed(atom, new), e) for atom, e in term.factors))
+
+    def in_canonical_names(self, poly: Poly) -> Poly:
+        """The polynomial with its outermost bound symbols numbered in canonical order."""
+        terms = []
+        for c, term in poly.terms:
+            order = self.in_order(term)
+            terms.append((c, self.renamed_term(Term(tuple(order), term.factors)) if order else term))
+        return Poly(terms)
+
+    def _renamed(self, atom: Atom, new: Mapping[int, int]) -> Atom:
+        if not atom.free & new.keys():
+            return atom
+        indices = tuple(replaced(index, new) for index in atom.indices)
+        return Atom(atom.kind, atom.name, indices, tuple(self._renamed_poly(p, new) for p in atom.inner), atom.bound)
+
+    def _renamed_poly(self, poly: Poly, new: Mapping[int, int]) -> Poly:
+        if not poly.free & new.keys():
+            return poly
+        return Poly(
+            [(c, Term(t.bound, tuple((self._renamed(atom, new), e) for atom, e in t.factors))) for c, t in poly.terms]
+        )
+
+    def replace(self, poly: Poly, new: Replacement) -> Poly:
+        """The polynomial with index symbols replaced, in normal form again."""
+        if not poly.free & new.keys():
+            return poly
+        return self.total((1, self._replace_term(c, term, new)) for c, term in poly.terms)
+
+    def _replace_term(self, c: Number, term: Term, new: Replacement) -> Poly:
+        if not term.free & new.keys():
+            return Poly([(c, term)])
+        if term.bound and any(s in term.bound for index in new.values() for s in symbols(index)):
+            term = self.renamed_term(term)
+        return self.scale(c, self.rebuilt(term.bound, term.factors, lambda atom: self.replace_atom(atom, new), new))
+
+    def rebuilt(
+        self,
+        bound: tuple[int, ...],
+        factors: Iterable[Factor],
+        again: Callable[[Atom], Poly | Atom],
+        touched: Iterable[int] | None = None,
+    ) -> Poly:
+        """The sum over ``bound`` of the factors, each made again by ``again`` if it holds a touched symbol."""
+        met = None if touched is None else set(touched)
+        kept: list[Factor] = []
+        grown: list[Poly] = []
+        c: Number = 1
+        for atom, e in factors:
+            made = again(atom) if met is None or atom.free & met else atom
+            if isinstance(made, Poly):
+                made = self.raised(made, e)
+                if len(made.terms) == 1 and not made.terms[0][1].bound:
+                    c = c * made.terms[0][0]
+                    kept += made.terms[0][1].factors
+                else:
+                    grown.append(made)
+            else:
+                kept.append((made, e))
+        if not grown:
+            return self.simplified(plain(c), bound, kept)
+        body = self.multiply(self.simplified(plain(c), (), kept), self.product(grown))
+        return self.summed(bound, body)
+
+    def raised(self, poly: Poly, exponent: Number) -> Poly:
+        """A power of a polynomial."""
+        return poly if exponent == 1 else self.constructors["power"](self, poly, exponent)
+
+    def replace_atom(self, atom: Atom, new: Replacement) -> Poly | Atom:
+        """An atom with index symbols replaced: an atom still, or what its constructor makes of it."""
+        indices = tuple(replaced(index, new) for index in atom.indices)
+        if atom.kind == "index":
+            return self.constructors["index value"](self, indices[0])
+        if not atom.inner:
+            return Atom(atom.kind, atom.name, indices)
+        bound, inner = atom.bound, atom.inner
+        if bound and any(s in bound for index in new.values() for s in symbols(index)):
+            fresh = {s: self.fresh(self.ranges[s]) for s in bound}
+            bound, inner = tuple(fresh.values()), tuple(self._renamed_poly(p, fresh) for p in inner)
+        return self.made(atom, indices, tuple(self.replace(p, new) for p in inner), bound)
+
+    def made(self, atom: Atom, indices: Any, inner: tuple[Poly, ...], bound: tuple[int, ...]) -> Poly:
+        """An atom of the same kind with other parts, in normal form."""
+        if atom.kind == "power":
+            return inner[0]  # its exponent is that of the factor
+        return self.constructors[atom.kind](self, atom.name, indices, inner, bound)
+
+    # --- replacing atoms, everywhere ---
+
+    def rewrite(self, poly: Poly, change: Callable[[Atom], Poly | None]) -> Poly:
+        """The polynomial with atoms replaced by what ``change`` makes of them, also inside functions."""
+
+        def again(atom: Atom) -> Poly | Atom:
+            new = change(atom)
+            if new is not None:
+                return new
+            inner = tuple(self.rewrite(p, change) for p in atom.inner)
+            if all(a is b for a, b in zip(inner, atom.inner, strict=True)):
+                return atom
+            return self.made(atom, atom.indices, inner, atom.bound)
+
+        parts = []
+        for c, term in poly.terms:
+            apart = self.renamed_term(term) if term.bound else term
+            new = self.rebuilt(apart.bound, apart.factors, again)
+            parts.append((c, new))
+        result = self.total(parts)
+        return poly if self.poly_key(result) == self.poly_key(poly) else result
+
+
+__all__ = ["NOTHING", "ONE", "UNIT", "ZERO", "Ring", "constant"]

@@ -1,0 +1,184 @@
+"""Polynomials of entries as text and LaTeX, with readable letters for index symbols.
+
+Terms, factors and letters come in an order that depends on what is written, not on how it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from ...naming import latex_name
+from .indices import Index
+from .terms import Atom, Factor, Number, Poly, Term, plain
+
+_LETTERS = "klmnpqrtuvwabcefgh"
+_FREE = "ij"
+LONGEST = 1200  # characters of a polynomial that is still written out
+
+
+class Writer:
+    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound."""
+
+    def __init__(
+        self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = (), definitions: Any = None
+    ) -> None:
+        self.latex, self.names, self.definitions = latex, dict(free), definitions or {}
+        self.taken = {*taken, *free.values()}
+
+    def poly(self, poly: Poly) -> str:
+        """A sum of terms."""
+        if not poly.terms:
+            return "0"
+        written = sorted((self._term(abs(Fraction(c)), term), c < 0) for c, term in poly.terms)
+        written.sort(key=lambda part: part[1])  # a sum begins with what it adds, if there is any
+        first = ("-" if written[0][1] else "") + written[0][0]
+        return first + "".join((" - " if minus else " + ") + text for text, minus in written[1:])
+
+    def _term(self, c: Number, term: Term) -> str:
+        kept = dict(self.names)
+        taken = set(self.taken)
+        for s in term.bound:
+            letter = next(x for x in [*_LETTERS, *(f"k_{n}" for n in range(1, 99))] if x not in self.taken)
+            self.names[s] = letter
+            self.taken.add(letter)
+        above, below, exponents = self._parts(term.factors)
+        exact = Fraction(c)
+        if exact.numerator != 1 or not (above or exponents):
+            above.insert(0, str(exact.numerator))
+        if exact.denominator != 1:
+            below.insert(0, str(exact.denominator))
+        if exponents:
+            above.append(self._exp(" + ".join(exponents).replace("+ -", "- ")))
+        body = self._fraction(above, below)
+        sums = "".join(self._sum(self.names[s]) for s in term.bound)
+        self.names, self.taken = kept, taken
+        return f"{sums}{body}" if self.latex or not sums else f"{sums}({body})"
+
+    def _sum(self, letter: str) -> str:
+        return rf"\sum_{{{letter}}} " if self.latex else f"sum_{letter} "
+
+    def _exp(self, inside: str) -> str:
+        return f"e^{{{inside}}}" if self.latex else f"exp({inside})"
+
+    def _fraction(self, above: list[str], below: list[str]) -> str:
+        top = (r" \, " if self.latex else "*").join(above) or "1"
+        if not below:
+            return top
+        bottom = (r" \, " if self.latex else "*").join(below)
+        if self.latex:
+            return rf"\frac{{{top}}}{{{bottom}}}"
+        return f"{top}/{bottom}" if len(below) == 1 else f"{top}/({bottom})"
+
+    def _parts(self, factors: Iterable[Factor]) -> tuple[list[str], list[str], list[str]]:
+        above: list[str] = []
+        below: list[str] = []
+        exponents: list[str] = []
+        for atom, e in factors:
+            if atom.kind == "exp":
+                (c, term), *_ = atom.inner[0].terms
+                value = Fraction(e) * c
+                exponents.append(("-" if value < 0 else "") + self._term(abs(value), term))
+                continue
+            (above if e > 0 else below).append(self._raised(self._atom(atom), plain(abs(Fraction(e))), atom))
+        return sorted(above), sorted(below), sorted(exponents)
+
+    def _raised(self, written: str, e: Number, atom: Atom) -> str:
+        if e == 1:
+            return written
+        if self.latex:
+            if e == Fraction(1, 2):
+                return rf"\sqrt{{{self.poly(atom.inner[0]) if atom.kind == 'power' else written}}}"
+            return rf"{{{written}}}^{{{e}}}"
+        return f"sqrt({written})" if e == Fraction(1, 2) else f"{written}**{e if e == int(e) else f'({e})'}"
+
+    # --- atoms ---
+
+    def _atom(self, atom: Atom) -> str:
+        writers: Mapping[str, Callable[[], str]] = {
+            "scalar": lambda: sympy.latex(atom.name) if self.latex else str(atom.name),
+            "entry": lambda: self._entry(atom.name, atom.indices),
+            "symmetric": lambda: self._entry(atom.name, atom.indices),
+            "index": lambda: self.index(atom.indices[0]),
+            "imaginary": lambda: r"\mathrm{i}" if self.latex else "I",
+            "minus infinity": lambda: r"(-\infty)" if self.latex else "(-oo)",
+            "same": lambda: self._indicator(f"{self.index(atom.indices[0])} = {self.index(atom.indices[1])}"),
+            "range": lambda: self._indicator(f"{self.index(atom.indices[0])} {self._least()} 0"),
+            "positive": lambda: self._indicator(f"{self.poly(atom.inner[0])} > 0"),
+            "zero": lambda: self._indicator(f"{self.poly(atom.inner[0])} = 0"),
+            "power": lambda: self._between(self.poly(atom.inner[0])),
+            "log": lambda: self._function("log", atom),
+            "function": lambda: self._function(str(atom.name).removeprefix("unknown "), atom),
+            "definition": lambda: self._defined(atom),
+        }
+        return writers[atom.kind]() if atom.kind in writers else self._over(atom)
+
+    def _least(self) -> str:
+        return r"\ge" if self.latex else ">="
+
+    def _indicator(self, inside: str) -> str:
+        return rf"\left[{inside}\right]" if self.latex else f"[{inside}]"
+
+    def _between(self, inside: str) -> str:
+        return rf"\left({inside}\right)" if self.latex else f"({inside})"
+
+    def _entry(self, name: str, indices: tuple[Index, ...]) -> str:
+        inverse = name.endswith("^-1")
+        base = name.removesuffix("^-1")
+        inside = ", ".join(map(self.index, indices))
+        if not self.latex:
+            base = f"inv({base})" if inverse else base
+            return f"{base}[{inside}]" if indices else base
+        written = latex_name(base)
+        written = rf"({written}^{{-1}})" if inverse else f"{{{written}}}"
+        return rf"{written}_{{{inside}}}" if indices else latex_name(base)
+
+    def _function(self, name: str, atom: Atom) -> str:
+        inside = ", ".join(map(self.poly, atom.inner))
+        if not self.latex:
+            return f"{name}({inside})"
+        known = r"\log" if name == "log" else rf"\operatorname{{{name}}}"
+        macro = latex_name(name) if str(atom.name).startswith("unknown ") else known
+        return rf"{macro}\left({inside}\right)"
+
+    def _defined(self, atom: Atom) -> str:
+        node = self.definitions[atom.name].node if atom.name in self.definitions else None
+        name = (node.name if node is not None else None) or f"t_{atom.name}"
+        return self._entry(name, atom.indices)
+
+    def _over(self, atom: Atom) -> str:
+        """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
+        kept, taken = dict(self.names), set(self.taken)
+        for s in atom.bound:
+            self.names[s] = letter = next(x for x in _LETTERS if x not in self.taken)
+            self.taken.add(letter)
+        letters = ", ".join(self.names[s] for s in atom.bound)
+        inside = self.poly(atom.inner[0])
+        at = ", ".join(map(self.index, atom.indices))
+        self.names, self.taken = kept, taken
+        if atom.kind == "extreme":
+            sign = str(atom.name).lower()
+            return rf"\{sign}_{{{letters}}} \left({inside}\right)" if self.latex else f"{sign}_{letters}({inside})"
+        name = "inv" if atom.kind == "inverse" else str(atom.name)
+        if self.latex:
+            return rf"\operatorname{{{name}}}\left(\left[{inside}\right]_{{{letters}}}\right)_{{{at}}}"
+        return f"{name}([{inside}]_{letters})[{at}]"
+
+    # --- indices ---
+
+    def index(self, index: Index) -> str:
+        if isinstance(index, int):
+            return self.names.get(index, f"i_{index}")
+        if index[0] == "perm":
+            name = latex_name(index[1]) if self.latex else index[1]
+            inverse = ("^{-1}" if self.latex else "^-1") if index[2] < 0 else ""
+            return f"{name}{inverse}({self.index(index[3])})"
+        if index[0] == "entry":
+            return self._entry(index[1], index[2])
+        total = index[1]
+        for base, c in index[2]:
+            total = total + c * sympy.Symbol(self.index(base))
+        return str(sympy.latex(total) if self.latex else total)

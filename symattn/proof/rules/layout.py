@@ -1,0 +1,228 @@
+"""Layout: transposes move inward, blocks and heads of a product become sums, contractions become products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from ...ops.arithmetic import sum_of
+from ...ops.broadcasting import broadcast_to_op
+from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_of, outer_op
+from ...ops.index import expand_dims, index_op, sliced
+from ...ops.inverse import inv_op
+from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
+from ...ops.leaves import INDICES, from_index_op, tensor
+from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
+from ...sizes import same_size
+from ...tensor import Tensor
+from .alike import works_entrywise
+from .permutations import declared, turned, unpermuted
+from .products import chain
+from .rule import Rule
+
+_MATRICES = (2, 2)
+
+# --- transposes ---
+
+_REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
+
+
+def _transposed(x: Tensor) -> Tensor | None:
+    y, order = x.inputs[0], x.params["order"]
+    order = (*range(-y.rank, -len(order)), *order)
+    swap = y.rank >= 2 and order == (*range(-y.rank, -2), -1, -2)
+    if swap and y.op is matmul_op and y.params["core"] == _MATRICES:
+        return matmul_of(turned(y.inputs[1]), turned(y.inputs[0]), _MATRICES) if _matrices(y) else None
+    if swap and y.op is outer_op:
+        return outer_of(*y.inputs[::-1])
+    if swap and (y.op is diag_op or declared(y, "symmetric")):
+        return y
+    if swap and y.op is inv_op:
+        return inv_op(turned(y.inputs[0]))
+    if y.op is from_index_op:
+        return _reindexed(y, order)
+    if swap and y.op is index_op and y.inputs[0].rank == 1:  # a column is a row turned, and a row a column
+        column = expand_dims(y.inputs[0], -1)
+        return expand_dims(y.inputs[0], -2) if y is column else column if turned(column).shape == y.shape else None
+    return _entry_by_entry(y, order)
+
+
+def _matrices(y: Tensor) -> bool:
+    return all(i.rank >= 2 for i in y.inputs)
+
+
+def _reindexed(y: Tensor, order: tuple[int, ...]) -> Tensor:
+    renamed = {INDICES[y.rank + axis]: INDICES[place] for place, axis in enumerate(order)}
+    shape = tuple(y.shape[axis] for axis in order)
+    return from_index_op(formula=y.params["formula"].xreplace(renamed), shape=shape)
+
+
+def _entry_by_entry(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
+    """Through operations that work entry by entry, or along given axes that they keep."""
+
+    def moved(i: Tensor) -> Tensor:
+        if not i.rank:
+            return i
+        while i.rank < y.rank:
+            i = expand_dims(i, -i.rank - 1)
+        return transpose(i, order)
+
+    places = {axis: place for place, axis in enumerate(order, -y.rank)}
+    params = dict(y.params)
+    if y.op is softmax_op or (y.op in _REDUCTIONS and params["keepdims"]):
+        params["axes"] = tuple(sorted(places[axis] for axis in params["axes"]))
+    elif y.op is concat_op:
+        params["axis"] = places[params["axis"]]
+    elif y.op is broadcast_to_op:
+        params["shape"] = tuple(y.shape[axis] for axis in order)
+    elif not y.inputs or not works_entrywise(y):
+        return None
+    return y.op(*map(moved, y.inputs), **params)
+
+
+# --- blocks, heads, labels ---
+
+
+def _blocks(x: Tensor) -> Tensor | None:
+    """``[A B] [C; D] -> A C + B D``; a given matrix that is in one piece is cut to fit."""
+    a, b = x.inputs
+    if x.params["core"] != _MATRICES:
+        return None
+    rows = _pieces(a, -1)
+    columns = _pieces(b, -2)
+    if (rows is None and a.inputs) or (columns is None and b.inputs) or (rows is None and columns is None):
+        return None
+    if rows is None or columns is None:
+        sizes = [p.shape[-1] for p in rows] if rows else [p.shape[-2] for p in columns or ()]
+        rows, columns = rows or _cut(a, -1, sizes), columns or _cut(b, -2, sizes)
+    if len(rows) != len(columns) or not all(
+        same_size(p.shape[-1], q.shape[-2]) for p, q in zip(rows, columns, strict=True)
+    ):
+        return None
+    return sum_of([matmul_of(p, q, _MATRICES) for p, q in zip(rows, columns, strict=True)])
+
+
+def _pieces(x: Tensor, axis: int) -> tuple[Tensor, ...] | None:
+    return x.inputs if x.op is concat_op and x.params["axis"] == axis else None
+
+
+def _cut(x: Tensor, axis: int, sizes: Sequence[Any]) -> tuple[Tensor, ...]:
+    parts, start = [], sympy.S.Zero
+    for size in sizes:
+        parts.append(sliced(x, axis, start, 1, size))
+        start = start + size
+    return tuple(parts)
+
+
+def _heads(x: Tensor) -> Tensor | None:
+    """A product over the features of all heads is the sum over heads."""
+    a, b = x.inputs
+    merged = a.op is merge_axis_op and a.params["axis"] == -1 and a.inputs[0].rank == 3
+    if not merged or x.params["core"] != _MATRICES or b.rank != 2:
+        return None
+    heads = transpose(a.inputs[0], (-2, -3, -1))
+    into = (heads.shape[-3], heads.shape[-1])
+    whole = b.op is merge_axis_op and b.params["axis"] == -2 and b.inputs[0].shape[-3:-1] == into
+    parts = b.inputs[0] if whole else split_axis_op(b, axis=-2, into=into)
+    return summed(matmul_of(heads, parts, _MATRICES), (-3,), False)
+
+
+def _regrouped(x: Tensor) -> Tensor | None:
+    """An axis split and merged again, or merged and split again."""
+    y = x.inputs[0]
+    if x.op is merge_axis_op and y.op is split_axis_op and y.params["axis"] == x.params["axis"]:
+        return y.inputs[0]
+    back = y.op is merge_axis_op and y.params["axis"] == x.params["axis"]
+    if x.op is split_axis_op and back:
+        axis = y.params["axis"]
+        if all(map(same_size, y.inputs[0].shape[y.inputs[0].rank + axis - 1 :][:2], x.params["into"])):
+            return y.inputs[0]
+    return None
+
+
+def _einsum_as_product(x: Tensor) -> Tensor | None:
+    """A contraction of two factors over one label is a matrix product, head by head."""
+    ins, out = x.params["spec"]
+    if len(ins) != 2 or any(len(set(s)) < len(s) or len(s) != i.rank for s, i in zip(ins, x.inputs, strict=True)):
+        return None
+    first, second = ins
+    batch = [c for c in out if c in first and c in second]
+    inner = [c for c in first if c in second and c not in out]
+    rows = [c for c in first if c not in second]
+    columns = [c for c in second if c not in first]
+    free = [*rows, *columns]
+    if len(inner) != 1 or len(rows) > 1 or len(columns) > 1 or len(batch) + len(free) != len(out):
+        return None
+    left = _arranged(x.inputs[0], first, [*batch, *rows, *inner])
+    right = _arranged(x.inputs[1], second, [*batch, *inner, *columns])
+    if batch and (not rows or not columns):
+        return None
+    made = matmul_of(left, right, (1 + len(rows), 1 + len(columns)))
+    return _arranged(made, "".join([*batch, *free]), list(out))
+
+
+def _arranged(x: Tensor, labels: str, wanted: Sequence[str]) -> Tensor:
+    return transpose(x, tuple(labels.index(c) - len(labels) for c in wanted)) if wanted else x
+
+
+# --- examples ---
+
+
+def _abc() -> tuple[Tensor, Tensor, Tensor]:
+    return tensor("A", "n m"), tensor("B", "m d"), tensor("C", "d k")
+
+
+def _transpose_pair() -> tuple[Tensor, Tensor]:
+    a, b, _ = _abc()
+    return turned(chain(a, b)), chain(turned(b), turned(a))
+
+
+def _block_pair() -> tuple[Tensor, Tensor]:
+    a, b, _ = _abc()
+    c, d = tensor("C", "n k"), tensor("D", "k d")
+    return chain(concat_op(a, c, axis=-1), concat_op(b, d, axis=-2)), chain(a, b) + chain(c, d)
+
+
+def _heads_pair() -> tuple[Tensor, Tensor]:
+    a, w = tensor("A", "h n d"), tensor("W", "h d k")
+    return chain(merge_axes(moveaxis(a, 0, 1), (1, 2)), merge_axes(w, (0, 1))), summed(chain(a, w), (-3,), False)
+
+
+def _regrouped_pair() -> tuple[Tensor, Tensor]:
+    a = tensor("A", "n h d")
+    return split_axis_op(merge_axes(a, (1, 2)), axis=-1, into=a.shape[1:]), a
+
+
+def _einsum_pair() -> tuple[Tensor, Tensor]:
+    q, k = tensor("Q", "h n d"), tensor("K", "h m d")
+    return einsum("hnd,hmd->hnm", q, k), chain(q, turned(k))
+
+
+LAYOUT = (
+    Rule(
+        "transpose inward", r"\left(A B\right)^{\top} = B^{\top} A^{\top}",
+        "The transpose of a product is the product of the transposes, turned around; "
+        "what acts entry by entry may be transposed before.",
+        "", 1, unpermuted(_transposed), _transpose_pair, (transpose_op,),
+    ),
+    Rule(
+        "split and merged", r"\operatorname{split}\left(\operatorname{merge}\left(A\right)\right) = A",
+        "An axis that is merged and split again is as before.",
+        "", 1, _regrouped, _regrouped_pair, (merge_axis_op, split_axis_op),
+    ),
+    Rule(
+        "contraction as a product", r"\left[\textstyle\sum_d Q_{hnd} K_{hmd}\right]_{hnm} = Q K^{\top}",
+        "A sum over one shared label is a matrix product.", "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
+    ),
+    Rule(
+        "blocks", r"\begin{bmatrix} A & C \end{bmatrix} \begin{bmatrix} B \\ D \end{bmatrix} = A B + C D",
+        "A product of blocks is the sum of the products.", "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
+    ),
+    Rule(
+        "heads", r"\begin{bmatrix} A^{(1)} & \dots & A^{(h)} \end{bmatrix} W = \textstyle\sum_a A^{(a)} W^{(a)}",
+        "A product over the features of all heads is the sum over heads.",
+        "", 2, unpermuted(_heads), _heads_pair, (matmul_op,),
+    ),
+)  # fmt: skip

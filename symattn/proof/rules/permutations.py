@@ -1,0 +1,213 @@
+r"""Permutations move outward: every operation that treats an axis alike commutes with a permutation of it.
+
+A permutation ``P`` acts on axis -2 of Y by ``P @ Y``, on axis -1 by ``Y @ P.T``, on a vector by ``P @ y``, and on an
+axis further left by bringing that axis to place -2 and back. In normal form the actions are outermost, that on the
+last axis innermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...ops.contraction import matmul_of, matmul_op
+from ...ops.layout import _inverse, transpose, transpose_op
+from ...ops.leaves import is_eye, ones, tensor, variable
+from ...ops.rows import softmax
+from ...tensor import Tensor
+from .alike import Group, facts
+from .rule import Rule, constant_along
+
+Word = tuple[Tensor, ...]  # permutation matrices, the outermost first
+Actions = Mapping[int, Word]
+
+
+def declared(x: Tensor, *hypotheses: str) -> bool:
+    """Whether a named tensor, or the transpose of one, was declared to be one of these."""
+    if x.op is transpose_op and x.params["order"] == (-1, -2):
+        x = x.inputs[0]
+    return x.op is variable and any(h in x.params["hypotheses"] for h in hypotheses)
+
+
+def is_permutation(x: Tensor) -> bool:
+    """Whether the node is a permutation matrix or the transpose of one."""
+    return x.rank == 2 and declared(x, "permutation")
+
+
+def turned(x: Tensor) -> Tensor:
+    """The last two axes swapped."""
+    return transpose(x, (-1, -2))
+
+
+def peel(x: Tensor) -> tuple[Tensor, dict[int, Word]]:
+    """What permutations act on, and those of each axis; the tensor itself and nothing where there are none."""
+    actions: dict[int, Word] = {}
+    core, axes = x, list(range(-x.rank, 0))  # which axis of x each axis of core is
+    while True:
+        if core.op is transpose_op:
+            order = core.params["order"]
+            inner = list(axes)
+            for place, axis in enumerate(order, -len(order)):
+                inner[axis] = axes[place]
+            core, axes = core.inputs[0], inner
+        elif core.op is matmul_op and core.params["core"][0] == 2 and is_permutation(core.inputs[0]):
+            axis = axes[-2] if core.params["core"][1] == 2 else axes[-1]
+            actions[axis] = (*actions.get(axis, ()), core.inputs[0])
+            core = core.inputs[1]
+        elif core.op is matmul_op and core.params["core"][1] == 2 and is_permutation(core.inputs[1]):
+            actions[axes[-1]] = (*actions.get(axes[-1], ()), turned(core.inputs[1]))
+            core = core.inputs[0]
+        else:
+            break
+    if not actions:
+        return x, actions
+    return transpose(core, _inverse(tuple(axes))), actions
+
+
+def act(p: Tensor, y: Tensor, axis: int) -> Tensor:
+    """The permutation applied along an axis."""
+    if y.rank == 1:
+        return matmul_of(p, y, (2, 1))
+    if axis == -1:
+        return matmul_of(y, turned(p), (2, 2))
+    if axis == -2:
+        return matmul_of(p, y, (2, 2))
+    swap = tuple({axis: -2, -2: axis}.get(a, a) for a in range(axis, 0))
+    return transpose(matmul_of(p, transpose(y, swap), (2, 2)), swap)
+
+
+def wrap(core: Tensor, actions: Actions) -> Tensor:
+    """The actions applied to the core, from the last axis outward."""
+    for axis in sorted(actions, reverse=True):
+        for p in reversed(actions[axis]):
+            core = act(p, core, axis)
+    return core
+
+
+def unpermuted(apply: Callable[[Tensor], Tensor | None]) -> Callable[[Tensor], Tensor | None]:
+    """A rule for all nodes but permutation actions, which stay outermost as they are."""
+    return lambda x: None if peel(x)[1] else apply(x)
+
+
+# --- rules ---
+
+
+def _settled(x: Tensor) -> Tensor | None:
+    """The actions in their order: ``(P Y) Q -> P (Y Q)``, ``(P Y)^T -> Y^T P^T``."""
+    core, actions = peel(x)
+    return wrap(core, actions) if actions else None
+
+
+def _cancelled(x: Tensor) -> Tensor | None:
+    core, actions = peel(x)
+    if all(len(word) < 2 for word in actions.values()):
+        return None
+    reduced = {axis: _reduced(word) for axis, word in actions.items()}
+    return wrap(core, reduced) if reduced != actions else None
+
+
+def _reduced(word: Word) -> Word:
+    kept: list[Tensor] = []
+    for p in word:
+        if kept and kept[-1] is turned(p):
+            kept.pop()
+        else:
+            kept.append(p)
+    return tuple(kept)
+
+
+def _absorbed(x: Tensor) -> Tensor | None:
+    """``P 1 -> 1``: a permutation of what is constant along the axis, also of the identity from both sides."""
+    core, actions = peel(x)
+    kept = {axis: word for axis, word in actions.items() if not constant_along(core, axis)}
+    if is_eye(core) and len(kept) == 2 and kept[-1] == kept[-2]:
+        kept = {}
+    return wrap(core, kept) if len(kept) < len(actions) else None
+
+
+def _commuted(x: Tensor) -> Tensor | None:
+    r"""``f(P X) -> P f(X)``: one group of axes of the operation at a time."""
+    if x.op is transpose_op or not x.inputs or peel(x)[1]:
+        return None
+    peeled = [peel(i) for i in x.inputs]
+    if not any(actions for _, actions in peeled):
+        return None
+    for group in facts(x).groups:
+        word = _common_word(group, peeled)
+        if word:
+            inputs = tuple(
+                wrap(core, _without(actions, len(word), [axis for n, axis in group.inputs if n == k]))
+                for k, (core, actions) in enumerate(peeled)
+            )
+            return wrap(x.op(*inputs, **x.params), dict.fromkeys(group.outputs, word))
+    return None
+
+
+def _common_word(group: Group, peeled: list[tuple[Tensor, dict[int, Word]]]) -> Word:
+    """The permutations that act on all axes of the group; what is constant along its axis takes part in any."""
+    words = [peeled[k][1].get(axis, ()) for k, axis in group.inputs if not constant_along(peeled[k][0], axis)]
+    common = words[0] if words else ()
+    for word in words[1:]:
+        length = next((n for n, (p, q) in enumerate(zip(common, word, strict=False)) if p is not q), None)
+        common = common[: min(len(common), len(word)) if length is None else length]
+    return common
+
+
+def _without(actions: Actions, length: int, axes: list[int]) -> dict[int, Word]:
+    return {axis: word[length:] if axis in axes else word for axis, word in actions.items()}
+
+
+# --- examples ---
+
+
+def _pi(size: str = "n") -> Tensor:
+    return tensor("Pi", size, size, permutation=True)
+
+
+def _commuting_pair() -> tuple[Tensor, Tensor]:
+    p, q, z = _pi(), tensor("Psi", "m m", permutation=True), tensor("Z", "n m")
+    inner = matmul_of(matmul_of(p, z, (2, 2)), turned(q), (2, 2))
+    outer = matmul_of(p, matmul_of(softmax(z), turned(q), (2, 2)), (2, 2))
+    return softmax(inner), outer
+
+
+def _cancelling_pair() -> tuple[Tensor, Tensor]:
+    p, x = _pi(), tensor("X", "n d")
+    return matmul_of(p, matmul_of(turned(p), x, (2, 2)), (2, 2)), x
+
+
+def _absorbing_pair() -> tuple[Tensor, Tensor]:
+    one = ones("n", "d")
+    return matmul_of(_pi(), one, (2, 2)), one
+
+
+def _ordered_pair() -> tuple[Tensor, Tensor]:
+    p, y = _pi(), tensor("Y", "n d")
+    return turned(matmul_of(p, y, (2, 2))), matmul_of(turned(y), turned(p), (2, 2))
+
+
+PERMUTATIONS = (
+    Rule(
+        "permutations cancel",
+        r"\Pi \Pi^{\top} = I",
+        "A permutation undone by its inverse changes nothing.",
+        "", 1, _cancelled, _cancelling_pair, (matmul_op, transpose_op),
+    ),
+    Rule(
+        "permutation of equal entries",
+        r"\Pi \mathbf{1} = \mathbf{1}",
+        "Entries that are all equal may be permuted at will.",
+        "", 1, _absorbed, _absorbing_pair, (matmul_op, transpose_op),
+    ),
+    Rule(
+        "permutations of rows and columns",
+        r"\left(\Pi Y\right)^{\top} = Y^{\top} \Pi^{\top}",
+        "Rows and columns are permuted independently, and a transpose turns the one into the other.",
+        "", 1, _settled, _ordered_pair, (matmul_op, transpose_op),
+    ),
+    Rule(
+        "permutation outward",
+        r"f\left(\Pi X\right) = \Pi f\left(X\right)",
+        "The operation treats all positions along this axis alike, or sums over them in any order.",
+        "", 1, _commuted, _commuting_pair,
+    ),
+)  # fmt: skip

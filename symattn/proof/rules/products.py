@@ -1,0 +1,365 @@
+"""Matrix products: brackets, inverses, identity and diagonal matrices, sums and scaled rows as factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy
+
+from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
+from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.contraction import (
+    diag_op,
+    einsum_op,
+    matmul_of,
+    matmul_op,
+    outer_of,
+    outer_op,
+)
+from ...ops.index import expand_dims, index_op, squeeze
+from ...ops.inverse import inv_op
+from ...ops.layout import (
+    merge_axis_op,
+    split_axis_op,
+    transpose_op,
+)
+from ...ops.leaves import eye, is_eye, tensor
+from ...ops.rows import mean_op, sum_op, summed
+from ...sizes import same_size
+from ...tensor import Tensor
+from .algebra import factors, product, term, terms
+from .permutations import declared, is_permutation, turned, unpermuted
+from .rule import Rule, bare, constant_along, one_of, size_at
+
+_MATRICES = (2, 2)
+
+
+# --- brackets, inverses, identities ---
+
+
+def _left_nested(x: Tensor) -> Tensor | None:
+    """``A (B C) -> (A B) C``; a permutation stays outermost."""
+    a, right = x.inputs
+    (first, last), (_, end) = x.params["core"], right.params.get("core", (0, 0))
+    if right.op is not matmul_op or right.params["core"] != (2, last) or (first == 2 and is_permutation(a)):
+        return None
+    return matmul_of(matmul_of(a, right.inputs[0], (first, 2)), right.inputs[1], (first, end))
+
+
+def _orthogonal(a: Tensor, b: Tensor) -> bool:
+    return declared(a, "orthogonal", "permutation") and turned(a) is b
+
+
+def _inverse(a: Tensor, b: Tensor) -> bool:
+    return (a.op is inv_op and a.inputs[0] is b) or (b.op is inv_op and b.inputs[0] is a)
+
+
+def _cancelling(opposite: Callable[[Tensor, Tensor], bool]) -> Callable[[Tensor], Tensor | None]:
+    """``A U U^T -> A`` for neighbours in a product whose product is the identity."""
+
+    def apply(x: Tensor) -> Tensor | None:
+        a, b = x.inputs
+        core = x.params["core"]
+        if core[1] != 2:  # U^T (U v) stands as (U^T U) v
+            return None
+        if core[0] == 2 and opposite(a, b):
+            return broadcast_to(eye(x.shape[-1]), x.shape)
+        if a.op is matmul_op and a.params["core"][1] == 2 and opposite(a.inputs[1], b):
+            return broadcast_to(a.inputs[0], x.shape)
+        return None
+
+    return apply
+
+
+def _inverse_moved(x: Tensor) -> Tensor | None:
+    a = x.inputs[0]
+    if declared(a, "orthogonal", "permutation"):
+        return turned(a)
+    if a.op is matmul_op and a.params["core"] == _MATRICES:
+        left, right = a.inputs
+        if all(y.rank >= 2 and same_size(y.shape[-1], y.shape[-2]) for y in (left, right)):
+            return broadcast_to(matmul_of(inv_op(right), inv_op(left), _MATRICES), x.shape)
+    return None
+
+
+def _identity(x: Tensor) -> Tensor | None:
+    a, b = x.inputs
+    core = x.params["core"]
+    if is_eye(a) and core[0] == 2:
+        return broadcast_to(b, x.shape)
+    return broadcast_to(a, x.shape) if is_eye(b) and core[1] == 2 else None
+
+
+def _scalar_out(x: Tensor) -> Tensor | None:
+    """``(c A) B -> c (A B)``: scalars come out of whatever is linear in each input."""
+    pairs = [split_scalar(i) for i in x.inputs]
+    if all(c == 1 for c, _ in pairs) or any(rest is None for _, rest in pairs):
+        return None
+    return multiply(
+        sympy.Mul(*(c for c, _ in pairs)), x.op(*(rest for _, rest in pairs if rest is not None), **x.params)
+    )
+
+
+# --- products with what is constant, thin or diagonal ---
+
+
+def _thin(x: Tensor) -> Tensor | None:
+    """A contraction over an axis of size 1 is a product entry by entry."""
+    a, b = x.inputs
+    if a.shape[-1] != 1:
+        return None
+    core = x.params["core"]
+    if core == _MATRICES:
+        return broadcast_to(multiply(a, b), x.shape)
+    return None
+
+
+def _constant_factor(x: Tensor) -> Tensor | None:
+    """``A 1 u^T -> rowsum(A) u^T`` and ``u 1^T B -> u colsum(B)``."""
+    a, b = x.inputs
+    core = x.params["core"]
+    if core == _MATRICES and constant_along(b, -2):
+        return broadcast_to(multiply(summed(a, (-1,), True), one_of(b, -2)), x.shape)
+    if core == _MATRICES and constant_along(a, -1):
+        return broadcast_to(multiply(one_of(a, -1), summed(b, (-2,), True)), x.shape)
+    if core[1] == 1 and b.rank == 1 and constant_along(b, -1):
+        return broadcast_to(multiply(summed(a, (-1,), False), squeeze(one_of(b, -1), -1)), x.shape)
+    return None
+
+
+def _diagonal(x: Tensor) -> Tensor | None:
+    """``diag(v) M`` scales the rows of M, ``M diag(v)`` its columns."""
+    a, b = x.inputs
+    core = x.params["core"]
+    if a.op is diag_op and core[0] == 2:
+        scale = a.inputs[0] if core[1] == 1 else expand_dims(a.inputs[0], -1)
+        return broadcast_to(multiply(scale, b), x.shape)
+    if b.op is diag_op and core[1] == 2:
+        v = b.inputs[0]
+        return broadcast_to(multiply(a, v if core[0] == 1 or v.rank == 1 else expand_dims(v, -2)), x.shape)
+    return None
+
+
+def _dot(x: Tensor) -> Tensor | None:
+    """A single row times a single column is a sum of products."""
+    a, b = x.inputs
+    core = x.params["core"]
+    if core == (1, 1):
+        return summed(multiply(a, b), (-1,), False)
+    if core == (1, 2) and b.rank == 2 and b.shape[-1] == 1:
+        return expand_dims(summed(multiply(a, squeeze(b, -1)), (-1,), False), -1)
+    if core == _MATRICES and size_at(a, -2) == 1 and size_at(b, -1) == 1:
+        return broadcast_to(summed(multiply(a, turned(b)), (-1,), True), x.shape)
+    return None
+
+
+def _vector(x: Tensor) -> Tensor | None:
+    """A product with one row or one column is a product with a vector."""
+    a, b = x.inputs
+    if x.params["core"] != _MATRICES or a.rank != 2 or b.rank != 2:
+        return None
+    row, column = bare(a), squeeze(b, -1) if b.shape[-1] == 1 else b
+    if a.shape[0] == 1 and row.rank == 1 and same_size(row.shape[0], a.shape[1]):
+        return expand_dims(matmul_of(row, b, (1, 2)), -2)
+    return expand_dims(matmul_of(a, column, (2, 1)), -1) if expand_dims(column, -1) is b else None
+
+
+def _outer(x: Tensor) -> Tensor | None:
+    a, b = x.inputs
+    return multiply(expand_dims(a, -1), b if b.rank == 1 else expand_dims(b, -2))
+
+
+def _factors_out(x: Tensor) -> Tensor | None:
+    """``(u * A) B -> u * (A B)`` for a column u, ``A (B * v) -> (A B) * v`` for a row v."""
+    a, b = x.inputs
+    core = x.params["core"]
+    (ca, fa), (cb, fb) = factors(a), factors(b)
+    left = [f for f in fa if core[0] == 2 and size_at(f[0], -1) == 1]
+    right = [f for f in fb if core[1] == 2 and size_at(f[0], -2) == 1]
+    across = [f for f in fb if f not in right and core[1] == 2 and size_at(f[0], -1) == 1]
+    keep_b = [f for f in fb if f not in right and f not in across]
+    if not keep_b:  # a product with columns alone stays
+        across, keep_b = [], across
+    if not (left or right or across):
+        return None
+    keep_a = [f for f in fa if f not in left] + [(_as_row(f, core), n) for f, n in across]
+    first, second = _filled(product(ca, keep_a), a, -1, core[0]), _filled(product(cb, keep_b), b, -core[1], core[1])
+    outside = [(squeeze(f, -1) if core[1] == 1 and f.rank else f, n) for f, n in left]
+    outside += [(squeeze(f, -2) if core[0] == 1 and f.rank > 1 else f, n) for f, n in right]
+    return product(sympy.S.One, [(matmul_of(first, second, core), 1), *outside], x.shape)
+
+
+def _as_row(column: Tensor, core: tuple[int, int]) -> Tensor:
+    return turned(column) if core[0] == 2 else squeeze(column, -1)
+
+
+def _filled(part: Tensor, like: Tensor, contracted: int, core: int) -> Tensor:
+    """What is left of a factor, with the axes that a product needs."""
+    shape = [size_at(part, axis) for axis in range(-max(part.rank, core), 0)]
+    shape[contracted] = like.shape[contracted]
+    return broadcast_to(part, tuple(shape))
+
+
+# --- sums ---
+
+
+def _distributed(x: Tensor) -> Tensor | None:
+    for k, i in enumerate(x.inputs):
+        if i.op is add_op or (i.op is broadcast_to_op and i.inputs[0].op is add_op):
+            parts = [broadcast_to(term(c, t), i.shape) for c, t in terms(i)]
+            return sum_of([x.op(*x.inputs[:k], part, *x.inputs[k + 1 :], **x.params) for part in parts])
+    return None
+
+
+# --- examples ---
+
+
+def _abc() -> tuple[Tensor, Tensor, Tensor]:
+    return tensor("A", "n m"), tensor("B", "m d"), tensor("C", "d k")
+
+
+def chain(*parts: Tensor) -> Tensor:
+    """The product of the parts, matrices or vectors, from the left."""
+    result = parts[0]
+    for part in parts[1:]:
+        result = matmul_of(result, part, (min(result.rank, 2), min(part.rank, 2)))
+    return result
+
+
+def _bracket_pair() -> tuple[Tensor, Tensor]:
+    a, b, c = _abc()
+    return chain(a, chain(b, c)), chain(a, b, c)
+
+
+def _orthogonal_pair() -> tuple[Tensor, Tensor]:
+    a, u = tensor("A", "n m"), tensor("U", "m m", orthogonal=True)
+    return chain(a, u, turned(u)), a
+
+
+def _inverse_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("A", "n n"), tensor("B", "n n", invertible=True)
+    return chain(a, b, inv_op(b)), a
+
+
+def _inverse_moved_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("A", "n n", invertible=True), tensor("B", "n n", invertible=True)
+    return inv_op(chain(a, b)), chain(inv_op(b), inv_op(a))
+
+
+def _identity_pair() -> tuple[Tensor, Tensor]:
+    a, _, _ = _abc()
+    return chain(a, eye("m")), a
+
+
+def _scalar_pair() -> tuple[Tensor, Tensor]:
+    a, b, _ = _abc()
+    return chain(multiply(3, a), b), multiply(3, chain(a, b))
+
+
+def _thin_pair() -> tuple[Tensor, Tensor]:
+    u, v = tensor("u", "n 1"), tensor("v", "1 m")
+    return chain(u, v), multiply(u, v)
+
+
+def _constant_pair() -> tuple[Tensor, Tensor]:
+    a, _, _ = _abc()
+    u = tensor("u", "1 d")
+    return chain(a, broadcast_to(u, (a.shape[1], u.shape[1]))), multiply(summed(a, (-1,), True), u)
+
+
+def _vector_pair() -> tuple[Tensor, Tensor]:
+    (a, _, _), v = _abc(), tensor("v", "m")
+    return chain(a, expand_dims(v, -1)), expand_dims(chain(a, v), -1)
+
+
+def _diagonal_pair() -> tuple[Tensor, Tensor]:
+    v, (a, _, _) = tensor("v", "n"), _abc()
+    return chain(diag_op(v), a), multiply(expand_dims(v, -1), a)
+
+
+def _dot_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("a", "n"), tensor("b", "n")
+    return chain(a, b), summed(multiply(a, b), (-1,), False)
+
+
+def _outer_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("a", "n"), tensor("b", "m")
+    return outer_of(a, b), multiply(expand_dims(a, -1), b)
+
+
+def _factor_pair() -> tuple[Tensor, Tensor]:
+    a, b, _ = _abc()
+    u = tensor("u", "n 1")
+    return chain(multiply(u, a), b), multiply(u, chain(a, b))
+
+
+def _distributive_pair() -> tuple[Tensor, Tensor]:
+    a, b, _ = _abc()
+    c = tensor("C", "m d")
+    return chain(a, b + c), chain(a, b) + chain(a, c)
+
+
+_LINEAR = (
+    matmul_op, outer_op, einsum_op, sum_op, mean_op, split_axis_op, merge_axis_op, transpose_op, diag_op, index_op,
+)  # fmt: skip
+
+PRODUCTS = (
+    Rule(
+        "orthogonal matrix cancels", r"U U^{\top} = I", "The inverse of an orthogonal matrix is its transpose.",
+        "", 1, _cancelling(_orthogonal), _orthogonal_pair, (matmul_op,),
+    ),
+    Rule(
+        "inverse cancels", r"A A^{-1} = I", "A matrix times its inverse is the identity.",
+        r"A \text{ invertible}", 1, _cancelling(_inverse), _inverse_pair, (matmul_op,),
+    ),
+    Rule(
+        "inverse of a product", r"\left(A B\right)^{-1} = B^{-1} A^{-1}",
+        "The inverse of a product of square matrices is the product of the inverses, turned around.",
+        "", 1, _inverse_moved, _inverse_moved_pair, (inv_op,),
+    ),
+    Rule(
+        "identity", "A I = A", "The identity changes nothing.", "", 1, _identity, _identity_pair, (matmul_op,),
+    ),
+    Rule(
+        "scalar out", r"\left(c A\right) B = c \left(A B\right)", "A scalar factor comes out of what is linear.",
+        "", 1, unpermuted(_scalar_out), _scalar_pair, _LINEAR,
+    ),
+    Rule(
+        "product over one index", r"u v^{\top} = \left[u_i v_j\right]_{ij}",
+        "A sum of one term is that term.", "", 1, unpermuted(_thin), _thin_pair, (matmul_op,),
+    ),
+    Rule(
+        "product with equal rows", r"A \mathbf{1} u^{\top} = \operatorname{rowsum}\left(A\right) u^{\top}",
+        "A product with equal rows sums each row.", "", 1, unpermuted(_constant_factor), _constant_pair, (matmul_op,),
+    ),
+    Rule(
+        "product with a vector", r"A \operatorname{col}\left(v\right) = \operatorname{col}\left(A v\right)",
+        "A product with one column is a product with a vector.", "", 1, unpermuted(_vector), _vector_pair, (matmul_op,),
+    ),
+    Rule(
+        "brackets", r"A \left(B C\right) = \left(A B\right) C", "A matrix product is associative.",
+        "", 1, _left_nested, _bracket_pair, (matmul_op,),
+    ),
+    Rule(
+        "outer product", r"a b^{\top} = \left[a_i b_j\right]_{ij}", "The outer product, entry by entry.",
+        "", 2, _outer, _outer_pair, (outer_op,),
+    ),
+    Rule(
+        "diagonal matrix", r"\operatorname{diag}\left(v\right) A = \operatorname{col}\left(v\right) \odot A",
+        "A diagonal matrix scales rows from the left and columns from the right.",
+        "", 2, unpermuted(_diagonal), _diagonal_pair, (matmul_op,),
+    ),
+    Rule(
+        "dot product", r"a^{\top} b = \textstyle\sum_i a_i b_i", "A row times a column is a sum of products.",
+        "", 2, unpermuted(_dot), _dot_pair, (matmul_op,),
+    ),
+    Rule(
+        "factor of a row or column out", r"\left(u \odot A\right) B = u \odot \left(A B\right)",
+        "A factor of each row comes out on the left, one of each column on the right.",
+        "", 2, unpermuted(_factors_out), _factor_pair, (matmul_op,),
+    ),
+    Rule(
+        "linear", r"A \left(B + C\right) = A B + A C", "What is linear may be applied term by term.",
+        "", 2, unpermuted(_distributed), _distributive_pair, _LINEAR,
+    ),
+)  # fmt: skip

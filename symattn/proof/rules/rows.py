@@ -1,0 +1,399 @@
+"""Rows: softmax, logsumexp and sums, what is constant along an axis, new axes, joins."""
+
+from __future__ import annotations
+
+import sympy
+
+from ...ops.arithmetic import add, divide, multiply, sum_of
+from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.contraction import matmul_of, matmul_op
+from ...ops.index import expand_dims, index, index_op, squeeze
+from ...ops.layout import concat_op, transpose_op
+from ...ops.leaves import let_op, ones, tensor
+from ...ops.pointwise import exp
+from ...ops.rows import (
+    _count,
+    logsumexp_op,
+    max_op,
+    mean_op,
+    min_op,
+    softmax,
+    softmax_op,
+    sum_op,
+    summed,
+)
+from ...sizes import ONE, same_shape
+from ...tensor import Tensor
+from .algebra import Term, factors, product, term, terms, total
+from .alike import facts, is_own, works_entrywise
+from .permutations import peel, turned, unpermuted
+from .rule import Rule, constant_along, one_of, replaced_size, size_at
+
+Axes = tuple[int, ...]
+_REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
+
+
+def _constant_over(x: Tensor, axes: Axes) -> bool:
+    """Whether a tensor without what broadcasting does is the same at all places along the axes."""
+    return all(size_at(x, axis) == 1 or constant_along(x, axis) for axis in axes)
+
+
+def _squeezed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """What is constant along the axes, with these of size 1, or without them."""
+    for axis in sorted(axes):
+        if constant_along(x, axis):
+            x = one_of(x, axis)
+    for axis in () if keepdims else sorted(axes):
+        if x.rank >= -axis:
+            x = squeeze(x, axis)
+    return x
+
+
+# --- softmax and logsumexp ---
+
+
+def _split_shift(x: Tensor, axes: Axes) -> tuple[list[Term], list[Term]]:
+    """The terms that are constant along the axes, and the others."""
+    shift: list[Term] = []
+    rest: list[Term] = []
+    for c, t in terms(x):
+        constant = t is None or (not t.holds_minus_infinity and _constant_over(t, axes))
+        (shift if constant else rest).append((c, t))
+    return shift, rest
+
+
+def _shift_invariant(x: Tensor) -> Tensor | None:
+    z, *mask = x.inputs
+    shift, rest = _split_shift(z, x.params["axes"])
+    if not shift or (not rest and all(c == 0 for c, _ in shift)):
+        return None
+    return x.op(total(rest, z.shape), *mask, **x.params)
+
+
+def _shift_out(x: Tensor) -> Tensor | None:
+    """``logsumexp(Z + c) -> logsumexp(Z) + c``."""
+    z, axes, keepdims = x.inputs[0], x.params["axes"], x.params["keepdims"]
+    shift, rest = _split_shift(z, axes)
+    if not shift or (not rest and all(c == 0 for c, _ in shift)):
+        return None
+    out = sum_of([term(c, None if t is None else _squeezed(t, axes, keepdims)) for c, t in shift])
+    return broadcast_to(add(x.op(total(rest, z.shape), **x.params), out), x.shape)
+
+
+def _rows_sum_to_one(x: Tensor) -> Tensor | None:
+    p = x.inputs[0]
+    whole = p.op is softmax_op and len(p.inputs) == 1 and not p.inputs[0].holds_minus_infinity
+    return ones(*x.shape) if whole and p.params["axes"] == x.params["axes"] else None
+
+
+def _softmax_defined(x: Tensor) -> Tensor | None:
+    z = x.inputs[0]
+    if len(x.inputs) > 1 or z.holds_minus_infinity:
+        return None
+    return divide(exp(z), summed(exp(z), x.params["axes"], True))
+
+
+# --- sums ---
+
+
+def _sum_of_constant(x: Tensor) -> Tensor | None:
+    """The sum over an axis along which nothing changes is the size of the axis times one entry."""
+    y, axes = x.inputs[0], x.params["axes"]
+    still = tuple(axis for axis in axes if constant_along(y, axis))
+    if not still:
+        return None
+    count = _count(y, still) if x.op is sum_op else ONE
+    for axis in still:
+        y = one_of(y, axis)
+    return multiply(count, x.op(y, **x.params))
+
+
+def _sum_of_one(x: Tensor) -> Tensor | None:
+    """A sum over axes of size 1."""
+    y, axes = x.inputs[0], x.params["axes"]
+    if all(y.shape[axis] == 1 for axis in axes):
+        return _squeezed(y, axes, x.params["keepdims"])
+    return None
+
+
+def _sum_of_vector(x: Tensor) -> Tensor | None:
+    """The sum of a vector that keeps its axis is a number with a new axis."""
+    y = x.inputs[0]
+    return expand_dims(x.op(y, axes=(-1,), keepdims=False), -1) if y.rank == 1 and x.params["keepdims"] else None
+
+
+def _sum_of_product(x: Tensor) -> Tensor | None:
+    """``rowsum(A B) -> A rowsum(B)``, and likewise for columns."""
+    y, axes, keepdims = x.inputs[0], x.params["axes"], x.params["keepdims"]
+    if y.op is not matmul_op or y.params["core"] != (2, 2) or peel(y)[1]:
+        return None
+    a, b = y.inputs
+    if axes == (-1,):
+        return broadcast_to(matmul_of(a, summed(b, axes, keepdims), (2, 2 if keepdims else 1)), x.shape)
+    if axes == (-2,):
+        return broadcast_to(matmul_of(summed(a, axes, keepdims), b, (2 if keepdims else 1, 2)), x.shape)
+    return None
+
+
+def _sum_of_transpose(x: Tensor) -> Tensor | None:
+    """A sum without its axis, of a transpose: a sum over another axis, where the others keep their order."""
+    y, axes = x.inputs[0], x.params["axes"]
+    if y.op is not transpose_op or x.params["keepdims"]:
+        return None
+    base, order = y.inputs[0], y.params["order"]
+    source = [*range(-y.rank, -len(order)), *order]
+    kept = [axis for place, axis in enumerate(source, -y.rank) if place not in axes]
+    summed_axes = tuple(sorted(source[y.rank + axis] for axis in axes))
+    return x.op(base, axes=summed_axes, keepdims=False) if kept == sorted(kept) else None
+
+
+def _factor_out_of_sum(x: Tensor) -> Tensor | None:
+    y, axes, keepdims = x.inputs[0], x.params["axes"], x.params["keepdims"]
+    number, listed = factors(y)
+    out = [(f, n) for f, n in listed if _constant_over(f, axes)]
+    if not out:
+        return None
+    inside = product(number, [(f, n) for f, n in listed if not _constant_over(f, axes)])
+    shape = [size_at(inside, axis) for axis in range(-max([inside.rank, *(-axis for axis in axes)]), 0)]
+    for axis in axes:
+        shape[axis] = y.shape[axis]
+    inner = x.op(broadcast_to(inside, tuple(shape)), **x.params)
+    return product(sympy.S.One, [(inner, 1), *((_squeezed(f, axes, keepdims), n) for f, n in out)], x.shape)
+
+
+def _mean_defined(x: Tensor) -> Tensor | None:
+    return divide(summed(x.inputs[0], **x.params), _count(x.inputs[0], x.params["axes"]))
+
+
+# --- constant along an axis ---
+
+
+def _constant_out(x: Tensor) -> Tensor | None:
+    """What works position by position on inputs that are all constant along an axis is constant along it."""
+    if x.op in (broadcast_to_op, let_op) or not is_own(x):
+        return None
+    if not any(i.op is broadcast_to_op for i in x.inputs):
+        return None
+    for group in facts(x).groups:
+        if group.plain and group.inputs and all(constant_along(x.inputs[k], axis) for k, axis in group.inputs):
+            inputs = list(x.inputs)
+            for k, axis in group.inputs:
+                inputs[k] = one_of(inputs[k], axis)
+            part = x.op(*inputs, **x.params)
+            if same_shape(part.shape, replaced_size(x.shape, group.outputs[0], ONE)):
+                return broadcast_to(part, x.shape)
+    return None
+
+
+# --- new axes ---
+
+
+def _new_axis(x: Tensor) -> Tensor | None:
+    """One new axis goes into what works entry by entry; one taken off a sum that keeps its axes leaves it."""
+    y = x.inputs[0]
+    for axis in range(-x.rank, 0):
+        if x.rank == y.rank + 1 and expand_dims(y, axis) is x:
+            return _expanded(y, axis)
+    for axis in range(-y.rank, 0):
+        if y.rank == x.rank + 1 and y.shape[axis] == 1 and squeeze(y, axis) is x:
+            return _taken_off(y, axis)
+    return None
+
+
+def _expanded(y: Tensor, axis: int) -> Tensor | None:
+    reduced = y.op in _REDUCTIONS and y.rank  # the sum of a vector stays a number
+    if reduced and not y.params["keepdims"] and y.params["axes"] == (axis,):
+        return y.op(y.inputs[0], axes=(axis,), keepdims=True)
+    if works_entrywise(y) and y.inputs:
+        # an input that ends before the new axis is aligned from the end without it
+        return y.op(*(expand_dims(i, axis) if i.rank >= -axis - 1 and i.rank else i for i in y.inputs), **y.params)
+    return None
+
+
+def _taken_off(y: Tensor, axis: int) -> Tensor | None:
+    if y.op in _REDUCTIONS and y.params["keepdims"] and y.params["axes"] == (axis,):
+        return y.op(y.inputs[0], axes=(axis,), keepdims=False)
+    if works_entrywise(y) and y.inputs:
+        return y.op(*(squeeze(i, axis) if i.rank >= -axis else i for i in y.inputs), **y.params)
+    return None
+
+
+# --- joins ---
+
+
+def _joined(x: Tensor) -> Tensor | None:
+    """A function of a join, entry by entry, is the join of the function of its parts."""
+    if len(x.inputs) != 1 or x.inputs[0].op is not concat_op or not works_entrywise(x):
+        return None
+    y = x.inputs[0]
+    return concat_op(*(x.op(part, **x.params) for part in y.inputs), **y.params)
+
+
+def _sum_of_join(x: Tensor) -> Tensor | None:
+    y = x.inputs[0]
+    if y.op is not concat_op or x.params["axes"] != (y.params["axis"],):
+        return None
+    return sum_of([x.op(part, **x.params) for part in y.inputs])
+
+
+# --- examples ---
+
+
+def _logits() -> tuple[Tensor, Tensor]:
+    return tensor("Z", "n m"), tensor("c", "n 1")
+
+
+def _shift_pair() -> tuple[Tensor, Tensor]:
+    z, c = _logits()
+    return softmax(z + c), softmax(z)
+
+
+def _shift_out_pair() -> tuple[Tensor, Tensor]:
+    z, c = _logits()
+    return logsumexp_op(z + c, axes=(-1,), keepdims=True), logsumexp_op(z, axes=(-1,), keepdims=True) + c
+
+
+def _one_pair() -> tuple[Tensor, Tensor]:
+    z, _ = _logits()
+    return summed(softmax(z), (-1,), True), ones(z.shape[0], 1)
+
+
+def _defined_pair() -> tuple[Tensor, Tensor]:
+    z, _ = _logits()
+    return softmax(z), divide(exp(z), summed(exp(z), (-1,), True))
+
+
+def _sum_constant_pair() -> tuple[Tensor, Tensor]:
+    z, c = _logits()
+    return summed(broadcast_to(c, z.shape), (-1,), True), multiply(z.shape[1], c)
+
+
+def _sum_one_pair() -> tuple[Tensor, Tensor]:
+    _, c = _logits()
+    return summed(c, (-1,), True), c
+
+
+def _sum_vector_pair() -> tuple[Tensor, Tensor]:
+    v = tensor("v", "n")
+    return summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1)
+
+
+def _sum_product_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("A", "n m"), tensor("B", "m d")
+    return summed(matmul_of(a, b, (2, 2)), (-1,), True), matmul_of(a, summed(b, (-1,), True), (2, 2))
+
+
+def _sum_transpose_pair() -> tuple[Tensor, Tensor]:
+    z, _ = _logits()
+    return summed(turned(z), (-1,), False), summed(z, (-2,), False)
+
+
+def _factor_pair() -> tuple[Tensor, Tensor]:
+    z, c = _logits()
+    return summed(multiply(c, z), (-1,), True), multiply(c, summed(z, (-1,), True))
+
+
+def _mean_pair() -> tuple[Tensor, Tensor]:
+    z, _ = _logits()
+    return mean_op(z, axes=(-1,), keepdims=True), divide(summed(z, (-1,), True), z.shape[1])
+
+
+def _constant_pair() -> tuple[Tensor, Tensor]:
+    z, c = _logits()
+    return exp(broadcast_to(c, z.shape)), broadcast_to(exp(c), z.shape)
+
+
+def _axis_pair() -> tuple[Tensor, Tensor]:
+    v = tensor("v", "n")
+    return index(exp(v), expand_dims(v, -1).params["items"]), exp(expand_dims(v, -1))
+
+
+def _join_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("A", "n m"), tensor("B", "n k")
+    return exp(concat_op(a, b, axis=-1)), concat_op(exp(a), exp(b), axis=-1)
+
+
+def _sum_join_pair() -> tuple[Tensor, Tensor]:
+    a, b = tensor("A", "n m"), tensor("B", "n k")
+    return summed(concat_op(a, b, axis=-1), (-1,), True), summed(a, (-1,), True) + summed(b, (-1,), True)
+
+
+ROWS = (
+    Rule(
+        "shift of a row", r"\operatorname{softmax}\left(Z + c \mathbf{1}^{\top}\right) = \operatorname{softmax}(Z)",
+        "Adding a number to a whole row of logits changes nothing.",
+        "", 1, _shift_invariant, _shift_pair, (softmax_op,),
+    ),
+    Rule(
+        "shift of logsumexp",
+        r"\operatorname{logsumexp}\left(Z + c \mathbf{1}^{\top}\right) = \operatorname{logsumexp}(Z) + c",
+        "A number added to a whole row comes out of logsumexp.",
+        "", 1, _shift_out, _shift_out_pair, (logsumexp_op,),
+    ),
+    Rule(
+        "rows of softmax", r"\operatorname{rowsum}\left(\operatorname{softmax}\left(Z\right)\right) = \mathbf{1}",
+        "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one, _one_pair, (sum_op,),
+    ),
+    Rule(
+        "sum of equal entries", r"\operatorname{rowsum}\left(c \mathbf{1}_m^{\top}\right) = m c",
+        "A sum of equal entries is their number times one of them.",
+        "", 1, _sum_of_constant, _sum_constant_pair, (sum_op, mean_op),
+    ),
+    Rule(
+        "sum of one term", r"\textstyle\sum_{k=0}^{0} c_k = c_0", "A sum of one term is that term.",
+        "", 1, _sum_of_one, _sum_one_pair, (sum_op, mean_op),
+    ),
+    Rule(
+        "sum of a vector", r"\textstyle\sum_k v_k = \mathbf{1}^{\top} v", "The sum of a vector is one number.",
+        "", 1, _sum_of_vector, _sum_vector_pair, _REDUCTIONS,
+    ),
+    Rule(
+        "row sums of a product", r"\operatorname{rowsum}\left(A B\right) = A \operatorname{rowsum}\left(B\right)",
+        "A product is summed over its columns by summing the right factor.",
+        "", 1, _sum_of_product, _sum_product_pair, (sum_op,),
+    ),
+    Rule(
+        "sum of a transpose", r"A^{\top\top} \mathbf{1} = A \mathbf{1}",
+        "The sum over the rows of a transpose is the sum over columns.",
+        "", 1, _sum_of_transpose, _sum_transpose_pair, (sum_op, mean_op),
+    ),
+    Rule(
+        "equal entries stay equal", r"f\left(c \mathbf{1}^{\top}\right) = f\left(c\right) \mathbf{1}^{\top}",
+        "What works position by position gives equal entries for equal entries.",
+        "", 1, unpermuted(_constant_out), _constant_pair,
+    ),
+    Rule(
+        "new axis inward",
+        r"\operatorname{col}\left(f\left(v\right)\right) = f\left(\operatorname{col}\left(v\right)\right)",
+        "What works entry by entry may be made a column before or after.",
+        "", 1, _new_axis, _axis_pair, (index_op,),
+    ),
+    Rule(
+        "function of a join", r"f\left(\begin{bmatrix} A & B \end{bmatrix}\right) = "
+        r"\begin{bmatrix} f\left(A\right) & f\left(B\right) \end{bmatrix}",
+        "What works entry by entry works on each part of a join.",
+        "", 2, _joined, _join_pair,
+    ),
+    Rule(
+        "sum of a join", r"\operatorname{rowsum}\begin{bmatrix} A & B \end{bmatrix} = "
+        r"\operatorname{rowsum}\left(A\right) + \operatorname{rowsum}\left(B\right)",
+        "A sum over a join is the sum over its parts.",
+        "", 2, _sum_of_join, _sum_join_pair, (sum_op,),
+    ),
+    Rule(
+        "factor out of a sum",
+        r"\operatorname{rowsum}\left(c \odot Z\right) = c \odot \operatorname{rowsum}\left(Z\right)",
+        "A factor that is constant along a sum comes out of it.",
+        "", 2, _factor_out_of_sum, _factor_pair, (sum_op,),
+    ),
+    Rule(
+        "mean", r"\operatorname{rowmean}\left(Z\right) = \tfrac{1}{m} \operatorname{rowsum}\left(Z\right)",
+        "A mean is the sum over the number of terms.", "", 2, _mean_defined, _mean_pair, (mean_op,),
+    ),
+    Rule(
+        "definition of softmax",
+        r"\operatorname{softmax}\left(Z\right) = e^{Z} \oslash \operatorname{rowsum}\left(e^{Z}\right)",
+        "By definition; a sum of exponentials is never 0.",
+        "", 3, _softmax_defined, _defined_pair, (softmax_op,),
+    ),
+)  # fmt: skip

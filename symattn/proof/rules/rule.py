@@ -1,0 +1,146 @@
+"""What a rewrite rule is, and the one order in which sums and products are written."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from ...operation import Operation
+from ...ops.arithmetic import split_scalar
+from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.index import NEW, index_op
+from ...ops.leaves import INDICES, from_index_op
+from ...sizes import ONE, Shape
+from ...tensor import Tensor, topological
+
+Item = TypeVar("Item")
+ANY: tuple[Operation, ...] = ()
+
+
+def _needs_nothing(x: Tensor) -> tuple[Tensor, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    r"""An equality, used from left to right.
+
+    ``statement``
+        the equality in LaTeX; ``reason`` says it in a sentence.
+    ``condition``
+        what must hold besides the declared hypotheses, "" for nothing; ``nonzero`` gives the tensors that it asks to
+        have no entry 0.
+    ``phase``
+        1: moves permutations, transposes and brackets, and never multiplies out; 2: multiplies out, and splits
+        exponentials; 3: writes softmax by its definition.
+    ``apply``
+        the right side for a node that has the form of the left side, else None. The inputs of the node are in normal
+        form. It is a function of the node alone, so that a proof can be replayed.
+    ``example``
+        both sides of a generic instance, of symbolic size.
+    ``heads``
+        the operations that the left side may have at its top; none means any.
+    """
+
+    name: str
+    statement: str
+    reason: str
+    condition: str
+    phase: int
+    apply: Callable[[Tensor], Tensor | None]
+    example: Callable[[], tuple[Tensor, Tensor]]
+    heads: tuple[Operation, ...] = ANY
+    nonzero: Callable[[Tensor], tuple[Tensor, ...]] = _needs_nothing
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+
+# --- one order for the terms of a sum and the factors of a product ---
+
+# By height first: the terms that a deep network adds come in this order, so that its sums need no sorting. The digest
+# decides between nodes of one height. It depends on structure alone, never on hashes or on what was built before.
+_digests: weakref.WeakKeyDictionary[Tensor, bytes] = weakref.WeakKeyDictionary()
+
+
+@lru_cache(maxsize=4096)
+def _written(params: tuple[tuple[str, Any], ...]) -> bytes:
+    return str(params).encode()
+
+
+def digest(x: Tensor) -> bytes:
+    """A short name for the structure of a tensor."""
+    for node in topological([x], stop=_digests):
+        parts = [node.op.name.encode(), _written(tuple(sorted(node.params.items())))]
+        parts += [_digests[i] for i in node.inputs]
+        _digests[node] = hashlib.blake2b(b"\0".join(parts), digest_size=16).digest()
+    return _digests[x]
+
+
+def ordered(items: Iterable[Item], of: Callable[[Item], Tensor]) -> list[Item]:
+    """The items in the order of their tensors."""
+    listed = list(items)
+    heights = [of(item).height for item in listed]
+    if len(set(heights)) == len(heights):
+        return sorted(listed, key=lambda item: of(item).height)
+    return sorted(listed, key=lambda item: (of(item).height, digest(of(item))))
+
+
+# --- axes along which a tensor does not change ---
+
+
+def size_at(x: Tensor, axis: int) -> Any:
+    """The size of an axis counted from the end; an axis that is not there counts as 1, as in broadcasting."""
+    return x.shape[axis] if x.rank >= -axis else ONE
+
+
+def replaced_size(shape: Shape, axis: int, size: Any) -> Shape:
+    """The shape with another size at an axis counted from the end."""
+    place = len(shape) + axis
+    return (*shape[:place], size, *shape[place + 1 :])
+
+
+def constant_along(x: Tensor, axis: int) -> bool:
+    """Whether the entries visibly do not depend on the position along an axis of size other than 1."""
+    _, rest = split_scalar(x)
+    if rest is None or size_at(rest, axis) == 1:
+        return False
+    if rest.op is from_index_op:
+        return INDICES[rest.rank + axis] not in rest.params["formula"].free_symbols
+    return rest.op is broadcast_to_op and size_at(rest.inputs[0], axis) == 1
+
+
+def one_of(x: Tensor, axis: int) -> Tensor:
+    """A tensor that is constant along an axis, with that axis of size 1."""
+    coefficient, rest = split_scalar(x)
+    assert rest is not None
+    shape = replaced_size(rest.shape, axis, ONE)
+    if rest.op is from_index_op:
+        part = from_index_op(formula=rest.params["formula"], shape=shape)
+    else:
+        part = broadcast_to(rest.inputs[0], shape)
+    return part if coefficient == 1 else coefficient * part
+
+
+def bare(x: Tensor) -> Tensor:
+    """The tensor without what broadcasting does by itself: ``broadcast_to`` and new axes in front."""
+    while x.op is broadcast_to_op or (x.op is index_op and _only_new_in_front(x)):
+        x = x.inputs[0]
+    return x
+
+
+def _only_new_in_front(x: Tensor) -> bool:
+    items: Sequence[Any] = x.params["items"]
+    added = x.rank - x.inputs[0].rank
+    return added > 0 and items[:added] == (NEW,) * added and len(items) == x.rank and _whole(x, items[added:])
+
+
+def _whole(x: Tensor, items: Sequence[Any]) -> bool:
+    return all(
+        item[0] == "slice" and item[1:3] == (0, 1) and item[3] == size
+        for item, size in zip(items, x.inputs[0].shape, strict=True)
+    )

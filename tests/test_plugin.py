@@ -1,0 +1,101 @@
+"""The pytest plugin: it is registered, offers its fixtures, costs nothing until one is used, and points at the test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+HEAVY = """
+import sys
+
+def test_nothing_heavy_is_loaded():
+    assert not {"sympy", "numpy", "flint", "scipy"} & set(sys.modules)
+"""
+USES = """
+def test_a_fixture(assert_identity):
+    pass
+"""
+FIXTURES = """
+import symattn as sa
+import symattn.testing
+
+X = sa.tensor("X", "T d")
+
+def test_fixtures(assert_identity, assert_gradient, assert_equivariant, assert_matches):
+    assert assert_identity is symattn.testing.assert_identity
+    assert assert_gradient is symattn.testing.assert_gradient
+    assert assert_equivariant is symattn.testing.assert_equivariant
+    assert assert_matches is symattn.testing.assert_matches
+    assert_identity((X.T).T, X)
+"""
+FAILS = """
+import symattn as sa
+
+X = sa.tensor("X", "T d")
+
+def test_identity(assert_identity):
+    assert_identity(sa.exp(X), X)  # the line that is shown
+
+def test_gradient(assert_gradient):
+    assert_gradient(2 * X, X, lambda g: g)  # the line that is shown
+
+def test_equivariant(assert_equivariant):
+    assert_equivariant(sa.exp, X, "orthogonal")  # the line that is shown
+
+def test_matches(assert_matches):
+    assert_matches(lambda x: x + 1, sa.exp(X), [X])  # the line that is shown
+"""
+
+
+def run_pytest(folder: Path, *options: str, **files: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a folder of its own, with this plugin and no other from outside."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    alone = ["-c", os.devnull, "--rootdir", str(folder), "--confcutdir", str(folder), "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(folder)}
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [sys.executable, "-m", "pytest", *alone, "-p", "symattn._pytest_plugin", *options, str(folder)]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+
+
+def test_the_plugin_is_registered():
+    assert [e.value for e in entry_points(group="pytest11", name="symattn")] == ["symattn._pytest_plugin"]
+
+
+def test_an_unrelated_run_loads_nothing_heavy(tmp_path):
+    done = run_pytest(tmp_path, test_unrelated=HEAVY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_the_test_above_can_fail(tmp_path):
+    """By a plugin that loads SymPy, and by a fixture that is used first."""
+    loads = run_pytest(tmp_path, "-p", "loads_sympy", test_unrelated=HEAVY, loads_sympy="import sympy\n")
+    assert loads.returncode == 1
+    assert "1 failed" in loads.stdout
+    used = run_pytest(tmp_path, test_a_user=USES, test_unrelated=HEAVY)
+    assert "1 failed, 1 passed" in used.stdout
+
+
+def test_the_fixtures_are_the_assertions(tmp_path):
+    done = run_pytest(tmp_path, test_fixtures=FIXTURES)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_failures_point_at_the_line_of_the_test(tmp_path):
+    done = run_pytest(tmp_path, "--tb=long", test_fails=FAILS)
+    assert "4 failed" in done.stdout
+    assert done.stdout.count("# the line that is shown") == 4
+    assert done.stdout.count("is refuted") >= 3
+    assert "__tracebackhide__" not in done.stdout
+    assert "testing.py" not in done.stdout
+
+
+def test_fixtures_are_listed_with_what_they_are(tmp_path):
+    done = run_pytest(tmp_path, "--fixtures", test_unrelated=HEAVY)
+    for name in ("assert_identity", "assert_gradient", "assert_equivariant", "assert_matches"):
+        assert f"{name} [session scope]" in done.stdout
+        assert f"``symattn.testing.{name}``." in done.stdout

@@ -1,0 +1,395 @@
+"""The assertions for test suites: what passes, what fails and with which words, and what cannot be asked."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.proof.claims import eq
+from symattn.proof.engine import prove
+from symattn.testing import assert_equivariant, assert_gradient, assert_identity, assert_matches
+
+T, S, d, e, h, k = sa.sizes("T S d e h k")
+Q, K, V, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e), sa.tensor("X", T, d)
+Z = sa.tensor("Z", T, S)
+O = sa.let("O", sa.softmax(Q @ K.T / sympy.sqrt(d)) @ V)
+
+
+def failure(assertion, *arguments, **options):
+    """The message of the AssertionError that is raised."""
+    with pytest.raises(AssertionError) as caught:
+        assertion(*arguments, **options)
+    return str(caught.value)
+
+
+# --- identities ---
+
+
+def test_a_true_identity_passes():
+    assert assert_identity(sa.softmax(Z + sa.tensor("b", T, 1)), sa.softmax(Z)) is None
+
+
+def test_a_false_identity_fails_with_the_claim_and_the_counterexample():
+    message = failure(assert_identity, sa.softmax(2 * Z), sa.softmax(Z))
+    assert message.startswith("the identity softmax(2 * Z) = softmax(Z) is refuted\n")
+    assert message.partition("\n")[2] == str(prove(sa.softmax(2 * Z), sa.softmax(Z)).counterexample)
+
+
+def test_hypotheses_are_passed_on():
+    unit = eq(sa.sum(Q**2, axis=-1), sa.ones(T))
+    assert_identity(sa.sum((2 * Q) ** 2, axis=-1), 4 * sa.ones(T), given=[unit])
+    assert "is refuted" in failure(assert_identity, sa.sum((2 * Q) ** 2, axis=-1), 4 * sa.ones(T))
+
+
+def test_an_open_question_fails_and_says_that_nothing_was_found_against_it():
+    kernel = sa.elementwise(sympy.Lambda(sympy.Symbol("x"), sympy.asinh(sympy.Symbol("x"))), Z)
+    message = failure(assert_identity, kernel, sa.log(Z + sa.sqrt(Z**2 + 1)))
+    assert "is not proved, and nothing was found against it\n" in message
+
+
+def test_sides_of_different_shapes_are_no_claim():
+    with pytest.raises(sa.ShapeError, match=r"Q\[T, d\] and K\[S, d\] cannot be compared"):
+        assert_identity(Q, K)
+
+
+# --- gradients ---
+
+
+def claimed_gradients(scale):
+    P = sa.softmax(Q @ K.T / sympy.sqrt(d))
+    dO = sa.tensor("dO", T, e)
+    dP = dO @ V.T
+    dZ = P * (dP - sa.sum(P * dP, axis=-1, keepdims=True))
+    return {Q: scale * dZ @ K, K: scale * dZ.T @ Q, V: P.T @ dO}
+
+
+def test_right_gradients_pass_in_every_form():
+    right = claimed_gradients(1 / sympy.sqrt(d))
+    assert_gradient(O, Q, right[Q])
+    assert_gradient(O, [Q], right[Q])
+    assert_gradient(O, [Q, K, V], right)
+    assert_gradient(O, [Q, K, V], list(right.values()))
+    assert_gradient(Q @ K.T, K, lambda g: g.T @ Q)
+    assert_gradient(Q @ K.T, [Q, K], lambda g: (g @ K, g.T @ Q))
+    assert_gradient(Q @ K.T, [Q, K], lambda g: {K: g.T @ Q, Q: g @ K})
+
+
+def test_a_gradient_of_a_loss_and_by_a_scalar():
+    t = sympy.Symbol("t", real=True)
+    assert_gradient(sa.sum(X**2), X, 2 * X)
+    assert_gradient(t * X, t, lambda g: sa.sum(g * X))
+
+
+def test_a_wrong_gradient_fails_with_the_tensor_and_the_counterexample():
+    message = failure(assert_gradient, O, [Q, K, V], claimed_gradients(1))
+    first = message.splitlines()[0]
+    assert first.startswith("the claimed gradient of O[T, e] with respect to Q[T, d], ")
+    assert first.endswith(", is refuted")
+    assert len(message.splitlines()) > 2
+
+
+def test_a_wrong_gradient_is_found_behind_right_ones():
+    claimed = {**claimed_gradients(1 / sympy.sqrt(d)), V: sa.tensor("dO", T, e)[0] * sa.ones(S, e)}
+    assert "with respect to V[S, e]" in failure(assert_gradient, O, [Q, K, V], claimed)
+
+
+@pytest.mark.parametrize("claimed", [X, [X], [X, X, X], {Q: X}, {Q: X, K: K, V: V}, lambda g: g])
+def test_claims_that_do_not_go_with_the_variables_are_an_error(claimed):
+    with pytest.raises(sa.OperandError, match=re.escape("one claimed gradient for each of Q[T, d], K[S, d]")):
+        assert_gradient(Q @ K.T, [Q, K], claimed)
+
+
+# --- equivariance ---
+
+
+def test_equivariant_functions_pass():
+    assert_equivariant(lambda x: sa.softmax(x @ x.T) @ x, X, "permutation")
+    assert_equivariant(lambda x: sa.softmax(x @ x.T) @ x, X, "orthogonal")
+    assert_equivariant(sa.softmax, sa.tensor("x", T), "permutation")
+    assert_equivariant(lambda x: sa.sum(x, axis=-1), X, "permutation")
+    assert_equivariant(lambda x: sa.softmax(x @ x.mT) @ x, sa.tensor("X", h, T, d), "permutation")
+
+
+def test_a_function_that_is_not_equivariant_fails_with_the_counterexample():
+    causal = sa.from_index((T, T), lambda i, j: j <= i)
+    message = failure(assert_equivariant, lambda x: sa.softmax(x @ x.T, where=causal) @ x, X, "permutation")
+    assert message.startswith("the equivariance f(Pi @ X) = Pi @ f(X) is refuted\n")
+    assert "f(X @ U) = f(X) @ U is refuted" in failure(assert_equivariant, sa.exp, X, "orthogonal")
+
+
+def test_the_group_element_captures_no_name():
+    own = sa.tensor("Pi", T, d)
+    assert_equivariant(lambda x: sa.exp(x) @ sa.ones(d, d) + sa.sum(own), X, "permutation")
+    message = failure(assert_equivariant, lambda x: x + own, X, "permutation")
+    assert "f(Pi_1 @ X) = Pi_1 @ f(X)" in message
+
+
+def test_what_is_no_question_of_equivariance_is_an_error():
+    with pytest.raises(sa.OperandError, match="knows the groups 'permutation', 'orthogonal', not 'rows'"):
+        assert_equivariant(sa.exp, X, "rows")
+    with pytest.raises(sa.OperandError, match=r"a function of a tensor, not X\[T, d\]"):
+        assert_equivariant(X, X, "permutation")
+    with pytest.raises(sa.OperandError, match=r"c\[\] has no rows"):
+        assert_equivariant(sa.exp, sa.tensor("c"), "permutation")
+    with pytest.raises(sa.ShapeError, match=r"of an invariant function, state assert_identity\(f\(Pi @ X\), f\(X\)\)"):
+        assert_equivariant(lambda x: sa.sum(x, axis=0), X, "permutation")
+
+
+# --- somebody's own functions ---
+
+
+def softmax(z):
+    weights = np.exp(z - z.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def attention(q, key, v):
+    return softmax(q @ key.T / np.sqrt(q.dtype.type(q.shape[-1]))) @ v
+
+
+def backward(q, key, v, g):
+    root = np.sqrt(q.dtype.type(q.shape[-1]))
+    p = softmax(q @ key.T / root)
+    dp = g @ v.T
+    dz = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
+    return dz @ key / root, dz.T @ q / root, p.T @ g
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_right_function_and_its_backward_pass_in_every_dtype(dtype):
+    seen = set()
+
+    def watched(q, key, v):
+        seen.add(str(q.dtype))
+        return attention(q, key, v)
+
+    assert assert_matches(watched, O, [Q, K, V], grad=backward, dtype=dtype) is None
+    assert seen == {"float32" if dtype == "bfloat16" else dtype}
+
+
+def test_the_numbers_of_bfloat16_have_eight_bits_and_dtypes_of_other_libraries_are_known():
+    class Torch:
+        def __str__(self):
+            return "torch.bfloat16"
+
+    for dtype in (np.float32, np.dtype("float32")):
+        assert_matches(lambda x: 2 * x, 2 * X, [X], dtype=dtype)
+    seen = []
+    assert_matches(lambda x: seen.append(x) or 2 * x, 2 * X, [X], dtype=Torch())
+    assert all(not (x.view(np.uint32) & 0xFFFF).any() for x in seen)
+    assert len({float(v) for x in seen for v in x.flat}) > 20
+
+
+def test_a_wrong_output_fails_with_sizes_error_tolerance_and_entry():
+    message = failure(
+        assert_matches, lambda *x: -attention(*x), O, [Q, K, V], sizes=[{T: 2, S: 3, d: 4, e: 5}], dtype="float32"
+    )
+    assert re.fullmatch(
+        r"no match with O\[T, e\] at S = 3, T = 2, d = 4, e = 5:\n"
+        r"  O: largest error 2 of the largest entry, tolerance 1e-05; 10 of 10 entries differ; "
+        r"first differing entry \[0, 0\] is (-?[\d.]+), but (-?[\d.]+) is right",
+        message,
+    )
+
+
+def test_a_wrong_gradient_names_its_argument_and_the_others_pass():
+    def unscaled(q, key, v, g):
+        dq, dk, dv = backward(q, key, v, g)
+        return dq, dk * np.sqrt(q.shape[-1]), dv
+
+    message = failure(assert_matches, attention, O, [Q, K, V], grad=unscaled)
+    assert "gradient by K[S, d]: largest error" in message
+    assert "gradient by Q" not in message
+    assert "O: largest" not in message
+
+
+def test_a_gradient_that_is_right_for_a_cotangent_of_ones_alone_fails():
+    assert "gradient by X" in failure(
+        assert_matches, lambda x: 3 * x, 3 * X, [X], grad=lambda x, g: 3 * np.ones_like(x)
+    )
+
+
+def test_a_function_that_is_right_at_square_sizes_alone_fails():
+    square = failure(assert_matches, lambda x: x.T, X, [X])
+    assert re.search(r"output X|X: shape \(\d+, \d+\), not", square)
+    assert_matches(lambda x: x[:3], X, [X], sizes=[{"T": 3, "d": 2}])
+    assert "T = 4" in failure(assert_matches, lambda x: x[:3], X, [X], sizes=[{"T": 3, "d": 2}, {"T": 4, "d": 2}])
+
+
+def test_what_is_not_finite_fails():
+    def careless(z):
+        with np.errstate(all="ignore"):
+            return np.exp(2000 * z) / np.exp(2000 * z).sum(axis=-1, keepdims=True)
+
+    message = failure(assert_matches, careless, sa.softmax(2000 * Z), [Z])
+    assert re.search(r"\d+ entries are not finite, tolerance", message)
+
+
+def test_what_raises_says_at_which_sizes_and_keeps_the_cause():
+    with pytest.raises(AssertionError, match=r"fn raised ZeroDivisionError at S = \d+, T = \d+: division") as caught:
+        assert_matches(lambda z: 1 / 0, Z, [Z])
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert "grad raised" in failure(assert_matches, lambda z: z, sa.exp(sa.log(sa.exp(Z))), [Z], grad=backward)
+
+
+def test_results_that_are_no_arrays_fail():
+    assert "None was given" in failure(assert_matches, lambda z: None, Z, [Z])
+    assert "a str is no array of real numbers" in failure(assert_matches, lambda z: "z", Z, [Z])
+    assert "its entries are complex" in failure(assert_matches, lambda z: z + 0j, Z, [Z])
+    assert "fn gave 2 results, not 1: Z" in failure(assert_matches, lambda z: (z, z), Z, [Z])
+    assert "fn gave one ndarray, not 2" in failure(assert_matches, lambda z: z, [sa.exp(Z), Z], [Z])
+    assert "grad gave 1 results, not 3" in failure(assert_matches, attention, O, [Q, K, V], grad=lambda *x: [x[0]])
+
+
+def test_several_outputs_and_their_cotangents():
+    def forward(z):
+        return softmax(z), np.log(np.exp(z).sum(axis=-1))
+
+    def both(z, dp, dl):
+        p = softmax(z)
+        return p * (dp - (p * dp).sum(axis=-1, keepdims=True)) + dl[:, None] * p
+
+    L = sa.let("L", sa.logsumexp(Z))
+    assert_matches(forward, [sa.softmax(Z), L], [Z], grad=both)
+    wrong = failure(assert_matches, lambda z: (softmax(z), np.exp(z).sum(axis=-1)), [sa.softmax(Z), L], [Z])
+    assert "\n  L: largest error" in wrong
+    assert "output 0" not in wrong
+
+
+def test_arguments_without_a_gradient():
+    M, rows = sa.tensor("M", T, S, binary=True), sa.tensor("t", k, integer=True)
+
+    def forward(z, keep, at):
+        return (z * keep)[at]
+
+    def back(z, keep, at, g):
+        out = np.zeros_like(z)
+        np.add.at(out, at, g)
+        return out * keep, None, None
+
+    assert_matches(forward, sa.take(Z * M, rows, axis=0), [Z, M, rows], grad=back)
+    assert_matches(lambda z, w: z, Z, [Z, sa.tensor("w", T)], grad=lambda z, w, g: (g, None))
+    message = failure(assert_matches, forward, sa.take(Z * M, rows, axis=0), [Z, M, rows], grad=lambda *x: (None,) * 3)
+    assert "gradient by Z[T, S]: None was given, but it is not zero" in message
+
+
+def test_points_where_the_expression_is_not_defined_are_passed_over():
+    M = sa.tensor("M", T, S, binary=True)
+
+    def masked(z, keep):
+        assert keep.any(axis=-1).all()
+        return softmax(np.where(keep, z, -np.inf))
+
+    narrow = [{"T": 9, "S": 2}]  # so that most masks have an empty row
+    assert_matches(masked, sa.softmax(Z, where=M, empty="error"), [Z, M], sizes=narrow)
+    message = failure(assert_matches, masked, sa.softmax(Z, where=M), [Z, M], sizes=narrow)
+    assert "fn raised AssertionError at S = 2, T = 9" in message
+    assert_matches(np.log, sa.log(X), [X])
+
+
+def test_a_gradient_that_is_zero_may_come_out_as_rounding():
+    def back(z, g):
+        p = softmax(z)
+        return 1e-12 * p
+
+    assert_matches(lambda z: softmax(z).sum(axis=-1), sa.sum(sa.softmax(Z), axis=-1), [Z], grad=back)
+
+
+def test_scalars_and_sizes_among_the_arguments():
+    tau = sympy.Symbol("tau", positive=True)
+    assert_matches(lambda z, t: softmax(z / t), sa.softmax(Z / tau), [Z, tau])
+    heads = sa.moveaxis(sa.split_axis(sa.tensor("Y", T, h * k), 1, (h, k)), 1, 0)
+
+    def split(y, count):
+        return y.reshape(len(y), count, -1).swapaxes(0, 1)
+
+    assert_matches(split, heads, [sa.tensor("Y", T, h * k), h])
+
+
+def test_a_function_that_changes_its_arguments_does_not_change_the_reference():
+    def greedy(z):
+        z *= 0
+        return z
+
+    assert "Z: largest error" in failure(
+        assert_matches, greedy, sa.let("Z", sa.tensor("z", T, S)), [sa.tensor("z", T, S)]
+    )
+
+
+class Foreign:
+    """What PyTorch does to an array: it must be taken off its graph and its device first."""
+
+    def __init__(self, array, state="graph"):
+        self.array, self.state = array, state
+
+    def detach(self):
+        return Foreign(self.array, "device")
+
+    def cpu(self):
+        assert self.state == "device"
+        return Foreign(self.array, "host")
+
+    def numpy(self):
+        assert self.state == "host"
+        return self.array
+
+
+def test_arrays_of_another_library_go_in_and_come_out():
+    def forward(q, key, v):
+        return Foreign(attention(q.array, key.array, v.array))
+
+    def back(*x):
+        return [Foreign(y) for y in backward(*(a.array for a in x))]
+
+    assert_matches(forward, O, [Q, K, V], grad=back, adapt=Foreign)
+    assert_matches(forward, O, [Q, K, V], grad=back, adapt=lambda x: Foreign(x))
+
+
+def test_adapt_may_take_all_arrays_at_once():
+    def transposed(q, key_t, v):
+        return attention(q, key_t.T, v)
+
+    assert_matches(transposed, O, [Q, K, V], adapt=lambda q, key, v: (q, key.T, v))
+    assert_matches(attention, O, [Q, K, V], adapt=lambda *x: [y.copy() for y in x])
+    assert_matches(lambda *x: attention(*x), O, [Q, K, V], adapt=np.ascontiguousarray)
+
+
+def test_a_tolerance_may_be_given():
+    assert_matches(lambda z: z + 1e-4, Z, [Z], tolerance=1e-2)
+    assert "tolerance 1e-06" in failure(assert_matches, lambda z: z + 1e-4, Z, [Z], tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "int8"}, "knows the dtypes float16, bfloat16, float32, float64, not 'int8'"),
+        ({"tolerance": -1}, "a tolerance is a number from 0 to 1"),
+        ({"tolerance": float("nan")}, "a tolerance is a number from 0 to 1"),
+        ({"sizes": []}, "at least one"),
+        ({"sizes": {"T": 3, "S": 2}}, "sizes is a list"),
+        ({"sizes": [{"T": 3}]}, "the sizes to choose are S, T, not T"),
+        ({"sizes": [{"T": 3, "S": 2, "n": 2}]}, "the sizes to choose are S, T, not"),
+        ({"sizes": [{"T": 0, "S": 2}]}, "the size T is a positive integer, not 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_an_error(options, message):
+    with pytest.raises(sa.OperandError, match=message):
+        assert_matches(lambda z: z, Z, [Z], **options)
+
+
+def test_arguments_that_do_not_fit_the_expression_are_an_error():
+    with pytest.raises(sa.OperandError, match=r"depend on K\[S, d\]"):
+        assert_matches(attention, O, [Q, V])
+    with pytest.raises(sa.OperandError, match="one output twice"):
+        assert_matches(attention, [O, O], [Q, K, V])
+    M = sa.tensor("M", T, binary=True)
+    with pytest.raises(sa.OperandError, match="leave out grad"):
+        assert_matches(lambda x: x, 2 * M, [M], grad=lambda x, g: None)
+    with pytest.raises(sa.OperandError, match="a list of tensors"):
+        assert_matches(attention, O, Q)
+    with pytest.raises(sa.EvaluationError, match="no arrays were found"):
+        assert_matches(lambda x: x, sa.log(-(X**2)), [X])
