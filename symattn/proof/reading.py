@@ -299,7 +299,8 @@ class FormulaWalk:
 
     def _bound(self, k: Any) -> None:
         """Give a bound index its variable."""
-        self.variables.setdefault(k, variable(f"b{len(self.variables)}"))
+        letter = "b" if k.is_nonnegative else "f"  # "b" is known to be >= 0
+        self.variables.setdefault(k, variable(f"{letter}{len(self.variables)}"))
 
     def _bound_term(self, e: Any) -> Facts:
         for k, _, _ in e.limits:

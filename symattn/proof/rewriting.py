@@ -136,7 +136,11 @@ def _applied(rule: Rule, node: Tensor) -> Tensor | None:
 
 
 def _from_inputs_up(x: Tensor, forms: MutableMapping[Tensor, Tensor], step: Callable[[Tensor], Tensor]) -> Tensor:
-    """The form of x: inputs first, then steps at the node until none applies."""
+    """The form of x: inputs first, then steps at the node until none applies.
+
+    A node under work that is met again, because rules undo each other, stays as it is: each step is an equality, so
+    that any form will do.
+    """
     becomes: dict[Tensor, Tensor] = {}  # a node that has been rewritten, and to what
     stack = [x]
     while stack:
@@ -147,12 +151,15 @@ def _from_inputs_up(x: Tensor, forms: MutableMapping[Tensor, Tensor], step: Call
             target = becomes[node]
             if target in forms:
                 forms[node] = forms[target]
-            elif target in becomes:  # rules that undo each other: any of the forms will do
+            elif target in becomes:
                 forms[target] = target
             else:
                 stack.append(target)
         else:
             missing = [i for i in operands(node) if i not in forms]
+            for i in missing:
+                if i in becomes:  # what it became holds the node itself: the node stays as it is
+                    forms[i] = i
             stack += missing[::-1]
             if not missing:
                 new = _with_inputs(node, forms)

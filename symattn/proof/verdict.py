@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from ..errors import OperandError
 from ..latex import tex_text
 from ..tensor import topological
 from .claims import Claim, Independence
@@ -84,7 +85,12 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _claim_latex(claim: Claim | Independence) -> str:
-    return f"${claim.latex()}$" if isinstance(claim, Claim) else tex_text(str(claim))
+    if isinstance(claim, Claim):
+        try:
+            return f"${claim.latex()}$"
+        except OperandError:  # a tree too large to read, of which the text says so
+            pass
+    return tex_text(str(claim))
 
 
 @dataclass(frozen=True, eq=False)

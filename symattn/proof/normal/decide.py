@@ -224,7 +224,7 @@ def in_one_order(ring: Ring, poly: Poly) -> Poly:
         start, coefficients = affine(atom.indices[0])
         if sorted(map(str, coefficients.values())) != ["-1", "1"] or not start.is_Integer:
             return None
-        first = min(coefficients, key=lambda base: min(symbols(base)))
+        first = min(coefficients, key=lambda base: min(symbols(base), default=0))
         if coefficients[first] < 0:  # [x >= 0] = 1 - [-x - 1 >= 0]
             return ring.subtract(constant(1), _from_zero(ring, plus(number(-1), atom.indices[0], -1)))
         return _from_zero(ring, atom.indices[0])

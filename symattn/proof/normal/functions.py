@@ -173,6 +173,9 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
     c, common, base = _content(ring, poly, exponent)
     outside = number_power(ring, c, exponent)
     factors = [(atom, plain(e * exponent)) for atom, e in common]
+    for (atom, e), (_, raised) in zip(common, factors, strict=True):
+        if e != int(e) and raised == int(raised):
+            ring.note_root(atom)
     if base.number is not None:
         outside = ring.multiply(outside, number_power(ring, base.number, exponent))
     elif common:

@@ -1,8 +1,7 @@
 r"""Permutations move outward: every operation that treats an axis alike commutes with a permutation of it.
 
 A permutation ``P`` acts on axis -2 of Y by ``P @ Y``, on axis -1 by ``Y @ P.T``, on a vector by ``P @ y``, and on an
-axis further left by bringing that axis to place -2 and back. In normal form the actions are outermost, that on the
-last axis innermost.
+axis further left by bringing that axis to place -2 and back. In normal form the actions are outermost.
 """
 
 from __future__ import annotations
@@ -76,8 +75,11 @@ def act(p: Tensor, y: Tensor, axis: int) -> Tensor:
 
 
 def wrap(core: Tensor, actions: Actions) -> Tensor:
-    """The actions applied to the core, from the last axis outward."""
-    for axis in sorted(actions, reverse=True):
+    """The actions applied to the core: to axes further left first, then to the last one, then to axis -2.
+
+    So the parts of the result have their actions in this order too, also those behind a transpose.
+    """
+    for axis in sorted(actions, key=lambda a: (a == -2, a == -1, a)):
         for p in reversed(actions[axis]):
             core = act(p, core, axis)
     return core
