@@ -1,4 +1,4 @@
-"""Derivations: sentences and steps in reading order, printed as text or LaTeX, and checked numerically.
+"""Derivations: sentences, steps and claims in reading order, printed as text or LaTeX, proved or else checked.
 
 A derivation holds no second text of the mathematics: its lines are the tensors themselves.
 """
@@ -7,38 +7,38 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple, Self, overload
 
-import numpy as np
-
-from .codegen import lambdify
-from .codegen.check import Point, compare, difference_gradient, sample_point
 from .errors import OperandError, ShapeError
 from .gradients import Gradient
 from .index_style import IndexPrinter
 from .latex import Printer, align, displayed_names, printer_in, tex_text
-from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op, variable
+from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op
+from .proof.verdict import Verdict
 from .sizes import same_shape
-from .tensor import Tensor, topological
-
-WIDTH = 100  # of a line of text
-TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
+from .statements import WIDTH, Statement
+from .tensor import Tensor
+from .verification import BY_DEFINITION, Check, Checker, Report
 
 
 class Line(NamedTuple):
-    """One line: what it names (None where it continues a chain), what that equals, and why."""
+    """One line: what it names (None where it continues a chain), what that equals, and why.
+
+    ``remarks`` say where a gradient does not exist, and what is taken there.
+    """
 
     named: Tensor | None
     expression: Tensor
     reason: str
+    remarks: tuple[str, ...] = ()
 
 
 class Derivation:
     """A titled derivation; ``given`` are the tensors, or sentences, that it starts from.
 
-    ``extend`` adds gradients and named intermediates as lines, ``then`` continues the last line by an equality, and
-    ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` checks it numerically.
+    ``extend`` adds gradients, named intermediates and verdicts, ``then`` continues the last line by an equality, and
+    ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` proves what it can.
 
     >>> import symattn as sa
     >>> z = sa.tensor("z", "n")
@@ -62,41 +62,50 @@ class Derivation:
         for x in self.given:
             if not isinstance(x, (str, Tensor)):
                 raise OperandError(f"given holds tensors and sentences, not {x!r}")
-        self._parts: list[str | Line] = []
+        self._parts: list[str | Line | Statement] = []
 
     @property
-    def steps(self) -> tuple[Line, ...]:
-        """The lines, without the paragraphs between them."""
-        return tuple(part for part in self._parts if isinstance(part, Line))
+    def steps(self) -> tuple[Line | Statement, ...]:
+        """The lines and the claims, without the paragraphs between them."""
+        return tuple(part for part in self._parts if not isinstance(part, str))
 
     # --- writing it ---
 
-    def extend(self, *parts: Gradient | Tensor) -> Self:
-        """Add gradients, whose automatic definitions come first, and named intermediates, each as a line.
+    def extend(self, *parts: Gradient | Tensor | Verdict) -> Self:
+        """Add gradients, whose automatic definitions come first, named intermediates, and claims that are decided.
 
-        Raises OperandError for what has no steps and no name.
+        A claim comes with its proof, or with the counterexample that refutes it.
+        Raises OperandError for what has no steps and no name, and for a claim that is neither proved nor refuted.
         """
         for part in parts:
             if isinstance(part, Gradient):
                 self._parts += [Line(let(s.name, s.expression), s.expression, "where") for s in part.definitions]
-                self._parts += [Line(part.named[s.name], s.expression, s.reason) for s in part.steps]
+                remarks = part.side_conditions
+                self._parts += [Line(part.named[s.name], s.expression, s.reason, remarks) for s in part.steps]
             elif isinstance(part, Tensor) and part.op is let_op:
                 self._parts.append(Line(part, definition(part), "by definition"))
+            elif isinstance(part, Verdict) and part.status != "unknown":
+                count = sum(isinstance(step, Statement) for step in self._parts)
+                self._parts.append(Statement(part, count + 1))
             else:
                 shown = part.brief() if isinstance(part, Tensor) else repr(part)
-                raise OperandError(f"extend takes gradients and intermediates named by sa.let, not {shown}")
+                raise OperandError(
+                    f"extend takes gradients, intermediates named by sa.let, and claims that sa.prove has proved or "
+                    f"refuted, not {shown}"
+                )
         return self
 
     def then(self, expr: Any, relation: str = "=", because: str = "") -> Self:
         """Continue the last line: ``expr`` equals what stands there.
 
-        Raises OperandError if there is no line yet, or for another relation, and ShapeError for another shape.
+        Raises OperandError if there is no line to continue, or for another relation, and ShapeError for another shape.
         """
         if relation != "=":
             raise OperandError(f"then states equalities by the relation '=', not {relation!r}")
-        if not self.steps:
-            raise OperandError("there is no line yet to continue: begin with extend")
-        x, before = as_tensor(expr), self.steps[-1].expression
+        last = self.steps[-1] if self.steps else None
+        if not isinstance(last, Line):
+            raise OperandError("there is no line to continue: begin with extend(sa.let(...))")
+        x, before = as_tensor(expr), last.expression
         if not same_shape(x.shape, before.shape):
             raise ShapeError(f"{x.brief()} cannot equal {before.brief()}: the shapes differ")
         self._parts.append(Line(None, x, because))
@@ -132,11 +141,14 @@ class Derivation:
         return "\n\n".join(write(self, *options))
 
     def _roots(self) -> list[Tensor]:
-        lines = [x for line in self.steps for x in (line.named, line.expression) if x is not None]
-        return [*lines, *(x for x in self.given if isinstance(x, Tensor))]
+        found = list[Tensor]()
+        for step in self.steps:
+            roots = step.roots if isinstance(step, Statement) else [step.named, step.expression]
+            found += [x for x in roots if x is not None]
+        return [*found, *(x for x in self.given if isinstance(x, Tensor))]
 
-    def blocks(self) -> Iterator[str | list[Line]]:
-        """The paragraphs, and the lines between them; a chain resumed after a paragraph says its name again."""
+    def blocks(self) -> Iterator[str | list[Line] | Statement]:
+        """The paragraphs, the claims, and the lines between them; a chain resumed later says its name again."""
         block: list[Line] = []
         head: Tensor | None = None
         for part in self._parts:
@@ -153,25 +165,34 @@ class Derivation:
 
     # --- checking it ---
 
-    def verify(self) -> Report:
-        """Check every line numerically: gradients against central differences, chains by their values.
+    def verify(self, budget: float = 10.0) -> Report:
+        """Prove every step, and where no proof is found check it numerically; the report says which it was.
 
-        Each is tried on random arrays of two sets of generic sizes. Numbers prove nothing, and the report claims no
-        more than that they agree. Raises EvaluationError naming the step, the sizes and the first entry that differs.
+        Gradients are held against the derivatives of the entries, each line of a chain against the one before it, and
+        claims against their own proof or counterexample. A numeric check compares values, or central differences, on
+        random arrays of two sets of generic sizes. ``budget`` is the time in seconds for each proof.
+        Raises EvaluationError that names a false step, and shows a point at which it is false.
         """
-        points = _points(self._roots())
         names = displayed_names(self._roots())
+        checker = Checker(self._roots(), budget)
         checks: list[Check] = []
+        before: Line | None = None
         chain, number = "", 1
-        for before, line in zip((None, *self.steps), self.steps, strict=False):
-            if line.named is None and before is not None:
-                number += 1
-                checks.append(_check_chain(f"{chain} (line {number})", before.expression, line.expression, points))
+        for step in self.steps:
+            if isinstance(step, Statement):
+                checks.append(checker.verdict(step.name, step.verdict))
+                before = None
                 continue
-            assert line.named is not None
-            chain, number = names[line.named], 1
-            is_gradient = line.named.op is cotangent_op
-            checks.append(_check_gradient(chain, line.named, points) if is_gradient else Check(chain, "by definition"))
+            if step.named is not None:
+                chain, number = names[step.named], 1
+                is_gradient = step.named.op is cotangent_op
+                check = checker.gradient(chain, step.named) if is_gradient else Check(chain, BY_DEFINITION)
+                checks.append(replace(check, remarks=step.remarks))
+            else:
+                assert before is not None  # ``then`` sees to that
+                number += 1
+                checks.append(checker.chain(f"{chain} (line {number})", before.expression, step.expression))
+            before = step
         return Report(tuple(checks))
 
 
@@ -184,7 +205,10 @@ def _as_text(d: Derivation) -> list[str]:
     if d.given:
         blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, d.given))}.", WIDTH))
     for block in d.blocks():
-        blocks.append(textwrap.fill(block, WIDTH) if isinstance(block, str) else _text_lines(block, printer))
+        if isinstance(block, Statement):
+            blocks.append(block.text(printer))
+        else:
+            blocks.append(textwrap.fill(block, WIDTH) if isinstance(block, str) else _text_lines(block, printer))
     return blocks
 
 
@@ -213,7 +237,10 @@ def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None, style: str)
     if d.given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")
     for block in d.blocks():
-        blocks.append(tex_text(block) if isinstance(block, str) else align(_latex_rows(block, printer)))
+        if isinstance(block, Statement):
+            blocks.append(block.latex(printer))
+        else:
+            blocks.append(tex_text(block) if isinstance(block, str) else align(_latex_rows(block, printer)))
     return blocks
 
 
@@ -231,79 +258,4 @@ def _given_latex(x: Tensor | str, printer: Printer | IndexPrinter) -> str:
     return rf"${printer.refer(x)} \in {space}$" + tex_text(_hypotheses(x))
 
 
-# --- numeric checks ---
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was done for one step: how, the largest error met, and the sizes."""
-
-    name: str
-    how: str
-    error: float | None = None
-    sizes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.error is None:
-            return f"{self.name}: {self.how}"
-        return f"{self.name}: {self.how}, largest error {self.error:.1e}, at {'; '.join(self.sizes)}"
-
-
-@dataclass(frozen=True)
-class Report:
-    """One check a step. It says what agreed numerically, and nothing more."""
-
-    checks: tuple[Check, ...]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.checks))
-
-    def __len__(self) -> int:
-        return len(self.checks)
-
-    def __iter__(self) -> Iterator[Check]:
-        return iter(self.checks)
-
-
-Comparison = tuple[Point, np.ndarray, np.ndarray]  # where, what is claimed, what is right
-
-
-def _points(roots: Sequence[Tensor]) -> list[Point]:
-    """Two generic points: distinct sizes, random arrays that have the declared properties."""
-    order = topological(roots)
-    tensors = [x for x in order if x.op is variable]
-    outputs = [x for x in roots if not x.holds_minus_infinity]
-    return [sample_point(outputs, tensors, seed) for seed in (0, 1)]
-
-
-def _values(roots: Sequence[Tensor], point: Point) -> list[np.ndarray]:
-    known = {**point.sizes, **point.scalars}
-    f = lambdify(list(point.arrays), list(roots))
-    keywords = {s.name: known[s] for s in f.plan.keywords}
-    return [np.asarray(value) for value in f(*point.arrays.values(), **keywords)]
-
-
-def _check_chain(name: str, before: Tensor, after: Tensor, points: Sequence[Point]) -> Check:
-    tried: list[Comparison] = []
-    for point in points:
-        claimed, wanted = _values([after, before], point)
-        tried.append((point, claimed, wanted))
-    return _agreement(name, tried)
-
-
-def _check_gradient(name: str, gradient: Tensor, points: Sequence[Point]) -> Check:
-    tried: list[Comparison] = []
-    for point in points:
-        wanted = difference_gradient(gradient, point)
-        if wanted is None:
-            return Check(name, "not checked, since its cotangents are a batch")
-        tried.append((point, _values([gradient], point)[0], wanted))
-    return _agreement(name, tried)
-
-
-def _agreement(name: str, tried: Sequence[Comparison]) -> Check:
-    worst = max(compare(f"step {name}", claimed, wanted, TOLERANCE, point) for point, claimed, wanted in tried)
-    return Check(name, "checked numerically", worst, tuple(str(point) for point, *_ in tried))
-
-
-__all__ = ["Check", "Derivation", "Line", "Report"]
+__all__ = ["Derivation", "Line"]

@@ -27,7 +27,7 @@ P, PM, p = sa.softmax(Z), sa.softmax(Z, where=M), sa.softmax(z)
 CAUSAL = sa.where(sa.from_index((T, T), lambda i, j: j <= i), 0, -sympy.oo)
 PC = sa.softmax(ZT + CAUSAL)
 QUARTER = sympy.Rational(1, 4)
-J = sa.jacobian(p, z)[z] if isinstance(sa.jacobian(p, z), dict) else sa.jacobian(p, z)
+J = sa.jacobian(p, z)
 TOP = sa.max(Z, axis=-1, keepdims=True)
 Case = tuple[Claim, list[Claim]]
 
@@ -267,7 +267,7 @@ def _points(rng: np.random.Generator) -> Any:
             yield size, {X: real.round(kind), C: rng.uniform(0.1, 2, (size, size)), B: mask.astype(int)}
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(40))
 def test_what_is_proved_holds_at_points(seed: int, rng: np.random.Generator) -> None:
     t = _random(random.Random(seed))
     proved = []

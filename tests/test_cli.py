@@ -65,7 +65,14 @@ def attention(q, k, v):
 
 
 def test_list_names_the_derivations(run):
-    assert [line.split()[0] for line in run("list").splitlines()] == ["attention-backward", "softmax-jacobian"]
+    assert [line.split()[0] for line in run("list").splitlines()] == [
+        "attention-backward",
+        "flash-backward-identity",
+        "online-softmax",
+        "permutation-equivariance",
+        "softmax-jacobian",
+        "softmax-shift-invariance",
+    ]
 
 
 def test_derive_prints_text_and_latex(run):
@@ -75,7 +82,7 @@ def test_derive_prints_text_and_latex(run):
 
 @pytest.mark.parametrize("name", ["nope", "../cli", "attention_backward", "__init__", ""])
 def test_an_unknown_derivation_lists_the_known_ones(fails, name):
-    assert "attention-backward, softmax-jacobian" in fails("derive", name)
+    assert "known are attention-backward, flash-backward-identity, online-softmax" in fails("derive", name)
 
 
 # --- grad ---
@@ -309,7 +316,13 @@ README_COMMANDS = {
     "list": ["list"],
     "derive": ["derive", "softmax-jacobian", "--to", "latex"],
     "grad": ["grad", ATTENTION, *QKV, "--to", "latex"],
+    "verify": ["verify", "online-softmax"],
     "eval": ["eval", "Z = Q @ K.T / sqrt(d); softmax(Z) @ V", *QKV, "--data", "arrays.npz", "--grad", "-o", "out.npz"],
+    "prove": [
+        *["prove", "softmax(Pi @ X)", "Pi @ softmax(X)", "--shape", "X: n d", "--shape", "Pi: n n"],
+        *["--given", "Pi: permutation"],
+    ],
+    "prove a bound": ["prove", "Z = Q @ K.T; softmax(Z) <= 1", "--shape", "Q: T d", "--shape", "K: S d"],
 }
 
 

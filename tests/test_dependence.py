@@ -272,7 +272,7 @@ def _matters(y: sa.Tensor, rng: np.random.Generator) -> Any:
     return moved
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(25))
 def test_what_is_proved_does_not_move(seed: int, rng: np.random.Generator) -> None:
     y = _random(random.Random(seed))
     moved = _matters(y, rng)
@@ -286,6 +286,6 @@ def test_what_is_proved_does_not_move(seed: int, rng: np.random.Generator) -> No
 
 
 def test_the_fuzz_proves_something() -> None:
-    outputs = [_random(random.Random(seed)) for seed in range(20)]
+    outputs = [_random(random.Random(seed)) for seed in range(8)]
     proved = [proof(y, X, when) is not None for y in outputs for when in _CONDITIONS]
-    assert sum(proved) > 20
+    assert sum(proved) > 10

@@ -19,6 +19,9 @@ _SHOWN = 256  # entries of an array that is printed
 _LONGEST = 14  # operations in an exact value that somebody still wants to read
 
 
+_ABREAST = 4  # arrays in one row of LaTeX
+
+
 @dataclass(frozen=True)
 class EntryValue:
     """A value of an entry: exact where it is short, and as a decimal whose digits are all right."""
@@ -126,10 +129,11 @@ class Counterexample:
 
     def latex(self) -> str:
         """The same as an aligned block."""
-        rows = [(sympy.latex(s), sympy.latex(v)) for s, v in (*self.sizes.items(), *self.scalars.items())]
-        rows += [(latex_name(str(x.name)), _array_latex(array)) for x, array in self.arrays.items()]
-        rows += [(latex_name(name), rf"\text{{{shown}}}") for name, shown in self.functions.items()]
-        lines = [f"  {name} &= {value}" for name, value in rows]
+        numbers = [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in (*self.sizes.items(), *self.scalars.items())]
+        arrays = [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in self.arrays.items()]
+        shown = [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in self.functions.items()]
+        rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), shown]
+        lines = ["  &" + r", \quad ".join(row) for row in rows if row]
         below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""
         values = (("left", self.left_value), ("right", self.right_value))
         sides = [rf"\left(\text{{{side}}}\right){below} = {v.latex()}" for side, v in values]

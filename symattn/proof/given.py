@@ -42,7 +42,10 @@ def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, C
                 f"properties, not {shown}"
             )
     if sympy.And(*relations) == sympy.false:
-        raise OperandError(f"what is given contradicts itself: {', '.join(map(str, relations))}")
+        raise OperandError(
+            "what is given contradicts itself: no sizes satisfy "
+            + " and ".join(map(str, relations)).replace("False", "it")
+        )
     claim, claims = _declared(claim, claims, declared)
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
     claim, claims, rest = _equal_sizes(claim, claims, [r for r in relations if r != sympy.true])

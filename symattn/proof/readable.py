@@ -54,28 +54,26 @@ class RewritingProof:
         return f"({lemma.number}) {printer.refer(lemma.before)} = {printer.refer(lemma.after)}  # {lemma.rule.reason}"
 
     def latex(self) -> str:
-        """The same as ``align`` blocks with a reason column."""
+        """The same as lists of lemmas, each with its reason."""
         try:
             printer = latex_printer(self._roots())
         except OperandError:  # a tree too large to read: the reasons are told without it
             printer = None
         blocks = []
         for title, lemmas in self._sides():
-            shown = lemmas[:MOST]
-            if shown and printer is not None:
-                rows = " \\\\\n".join(self._latex_row(printer, x) for x in shown)
-                blocks.append(f"{tex_text(title)}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
-            elif shown:
-                items = "\n".join(rf"  \item {tex_text(x.rule.reason)}" for x in shown)
+            if lemmas:
+                items = "\n".join(self._latex_item(printer, x) for x in lemmas[:MOST])
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
             if len(lemmas) > MOST:
                 blocks.append(f"And {len(lemmas) - MOST} lemmas more.")
         end = "Both sides have one form" + ("." if printer is None else f": ${printer.refer(self.rewriting.common)}$.")
         return "\n".join([*blocks, end])
 
-    def _latex_row(self, printer: Printer, lemma: Lemma) -> str:
-        left, right = printer.refer(lemma.before), printer.refer(lemma.after)
-        return rf"  {left} &= {right} && \text{{{tex_text(lemma.rule.reason)}}}"
+    def _latex_item(self, printer: Printer | None, lemma: Lemma) -> str:
+        reason = tex_text(lemma.rule.reason)
+        if printer is None:
+            return rf"  \item {reason}"
+        return rf"  \item ${printer.refer(lemma.before)} = {printer.refer(lemma.after)}$. {reason}"
 
     def _sides(self) -> list[tuple[str, Sequence[Lemma]]]:
         first = "Of the left side:" if self.rewriting.right_lemmas else "Step by step:"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import sympy
+
 from ..errors import OperandError
 from ..latex import tex_text
 from ..tensor import topological
@@ -38,7 +40,7 @@ class Proof:
         declared = (
             f"{x.brief()} is {_listed(x.params['hypotheses'])}" for x in sorted(named, key=lambda x: str(x.name))
         )
-        return (*declared, *map(str, self.given))
+        return (*declared, *map(_given_text, self.given))
 
     @property
     def side_conditions(self) -> tuple[str, ...]:
@@ -78,6 +80,11 @@ class Proof:
 
     def __str__(self) -> str:
         return self.text()
+
+
+def _given_text(fact: Any) -> str:
+    """A hypothesis as it is written: sizes that are equal by an equality sign."""
+    return f"{fact.lhs} = {fact.rhs}" if isinstance(fact, sympy.Eq) else str(fact)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -173,8 +173,7 @@ def _lowering(roots: Sequence[Tensor], partition: Partition, budget: Budget) -> 
 def _piece(lowering: Lowering, index: tuple[Index, ...], left: Poly, right: Poly, facts: Sequence[Fact]) -> Piece:
     gap = _reduced(lowering, lowering.ring.subtract(left, right), facts)
     if gap:
-        for size, inner in lowering.digits():  # perhaps only one side takes a range as two digits
-            lowering.partition.split(size, inner)
+        lowering.take_apart()
     return Piece(index, left, right, gap)
 
 

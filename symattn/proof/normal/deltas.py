@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 from ...sizes import never_negative
-from .indices import Index, affine, combined, divided, number, plus, solved, symbols
+from .indices import Index, affine, combined, divided, number, permuted, plus, solved, symbols
 from .ring import Replacement, Ring
 from .terms import ZERO, Atom, Factor, Poly, Term
 
@@ -52,11 +52,15 @@ def _plain_sides(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | 
 
 
 def _without_permutation(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
-    """``[pi(i) = pi(j)] = [i = j]``, and a bare side wherever there is one."""
+    """``[pi(i) = pi(j)] = [i = j]`` and ``[i = pi^{-1}(j)] = [pi(i) = j]``."""
     a, b = atom.indices
     perms = [isinstance(x, tuple) and x[0] == "perm" for x in (a, b)]
     if all(perms) and a[1:3] == b[1:3]:
         return ring.simplified(1, bound, [*rest, (Atom("same", None, (a[3], b[3])), 1)])
+    for x, y in ((a, b), (b, a)):
+        inverse = isinstance(x, tuple) and x[0] == "perm" and x[2] < 0
+        if inverse and ring.within(y, ring.places[x[1]]):
+            return ring.simplified(1, bound, [*rest, (Atom("same", None, (x[3], permuted(x[1], 1, y))), 1)])
     return None
 
 

@@ -30,7 +30,9 @@ def fact(ring: Ring, gap: Poly) -> Fact | None:
         atom.kind in ("entry", "symmetric") and all(isinstance(i, int) for i in atom.indices) and e > 0 and e == int(e)
         for atom, e in lead.factors
     )
-    if not lead.factors or not plain_entries or not rest.free <= lead.free:
+    names = {atom.name for atom, _ in lead.factors}
+    again = any(atom.name in names for _, term in rest.terms for atom, _e in term.factors)
+    if not lead.factors or not plain_entries or again or not rest.free <= lead.free:
         return None
     return Fact(lead, ring.scale(plain(Fraction(-1) / c), rest))
 

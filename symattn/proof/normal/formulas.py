@@ -6,8 +6,9 @@ operation uses them as such, and become values where a formula computes with the
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -117,9 +118,12 @@ class Reader:
         return any(s in env or s in self.reads for s in e.free_symbols)
 
     def _entry_as_index(self, e: Any, env: Env) -> Index:
+        poly = self.symbol(e, env)
+        index = functions.as_index(poly)
+        if index is not None:
+            return index
         if self.node.inputs[self.reads[e][0]].kind != "integer":
             raise NoIndex(str(e))
-        poly = self.symbol(e, env)
         if len(poly.terms) == 1 and not poly.terms[0][1].bound and len(poly.terms[0][1].factors) == 1:
             (c, term) = poly.terms[0]
             atom, power = term.factors[0]
@@ -174,17 +178,27 @@ class Reader:
         return sympy.expand(edges[1] + 1), guards
 
     def extreme(self, e: Any, env: Env) -> Poly:
-        env = dict(env)
-        symbols: list[int] = []
-        for k, low, high in e.limits:
-            first, last = self.index(low, env), self.index(high, env)
-            size, guards = self._range(first, last)
-            pieces = self.lowering.over(size)
-            if guards or len(pieces) > 1:
-                raise Unsupported("an extreme over a range that is taken apart")
-            env[k] = pieces[0][0]
-            symbols += pieces[0][1]
-        return functions.extreme(self.ring, type(e).__name__, tuple(symbols), self.read(e.function, env))
+        ranges = []
+        for _, low, high in e.limits:
+            size, guards = self._range(self.index(low, env), self.index(high, env))
+            if guards:
+                raise Unsupported("an extreme over a part of a range")
+            ranges.append(self.lowering.over(size))
+        name, found = type(e).__name__, []
+        for choice in itertools.product(*ranges):
+            inside = {**env, **{k: index for (k, *_), (index, _held) in zip(e.limits, choice, strict=True)}}
+            symbols = tuple(s for _, held in choice for s in held)
+            found.append(functions.extreme(self.ring, name, symbols, self.read(e.function, inside)))
+        return self._outermost(found, 1 if name == "Max" else -1)
+
+    def _outermost(self, values: Sequence[Poly], sign: int) -> Poly:
+        """The largest of several values, or the least for the sign -1."""
+        best, *others = values
+        for value in others:
+            gap = self.ring.subtract(value, best)
+            over = functions.positive(self.ring, self.ring.scale(sign, gap))
+            best = self.ring.add(best, self.ring.multiply(over, gap))
+        return best
 
     # --- conditions ---
 
@@ -200,6 +214,13 @@ class Reader:
             return self.ring.subtract(
                 ONE, self.ring.product(self.ring.subtract(ONE, self.condition(part, env)) for part in e.args)
             )
+        if isinstance(e, (sympy.Gt, sympy.Ge)):
+            return self.condition(e.reversed, env)
+        if isinstance(e, (sympy.Lt, sympy.Le)):
+            for side, join in ((e.lhs, sympy.And), (e.rhs, sympy.Or)):
+                if isinstance(side, sympy.Abs):  # |x| < y where x < y and -x < y
+                    both = [e.subs(side, x) for x in (side.args[0], -side.args[0])]
+                    return self.condition(join(*both), env)
         if isinstance(e, Relational):
             below = _denominator(e)
             try:
@@ -211,15 +232,11 @@ class Reader:
 
     def _between(self, e: Any, a: Index, b: Index) -> Poly:
         """A relation of indices, which are whole numbers."""
-        above, below = plus(b, a, -1), plus(a, b, -1)
+        above = plus(b, a, -1)
         if isinstance(e, sympy.Le):
             return self.lowering.at_least_zero(above)
         if isinstance(e, sympy.Lt):
             return self.lowering.at_least_zero(plus(number(-1), above))
-        if isinstance(e, sympy.Ge):
-            return self.lowering.at_least_zero(below)
-        if isinstance(e, sympy.Gt):
-            return self.lowering.at_least_zero(plus(number(-1), below))
         same = self.lowering.equal(a, b)
         return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
 
@@ -236,10 +253,9 @@ class Reader:
                 return square if isinstance(e, sympy.Ne) else self.ring.subtract(ONE, square)
             same = functions.zero(self.ring, gap)
             return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
-        opposite = self.ring.scale(-1, gap)
-        if isinstance(e, (sympy.Gt, sympy.Lt)):
-            return functions.positive(self.ring, gap if isinstance(e, sympy.Gt) else opposite)
-        return self.ring.subtract(ONE, functions.positive(self.ring, opposite if isinstance(e, sympy.Ge) else gap))
+        if isinstance(e, sympy.Lt):
+            return functions.positive(self.ring, self.ring.scale(-1, gap))
+        return self.ring.subtract(ONE, functions.positive(self.ring, gap))
 
     def choice(self, e: Any, env: Env) -> Poly:
         """``[C] a + (1 - [C]) b``; a side that is never taken is not read."""
@@ -292,13 +308,7 @@ class Reader:
         )
 
     def largest(self, e: Any, env: Env) -> Poly:
-        best = self.read(e.args[0], env)
-        sign = 1 if isinstance(e, sympy.Max) else -1
-        for part in e.args[1:]:
-            gap = self.ring.subtract(self.read(part, env), best)
-            over = functions.positive(self.ring, self.ring.scale(sign, gap))
-            best = self.ring.add(best, self.ring.multiply(over, gap))
-        return best
+        return self._outermost([self.read(part, env) for part in e.args], 1 if isinstance(e, sympy.Max) else -1)
 
     def digit(self, e: Any, env: Env) -> Poly:
         """floor or Mod: of indices a digit, of values a function known by name."""

@@ -16,7 +16,7 @@ from .contraction import leading, permutation_of
 from .indices import ZERO as FIRST
 from .indices import Index, affine, number, plus
 from .ring import Ring
-from .terms import ONE, UNIT, ZERO, Atom, Factor, Number, Poly, Term, TooLarge, constant, plain
+from .terms import ONE, UNIT, ZERO, Atom, Factor, Number, Poly, Term, TooLarge, constant, plain, split_components
 
 
 class Undefined(Exception):
@@ -170,6 +170,9 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
         if exponent > _LARGEST_POWER:
             raise TooLarge(f"a sum to the power of {exponent}")
         return ring.whole_power(poly, int(exponent))
+    apart = _independent_sums(ring, poly)
+    if apart and (exponent == int(exponent) or all(map(ring.is_positive, apart))):
+        return ring.product(power(ring, part, exponent) for part in apart)
     c, common, base = _content(ring, poly, exponent)
     outside = number_power(ring, c, exponent)
     factors = [(atom, plain(e * exponent)) for atom, e in common]
@@ -188,6 +191,18 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
     if exponent != int(exponent):
         outside = ring.product([outside, *_magnitudes(ring, common, exponent)])
     return ring.multiply(outside, ring.simplified(1, (), factors))
+
+
+def _independent_sums(ring: Ring, poly: Poly) -> list[Poly]:
+    """The factors of a product of sums, ``sum_k a_k`` and ``sum_l b_l``; none if it is no such product."""
+    if len(poly.terms) != 1 or len(poly.terms[0][1].bound) < 2:
+        return []
+    c, term = poly.terms[0]
+    loose, components = split_components(term)
+    if len(components) < 2:
+        return []
+    outside = ring.simplified(c, (), loose)
+    return [outside, *(ring.simplified(1, tuple(bound), factors) for bound, factors in components)]
 
 
 def _magnitudes(ring: Ring, common: Sequence[Factor], exponent: Number) -> list[Poly]:
@@ -292,6 +307,9 @@ def log(ring: Ring, poly: Poly) -> Poly:
     c = number_content(poly)
     if c < 0:
         raise Undefined("the logarithm of a negative number")
+    apart = _independent_sums(ring, poly)
+    if apart and all(map(ring.is_positive, apart)):
+        return ring.add(*(log(ring, part) for part in apart))
     common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
     parts = [_log_number(c)]
     for atom, e in common:
@@ -370,6 +388,8 @@ def positive(ring: Ring, poly: Poly) -> Poly:
         return ONE
     if ring.is_nonnegative(ring.scale(-1, poly)):
         return ZERO
+    if is_binary(ring, poly):
+        return poly
     index = as_index(poly)
     if index is not None:
         return ring.atom(Atom("range", None, (plus(number(-1), index),)))
@@ -385,6 +405,8 @@ def zero(ring: Ring, poly: Poly) -> Poly:
         return ZERO if poly.number else ONE
     if ring.is_positive(poly) or ring.is_positive(ring.scale(-1, poly)):
         return ZERO
+    if is_binary(ring, poly):
+        return ring.subtract(ONE, poly)
     index = as_index(poly)
     if index is not None:
         return ring.atom(Atom("same", None, (index, FIRST)))

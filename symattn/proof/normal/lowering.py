@@ -44,6 +44,7 @@ class Partition:
 
     cuts: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
     digits: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
+    tried: list[sympy.Expr] = field(default_factory=list)
 
     def holds(self, size: sympy.Expr) -> bool:
         return size in self.cuts or size in self.digits
@@ -55,6 +56,14 @@ class Partition:
     def split(self, size: sympy.Expr, inner: sympy.Expr) -> None:
         self.digits[size] = inner
         raise Repartition(f"the range {size} is taken as {inner} times a quotient and a rest")
+
+    def digits_instead(self, inner: sympy.Expr) -> None:
+        """Take a range as two digits that was cut before, if it has them; once for each range."""
+        for size in [size for size in self.cuts if size not in self.tried]:
+            if size != inner and divided(size, inner) is not None:
+                self.tried.append(size)
+                del self.cuts[size]
+                self.split(size, inner)
 
     def pieces(self, ring: Ring, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
         """The index over a range, piece by piece: an expression and the new symbols in it."""
@@ -139,16 +148,30 @@ class Lowering:
             self.definitions.setdefault(key, Definition(node, symbols, poly))
             self._defined[node] = key, tuple(words)
 
-    def digits(self) -> list[tuple[sympy.Expr, sympy.Expr]]:
-        """Ranges that some node reads by two digits, with the lower one's size: heads that are split, for example."""
-        found: dict[sympy.Expr, sympy.Expr] = {}
+    def take_apart(self) -> None:
+        """Take a range apart that some node reads by two digits, or in parts; what is left as it is raises nothing.
+
+        Only one side may do so: heads that are split, or a sum of the sums over two halves.
+        """
         for node, template in self._templates.items():
             for k, where in template.reads.values():
                 for size, place in zip(node.inputs[k].shape, where, strict=True):
-                    for inner in _strides(place):
-                        if size not in found and not self.partition.holds(size) and divided(size, inner) is not None:
-                            found[size] = inner
-        return list(found.items())
+                    if not self.partition.holds(size):
+                        self._take_apart(size, place, template.index, node.shape)
+        for size in {*self.partition.digits.values()}:
+            if size.is_Integer and size <= SMALLEST_PIECES and not self.partition.holds(size) and size != 1:
+                self.partition.cut(size, sympy.S.One)
+
+    def _take_apart(self, size: sympy.Expr, place: Any, index: tuple[Any, ...], shape: tuple[Any, ...]) -> None:
+        for inner in _strides(place):
+            if divided(size, inner) is not None:
+                self.partition.split(size, inner)
+        for symbol, length in zip(index, shape, strict=True):
+            start = sympy.expand(place - symbol)
+            if not start.has(sympy.Dummy):  # a slice from start on
+                for at in (start, sympy.expand(start + length)):
+                    if never_negative(at - 1) and never_negative(size - at - 1):
+                        self.partition.cut(size, at)
 
     def unfolded(self, atom: Atom) -> Poly | None:
         """What a definition's atom stands for."""
@@ -219,10 +242,10 @@ class Lowering:
     def _take_apart_small(self, coefficients: Mapping[Index, Any]) -> None:
         """A condition between indices of known small sizes is decided place by place."""
         sizes = [self.ring.ranges.get(base) if isinstance(base, int) else None for base in coefficients]
-        if all(n is not None and n.is_Integer and n <= SMALLEST_PIECES for n in sizes):
-            for n in sizes:
-                assert n is not None
-                self.partition.cut(n, sympy.S.One)
+        small = [n for n in sizes if n is not None and n.is_Integer and n <= SMALLEST_PIECES]
+        digits = any(c not in (1, -1) for c in coefficients.values())
+        if small and (digits or len(small) == len(sizes)):
+            self.partition.cut(small[0], sympy.S.One)
 
     def equal(self, a: Index, b: Index) -> Poly:
         """1 where two indices are equal, else 0."""
@@ -254,13 +277,14 @@ class Lowering:
                     self.partition.split(size, inner)
                 if size.is_Integer and size <= SMALLEST_PIECES:
                     self.partition.cut(size, sympy.S.One)
+        self.partition.digits_instead(by)
         raise Unsupported("a quotient of an index whose range is not a multiple of the divisor")
 
 
 def _strides(place: Any) -> list[sympy.Expr]:
     """The sizes that multiply an index in the place that is read."""
     parts = (part.as_independent(sympy.Dummy) for part in sympy.Add.make_args(place) if part.has(sympy.Dummy))
-    return [c for c, _ in parts if c.free_symbols]
+    return [c for c, _ in parts if c.free_symbols or (c.is_Integer and c > 1)]
 
 
 def bare(node: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ from typing import Any
 import sympy
 
 from ...ops.arithmetic import sum_of
-from ...ops.broadcasting import broadcast_to_op
+from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_of, outer_op
-from ...ops.index import expand_dims, index_op, sliced
+from ...ops.index import NEW, index, index_op, sliced
+from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
 from ...ops.leaves import INDICES, from_index_op, tensor
@@ -43,9 +44,8 @@ def _transposed(x: Tensor) -> Tensor | None:
         return inv_op(turned(y.inputs[0]))
     if y.op is from_index_op:
         return _reindexed(y, order)
-    if swap and y.op is index_op and y.inputs[0].rank == 1:  # a column is a row turned, and a row a column
-        column = expand_dims(y.inputs[0], -1)
-        return expand_dims(y.inputs[0], -2) if y is column else column if turned(column).shape == y.shape else None
+    if y.op is index_op:
+        return _new_axes_moved(y, order)
     return _entry_by_entry(y, order)
 
 
@@ -63,11 +63,8 @@ def _entry_by_entry(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
     """Through operations that work entry by entry, or along given axes that they keep."""
 
     def moved(i: Tensor) -> Tensor:
-        if not i.rank:
-            return i
-        while i.rank < y.rank:
-            i = expand_dims(i, -i.rank - 1)
-        return transpose(i, order)
+        kept = [(place, axis) for place, axis in enumerate(order, -y.rank) if axis >= -i.rank]
+        return _placed(transpose(i, tuple(axis for _, axis in kept)), [place for place, _ in kept])
 
     places = {axis: place for place, axis in enumerate(order, -y.rank)}
     params = dict(y.params)
@@ -80,6 +77,26 @@ def _entry_by_entry(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
     elif not y.inputs or not works_entrywise(y):
         return None
     return y.op(*map(moved, y.inputs), **params)
+
+
+def _placed(x: Tensor, places: Sequence[int]) -> Tensor:
+    """The tensor with new axes after and between its own, which stand at these places counted from the end."""
+    own = iter(x.shape)
+    first = min(places, default=0)
+    return index(x, tuple(whole(next(own)) if place in places else NEW for place in range(first, 0)))
+
+
+def _new_axes_moved(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
+    """The transpose of a tensor with new axes is the transpose of the tensor, with new axes elsewhere."""
+    base, items = y.inputs[0], y.params["items"]
+    items = (*map(whole, y.shape[: y.rank - len(items)]), *items)
+    sizes = iter(base.shape)
+    if len(items) != y.rank or any(item != NEW and item != whole(next(sizes)) for item in items):
+        return None
+    own = [axis for axis, item in enumerate(items, -y.rank) if item != NEW]
+    kept = [(place, own.index(axis) - len(own)) for place, axis in enumerate(order, -y.rank) if axis in own]
+    placed = _placed(transpose(base, tuple(axis for _, axis in kept)), [place for place, _ in kept])
+    return broadcast_to(placed, tuple(y.shape[axis] for axis in order))
 
 
 # --- blocks, heads, labels ---

@@ -27,7 +27,7 @@ from ...tensor import Tensor
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, turned, unpermuted
-from .rule import Rule, constant_along, one_of, replaced_size, size_at
+from .rule import Rule, bare, constant_along, new_in_front, one_of, replaced_size, size_at
 
 Axes = tuple[int, ...]
 _REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
@@ -200,6 +200,11 @@ def _new_axis(x: Tensor) -> Tensor | None:
     return None
 
 
+def _front_axis(x: Tensor) -> Tensor | None:
+    """A new axis in front is what broadcasting adds."""
+    return broadcast_to(bare(x), x.shape) if new_in_front(x) else None
+
+
 def _expanded(y: Tensor, axis: int) -> Tensor | None:
     reduced = y.op in _REDUCTIONS and y.rank  # the sum of a vector stays a number
     if reduced and not y.params["keepdims"] and y.params["axes"] == (axis,):
@@ -308,6 +313,11 @@ def _axis_pair() -> tuple[Tensor, Tensor]:
     return index(exp(v), expand_dims(v, -1).params["items"]), exp(expand_dims(v, -1))
 
 
+def _front_pair() -> tuple[Tensor, Tensor]:
+    v = tensor("v", "n")
+    return expand_dims(v, -2), broadcast_to(v, (ONE, v.shape[0]))
+
+
 def _join_pair() -> tuple[Tensor, Tensor]:
     a, b = tensor("A", "n m"), tensor("B", "n k")
     return exp(concat_op(a, b, axis=-1)), concat_op(exp(a), exp(b), axis=-1)
@@ -361,6 +371,10 @@ ROWS = (
         "equal entries stay equal", r"f\left(c \mathbf{1}^{\top}\right) = f\left(c\right) \mathbf{1}^{\top}",
         "What works position by position gives equal entries for equal entries.",
         "", 1, unpermuted(_constant_out), _constant_pair,
+    ),
+    Rule(
+        "new axis in front", r"\operatorname{row}\left(v\right) = v^{\top}",
+        "A new axis in front is what broadcasting adds.", "", 1, _front_axis, _front_pair, (index_op,),
     ),
     Rule(
         "new axis inward",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ...operation import Operation
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.index import NEW, index_op
+from ...ops.index import NEW, index, index_op
 from ...ops.leaves import INDICES, from_index_op
 from ...sizes import ONE, Shape
 from ...tensor import Tensor, topological
@@ -128,19 +128,16 @@ def one_of(x: Tensor, axis: int) -> Tensor:
 
 def bare(x: Tensor) -> Tensor:
     """The tensor without what broadcasting does by itself: ``broadcast_to`` and new axes in front."""
-    while x.op is broadcast_to_op or (x.op is index_op and _only_new_in_front(x)):
-        x = x.inputs[0]
+    while x.op is broadcast_to_op or new_in_front(x):
+        x = x.inputs[0] if x.op is broadcast_to_op else index(x.inputs[0], x.params["items"][1:])
     return x
 
 
-def _only_new_in_front(x: Tensor) -> bool:
-    items: Sequence[Any] = x.params["items"]
-    added = x.rank - x.inputs[0].rank
-    return added > 0 and items[:added] == (NEW,) * added and len(items) == x.rank and _whole(x, items[added:])
+def new_in_front(x: Tensor) -> bool:
+    """Whether the first axis is a new one."""
+    return x.op is index_op and x.params["items"][0] == NEW and len(kept_items(x)) == x.rank
 
 
-def _whole(x: Tensor, items: Sequence[Any]) -> bool:
-    return all(
-        item[0] == "slice" and item[1:3] == (0, 1) and item[3] == size
-        for item, size in zip(items, x.inputs[0].shape, strict=True)
-    )
+def kept_items(x: Tensor) -> tuple[Any, ...]:
+    """The items of an index that give an axis of the result."""
+    return tuple(item for item in x.params["items"] if item[0] != "at")

@@ -1,0 +1,115 @@
+"""``symattn eval``: an expression, and its gradients, on the arrays of a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EvaluationError, SymattnError
+from .expressions import add_expression, arguments_of, differentiated, read_output
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+
+def add_commands(commands: Any) -> None:
+    """The command and its options."""
+    command = commands.add_parser("eval", help="an expression, and its gradients, on arrays")
+    add_expression(command)
+    command.add_argument("--data", required=True, metavar="FILE.npz", help="the arrays, by the names of the tensors")
+    command.add_argument("--grad", action="store_true", help="the gradients too; the data then hold the cotangent, dO")
+    command.add_argument("--set", action="append", default=[], metavar="NAME=NUMBER", help="a scalar, or a free size")
+    command.add_argument("-o", "--output", metavar="FILE.npz", help="write the results here instead of printing them")
+    command.set_defaults(run=_eval)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from ..codegen import lambdify
+
+    if options.grad:
+        output, g, arguments = differentiated(options)
+        names = [str(output.name), *(str(x.name) for x in g.values())]
+        f = lambdify(arguments, [output, g])
+    else:
+        output, declared = read_output(options)
+        arguments, names = arguments_of([output], declared), [str(output.name)]
+        f = lambdify(arguments, [output])
+    results = f(*_load(options.data, arguments), **_settings(options.set))
+    found = dict(zip(names, results, strict=True))
+    if options.output:
+        _save(options.output, found)
+    else:
+        for name, array in found.items():
+            print(f"{name} =\n{array}" if getattr(array, "ndim", 0) else f"{name} = {array}")
+    return 0
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, int | float]:
+    settings: dict[str, int | float] = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        try:
+            settings[name.strip()] = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+        except ValueError:
+            raise EvaluationError(f"--set takes NAME=NUMBER, for example c=2.5, not {pair!r}") from None
+    return settings
+
+
+def _load(path: str, arguments: Sequence[Tensor]) -> list[Any]:
+    """The arrays of the arguments out of an npz file; nothing in it is unpickled."""
+
+    import numpy as np
+
+    try:
+        with open(path, "rb") as handle:
+            file = np.load(handle, allow_pickle=False)
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise EvaluationError(f"{path} holds one array without a name: save by np.savez(file, Q=..., K=...)")
+            missing = [x.brief() for x in arguments if x.name not in file]
+            if missing:
+                holds = ", ".join(file.files) or "no arrays"
+                raise EvaluationError(f"{path} lacks the arrays {', '.join(missing)}; it holds {holds}")
+            return [_checked(x, file[str(x.name)]) for x in arguments]
+    except (SymattnError, OSError):
+        raise
+    except Exception as problem:  # a damaged or hostile file may fail in any way inside the readers of zip and npy
+        raise EvaluationError(f"{path} cannot be read as arrays by name (npz, without pickles): {problem}") from None
+
+
+def _checked(x: Tensor, array: Any) -> Any:
+    if array.dtype.kind not in "biuf":
+        raise EvaluationError(f"the array {x.name} has dtype {array.dtype}; {x.brief()} takes real numbers")
+    return array
+
+
+def _save(path: str, arrays: Mapping[str, Any]) -> None:
+    """Write all arrays or nothing: into a temporary file beside the target, which then takes its name."""
+    import zipfile
+
+    import numpy as np
+
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise EvaluationError(f"{path} cannot be written: there is no folder {target.parent}")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():  # not np.savez, which keeps some names to itself
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    """The mask for new files, which mkstemp does not follow; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

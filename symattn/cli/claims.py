@@ -1,0 +1,199 @@
+"""``symattn prove``: whether a claim is true, with its proof, its counterexample, or what is left open."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OperandError, ParseError
+from .expressions import add_declarations, declarations
+
+if TYPE_CHECKING:
+    from ..proof.claims import Claim
+    from ..proof.counterexample import Counterexample, EntryValue
+    from ..proof.verdict import Unknown, Verdict
+
+_EXIT_CODES = {"proved": 0, "refuted": 1, "unknown": 3}
+_EPILOG = """
+A single argument states an equality or a bound, "softmax(Z) <= 1"; definitions may come before it, separated by ";".
+--given takes properties of what is declared, "Pi: permutation", "c: positive"; relations of sizes, "T = S", "T <= S";
+and claims of the same form, "sum(K*K, axis=-1) = ones(n)".
+The exit code is 0 if the claim is proved, 1 if it is refuted, 3 if neither, and 2 for a mistake in the question.
+"""
+_PROPERTIES = re.compile(r"\s*([A-Za-z][\w']*)\s*:(.*)", re.S)
+_RELATION = re.compile(r"<=|>=|==|=|<|>")
+_WORD = re.compile(r"[A-Za-z_]\w*'*")
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def add_commands(commands: Any) -> None:
+    """The command and its options."""
+    command = commands.add_parser("prove", help="whether a claim is true for all sizes and values", epilog=_EPILOG)
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.add_argument("left", metavar="LHS", help="one side of an equality, or a whole claim")
+    command.add_argument("right", metavar="RHS", nargs="?", help="the other side")
+    add_declarations(command)
+    command.add_argument("--given", action="append", default=[], metavar="HYPOTHESIS", help="see below")
+    command.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help="10 unless given")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the search for a counterexample")
+    command.add_argument("--to", choices=("text", "latex", "json"), default="text")
+    command.set_defaults(run=_prove)
+
+
+def _prove(options: argparse.Namespace) -> int:
+    from ..proof.claims import eq
+    from ..proof.engine import prove
+    from ..reading import read
+
+    names, given = _hypotheses(options)
+    if options.right is None:
+        claim = _claim(options.left, names)
+    else:
+        claim = eq(read(options.left, names), read(options.right, names))
+    verdict = prove(claim, given=given, budget=options.budget, seed=options.seed)
+    print(_WRITERS[options.to](verdict).rstrip())
+    return _EXIT_CODES[verdict.status]
+
+
+# --- claims as text ---
+
+
+def _claim(text: str, names: Mapping[str, Any]) -> Claim:
+    """The claim that a text states; what it defines serves both sides."""
+    from ..proof.claims import eq, le, lt
+    from ..reading import read
+
+    definitions, left, relation, right = _taken_apart(text)
+    a, b = (read(f"{definitions}{side}", names) for side in (left, right))
+    make = {"=": eq, "==": eq, "<=": le, "<": lt}
+    return make[relation](a, b) if relation in make else {">=": le, ">": lt}[relation](b, a)
+
+
+def _taken_apart(text: str) -> tuple[str, str, str, str]:
+    """Definitions, left side, relation and right side: the relation is the one outside of all brackets."""
+    start = max(text.rfind(";"), text.rfind("\n")) + 1
+    last = text[start:]
+    found = [match for match in _RELATION.finditer(last) if _depth(last, match.start()) == 0]
+    if len(found) != 1:
+        raise ParseError("a claim has one of = <= < >= > between its two sides, as in softmax(Z) <= 1", text[:200])
+    (match,) = found
+    return text[:start], last[: match.start()].strip(), match.group(), last[match.end() :].strip()
+
+
+def _depth(text: str, place: int) -> int:
+    before = text[:place]
+    return sum(map(before.count, _OPENING)) - sum(map(before.count, _CLOSING))
+
+
+# --- hypotheses ---
+
+
+def _hypotheses(options: argparse.Namespace) -> tuple[dict[str, Any], list[Any]]:
+    """What is declared, with its properties and with equal sizes as one, and the other hypotheses."""
+    from ..tensor import Tensor
+
+    names, given = declarations(options), list[Any]()
+    properties = [match for text in options.given if (match := _PROPERTIES.fullmatch(text))]
+    stated = [text for text in options.given if not _PROPERTIES.fullmatch(text)]
+    tensors = {name for name, x in names.items() if isinstance(x, Tensor)}
+    claims = [text for text in stated if tensors & set(_WORD.findall(text))]
+    for text in stated:
+        if text not in claims:
+            names, relation = _related(names, text)
+            given.append(relation)
+    for match in properties:
+        name, text = match[1], match.string
+        if name not in names:
+            raise OperandError(f"--given {text}: {name!r} is none of {', '.join(names) or 'the declared names'}")
+        names[name] = _with_properties(names[name], match[2].replace(",", " ").split(), text)
+    return names, [*given, *(_claim(text, names) for text in claims)]
+
+
+def _with_properties(declared: Any, properties: list[str], text: str) -> Any:
+    import sympy
+
+    from ..ops.leaves import HYPOTHESES, tensor
+
+    is_scalar = isinstance(declared, sympy.Symbol)
+    known = ("positive",) if is_scalar else HYPOTHESES
+    for word in properties:
+        if word not in known:
+            raise OperandError(f"--given {text}: {word!r} is not a property, which are {', '.join(known)}")
+    if not properties:
+        raise OperandError(f"--given {text}: name a property after the colon, which are {', '.join(known)}")
+    if is_scalar:
+        return sympy.Symbol(declared.name, real=True, positive=True)
+    declared_as = (*declared.params["hypotheses"], *properties)
+    return tensor(declared.name, *declared.shape, **dict.fromkeys(declared_as, True))
+
+
+def _related(names: Mapping[str, Any], text: str) -> tuple[dict[str, Any], Any]:
+    """A relation between sizes; where it makes a size equal to others, these take its place in all shapes."""
+    import sympy
+
+    from ..ops.leaves import constant
+    from ..reading import read
+    from ..tensor import Tensor
+
+    definitions, left, sign, right = _taken_apart(text)
+    sizes = {s.name: s for x in names.values() if isinstance(x, Tensor) for s in sorted(x.free_symbols, key=str)}
+    known = {**sizes, **{name: x for name, x in names.items() if not isinstance(x, Tensor)}}
+    sides = [read(f"{definitions}{side}", known) for side in (left, right)]
+    symbols = sorted({s for side in sides for s in side.free_symbols}, key=str)
+    if any(side.op is not constant for side in sides) or not all(s.is_integer and s.is_positive for s in symbols):
+        raise OperandError(f"--given {text}: this is no relation of sizes; of a scalar, say by its name: c: positive")
+    a, b = (side.params["formula"] for side in sides)
+    make = {"<=": sympy.Le, "<": sympy.Lt, ">=": sympy.Ge, ">": sympy.Gt}
+    if sign in make:
+        return dict(names), make[sign](a, b)
+    symbol, other = (a, b) if a.is_Symbol else (b, a)
+    if symbol.is_Symbol and symbol not in other.free_symbols:
+        replaced = {name: x.subs({symbol: other}) for name, x in names.items()}
+        return {**replaced, symbol.name: other}, sympy.Eq(a, b)
+    return dict(names), sympy.Eq(a, b)
+
+
+# --- what is printed ---
+
+
+def _as_text(verdict: Verdict) -> str:
+    return f"proved\n{verdict.proof.text()}" if verdict.proof is not None else str(verdict)
+
+
+def _as_json(verdict: Verdict) -> str:
+    found: dict[str, Any] = {"status": verdict.status, "claim": str(verdict.claim)}
+    if verdict.proof is not None:
+        found["hypotheses"] = list(verdict.proof.hypotheses)
+        found["side_conditions"] = list(verdict.proof.side_conditions)
+        found["proof"] = verdict.proof.argument.text().splitlines()
+    elif verdict.counterexample is not None:
+        found["counterexample"] = _point(verdict.counterexample)
+    else:
+        unknown: Unknown = verdict  # type: ignore[assignment]  # the only verdict with neither
+        found["reason"], (found["left"], found["right"]) = unknown.reason, unknown.forms
+        found["residual"], found["tried"] = unknown.residual, str(unknown.agreement or "")
+    return json.dumps(found, indent=2)
+
+
+def _point(found: Counterexample) -> dict[str, Any]:
+    def value(x: EntryValue) -> dict[str, str | None]:
+        return {"exact": None if x.exact is None else str(x.exact), "decimal": x.decimal}
+
+    def entries(nested: Any) -> Any:
+        return list(map(entries, nested)) if isinstance(nested, list) else str(nested)
+
+    return {
+        "sizes": {str(s): n for s, n in found.sizes.items()},
+        "scalars": {str(s): str(q) for s, q in found.scalars.items()},
+        "arrays": {str(x.name): entries(array.tolist()) for x, array in found.arrays.items()},
+        "functions": dict(found.functions),
+        "index": list(found.index),
+        "left": value(found.left_value),
+        "right": value(found.right_value),
+    }
+
+
+_WRITERS = {"text": _as_text, "latex": lambda verdict: verdict.latex(), "json": _as_json}
