@@ -34,6 +34,8 @@ _HOMES = {
     "sympy_bridge": "from_sympy",
     "derivation": "Derivation",
     "declared": "operation verify",
+    "moments.laws": "iid iid_pair normal sphere",
+    "moments": "expectation variance covariance moments",
     "proof.claims": "eq le lt independent",
     "proof.engine": "prove",
     "proof.equivariance": "equivariance",

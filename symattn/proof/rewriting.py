@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from .budget import Budget
 from .rules import PHASES, Rule, rules_for
 
-_MOST_LEMMAS = 50_000  # where multiplying out gets there, no person reads the proof
+_MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the proof
 
 
 class TooLong(Exception):
@@ -106,7 +106,8 @@ def normalise(
     """The form that the rules up to a phase give, and the new lemmas, numbered from ``first``.
 
     Inputs come before users, and each distinct node is rewritten once, wherever it occurs; what ``memo`` has found
-    is used. A named intermediate is what it stands for. Raises OutOfBudget when the time is over.
+    is used. A named intermediate is what it stands for. Raises OutOfBudget when the time is over, and TooLong where
+    multiplying out takes too many steps.
     """
     known = Memo() if memo is None else memo
     start = len(known.lemmas)
@@ -117,9 +118,9 @@ def normalise(
             after = _applied(rule, node)
             if after is not None and after is not node:
                 budget.check()
-                number = first + len(known.lemmas) - start
-                if number > _MOST_LEMMAS:
+                if phase > 1 and len(known.lemmas) >= _MOST_LEMMAS:
                     raise TooLong
+                number = first + len(known.lemmas) - start
                 known.lemmas.append(Lemma(number, rule, node, after, phase))
                 return after
         return node
@@ -182,4 +183,4 @@ def _replayed(x: Tensor, steps: Mapping[Tensor, Tensor]) -> Tensor:
     return _from_inputs_up(x, {}, lambda node: steps.get(node, node))
 
 
-__all__ = ["Lemma", "Memo", "Rewriting", "normalise", "rewrite"]
+__all__ = ["Lemma", "Memo", "Rewriting", "TooLong", "normalise", "rewrite"]

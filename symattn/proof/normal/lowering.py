@@ -60,7 +60,7 @@ class Partition:
     def digits_instead(self, inner: sympy.Expr) -> None:
         """Take a range as two digits that was cut before, if it has them; once for each range."""
         for size in [size for size in self.cuts if size not in self.tried]:
-            if size != inner and divided(size, inner) is not None:
+            if size != inner and _has_digits(size, inner):
                 self.tried.append(size)
                 del self.cuts[size]
                 self.split(size, inner)
@@ -112,7 +112,7 @@ class Lowering:
         self.ring: Ring = ring
         self.partition = partition
         self.definitions: dict[int, Definition] = {}
-        self._defined: dict[Tensor, tuple[int, tuple[Any, ...]]] = {}
+        self._defined: dict[Tensor, tuple[int, tuple[Any, ...], tuple[bool, ...]]] = {}
         self._templates: dict[Tensor, _Template] = {}
         self._known: dict[tuple[Tensor, tuple[Index, ...]], Poly] = {}
 
@@ -142,11 +142,12 @@ class Lowering:
                 words.append(None if word is None else word[1:3])
                 if word is not None:
                     poly = self.ring.replace(poly, {s: word})
-            symbols = tuple(s for s in index if isinstance(s, int))
+            used = tuple(isinstance(s, int) and s in poly.free for s in index)
+            symbols = tuple(s for s, held in zip(index, used, strict=True) if held)
             labels = {s: ("argument", n) for n, s in enumerate(symbols)}
             key = self.ring.poly_key(poly, labels)
             self.definitions.setdefault(key, Definition(node, symbols, poly))
-            self._defined[node] = key, tuple(words)
+            self._defined[node] = key, tuple(words), used
 
     def take_apart(self) -> None:
         """Take a range apart that some node reads by two digits, or in parts; what is left as it is raises nothing.
@@ -158,13 +159,13 @@ class Lowering:
                 for size, place in zip(node.inputs[k].shape, where, strict=True):
                     if not self.partition.holds(size):
                         self._take_apart(size, place, template.index, node.shape)
-        for size in {*self.partition.digits.values()}:
+        for size in dict.fromkeys(self.partition.digits.values()):
             if size.is_Integer and size <= SMALLEST_PIECES and not self.partition.holds(size) and size != 1:
                 self.partition.cut(size, sympy.S.One)
 
     def _take_apart(self, size: sympy.Expr, place: Any, index: tuple[Any, ...], shape: tuple[Any, ...]) -> None:
         for inner in _strides(place):
-            if divided(size, inner) is not None:
+            if _has_digits(size, inner):
                 self.partition.split(size, inner)
         for symbol, length in zip(index, shape, strict=True):
             start = sympy.expand(place - symbol)
@@ -186,9 +187,9 @@ class Lowering:
         """The entry of a node at an index."""
         node = bare(node)
         if node in self._defined:
-            key, words = self._defined[node]
+            key, words, used = self._defined[node]
             places = [i if w is None else permuted(w[0], -w[1], i) for i, w in zip(index, words, strict=True)]
-            return single(Atom("definition", key, tuple(p for p, n in zip(places, node.shape, strict=True) if n != 1)))
+            return single(Atom("definition", key, tuple(p for p, held in zip(places, used, strict=True) if held)))
         found = self._known.get((node, index))
         if found is None:
             self._known[node, index] = found = self._entry(node, index)
@@ -273,12 +274,17 @@ class Lowering:
             if isinstance(base, int) and divided(c, by) is None:
                 size = self.ring.ranges[base]
                 inner = divided(by, c) if c != 1 else by
-                if inner is not None and size != inner and divided(size, inner) is not None:
+                if inner is not None and size != inner and _has_digits(size, inner):
                     self.partition.split(size, inner)
                 if size.is_Integer and size <= SMALLEST_PIECES:
                     self.partition.cut(size, sympy.S.One)
         self.partition.digits_instead(by)
         raise Unsupported("a quotient of an index whose range is not a multiple of the divisor")
+
+
+def _has_digits(size: sympy.Expr, inner: sympy.Expr) -> bool:
+    """Whether a range is a whole number of times a size, and so has a quotient and a rest by it."""
+    return never_negative(inner - 1) and divided(size, inner) is not None
 
 
 def _strides(place: Any) -> list[sympy.Expr]:

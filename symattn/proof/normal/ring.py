@@ -174,8 +174,7 @@ class Ring(Keys):
 
     def note_divisor(self, atom: Atom) -> None:
         """List an atom that is divided by."""
-        if not self.is_indicator(atom):
-            self.assume_nonzero(atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))]))
+        self.assume_nonzero(atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))]))
 
     def note_root(self, atom: Atom) -> None:
         """Roots of an atom made a whole power: it is listed if it is not known to be positive."""

@@ -130,20 +130,26 @@ def factors(x: Tensor) -> tuple[sympy.Expr, list[Factor]]:
 
 
 def _whole_exponent(x: Tensor) -> int | None:
-    """The exponent of an entrywise power with a whole number from 2 on, or from -2 down."""
+    """The exponent of an entrywise power, where it is a whole number other than 0."""
     value = scalar_value(x.inputs[1])
     return int(value) if value is not None and value.is_Integer and value != 0 else None
 
 
 def product(number: sympy.Expr, listed: Sequence[Factor], shape: Shape | None = None) -> Tensor:
     """The product as a fraction: equal factors of one sign together, in order; broadcast to a shape if one is given."""
-    above, below = ({}, {})  # type: tuple[dict[Tensor, int], dict[Tensor, int]]
+    above: dict[Tensor, int] = {}
+    below: dict[Tensor, int] = {}
     for base, n in listed:
         side = above if n > 0 else below
         side[base] = side.get(base, 0) + abs(n)
-    numerator, denominator = _powers(above), _powers(below)
-    whole = constant(formula=sympy.S.One) if numerator is None else numerator
-    fraction = whole if denominator is None else divide(whole, denominator)
+    numerator = _powers(above)
+    fraction = constant(formula=sympy.S.One) if numerator is None else numerator
+    # a product with a sum would be multiplied out in its own right: such factors divide one after the other
+    apart = any(base.op is add_op for base in below)
+    bases = ordered(below, of=lambda base: base)
+    for part in [{base: below[base]} for base in bases] if apart else [below]:
+        divisor = _powers(part)
+        fraction = fraction if divisor is None else divide(fraction, divisor)
     result = multiply(number, fraction)
     return result if shape is None else broadcast_to(result, shape)
 

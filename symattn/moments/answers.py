@@ -1,0 +1,104 @@
+"""Polynomials of entries as SymPy expressions: what a user gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from ..errors import NoRuleError
+from ..ops.formulas import Choice
+from ..ops.leaves import indexed
+from ..proof.normal.indices import Index
+from ..proof.normal.ring import Ring
+from ..proof.normal.terms import Atom, Factor, Number, Poly, Term, split_components
+
+_LETTERS = "klmnpqrtuvw"
+
+
+class Answer:
+    """Turns polynomials into SymPy; ``names`` are the free index symbols."""
+
+    def __init__(self, ring: Ring, names: Mapping[int, Any]) -> None:
+        self.ring, self.names = ring, dict(names)
+        self.taken = {str(s) for name in names.values() for s in sympy.sympify(name).free_symbols}
+
+    def of(self, poly: Poly) -> sympy.Expr:
+        """The polynomial as a SymPy scalar; bound sums become ``sympy.Sum``."""
+        return sympy.Add(*(self._term(c, term) for c, term in poly.terms))
+
+    def _term(self, c: Number, term: Term) -> sympy.Expr:
+        loose, components = split_components(term)
+        sums = sympy.Mul(*(self._sum(bound, factors) for bound, factors in components))
+        return _rational(c) * self._product(loose) * sums
+
+    def _sum(self, bound: Sequence[int], factors: Sequence[Factor]) -> sympy.Expr:
+        kept, taken = dict(self.names), set(self.taken)
+        letters = self._letters()
+        limits = []
+        for s in bound:
+            self.names[s] = letter = next(letters)
+            limits.append((letter, 0, self.ring.ranges[s] - 1))
+        total = sympy.Sum(self._product(factors), *limits)
+        self.names, self.taken = kept, taken
+        return total
+
+    def _product(self, factors: Sequence[Factor]) -> sympy.Expr:
+        """The factors, their exponentials as one."""
+        plain = [self._atom(atom) ** _rational(e) for atom, e in factors if atom.kind != "exp"]
+        exponent = sympy.Add(*(_rational(e) * self.of(atom.inner[0]) for atom, e in factors if atom.kind == "exp"))
+        return sympy.Mul(*plain, sympy.exp(exponent))
+
+    def _letters(self) -> Iterator[sympy.Symbol]:
+        for letter in [*_LETTERS, *(f"k_{n}" for n in range(1, 99))]:
+            if letter not in self.taken:
+                self.taken.add(letter)
+                yield sympy.Symbol(letter, integer=True, nonnegative=True)
+
+    def _atom(self, atom: Atom) -> sympy.Expr:
+        if atom.kind == "scalar":
+            return atom.name
+        if atom.kind in ("entry", "symmetric"):
+            return indexed(atom.name, tuple(map(self.index, atom.indices)))
+        if atom.kind == "index":
+            return self.index(atom.indices[0])
+        if atom.kind == "same":
+            return sympy.KroneckerDelta(*map(self.index, atom.indices))
+        if atom.kind == "range":
+            return Choice(self.index(atom.indices[0]) >= 0, sympy.S.One, sympy.S.Zero)
+        if atom.kind == "imaginary":
+            return sympy.I
+        inner = [self.of(poly) for poly in atom.inner]
+        if atom.kind == "power":
+            return inner[0]
+        if atom.kind == "log":
+            return sympy.log(inner[0])
+        if atom.kind in ("positive", "zero"):
+            relation = sympy.Gt if atom.kind == "positive" else sympy.Eq
+            return Choice(relation(inner[0], 0), sympy.S.One, sympy.S.Zero)
+        raise NoRuleError(f"an answer that holds {atom.kind} is not written as a SymPy expression")
+
+    def index(self, index: Index) -> sympy.Expr:
+        if isinstance(index, int):
+            return sympy.sympify(self.names[index])
+        if index[0] != "sum":
+            raise NoRuleError("an answer at permuted indices is not written as a SymPy expression")
+        return index[1] + sympy.Add(*(c * self.index(base) for base, c in index[2]))
+
+
+def _rational(value: Number) -> sympy.Rational:
+    exact = Fraction(value)
+    return sympy.Rational(exact.numerator, exact.denominator)
+
+
+def plainest(value: sympy.Expr) -> sympy.Expr:
+    """The shorter of the expanded and the factored form; sums and entries stay as they are."""
+    expanded = sympy.expand(value, power_exp=False)
+    if expanded.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
+        return expanded
+    return min((expanded, sympy.factor(expanded)), key=lambda e: (sympy.count_ops(e), len(str(e))))
+
+
+__all__ = ["Answer", "plainest"]

@@ -1,0 +1,303 @@
+"""Laws of random tensors, by the joint cumulants of their entries.
+
+A law says what the joint cumulant of a few entries is: a number (a symbol stands for it until the end, so that an
+answer can tell which of them it used) times Kronecker deltas between indices. Nothing else is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import factorial
+from typing import Any
+
+import sympy
+
+from ..errors import NoRuleError, OperandError
+from ..ops.leaves import as_scalar
+from ..tensor import Tensor
+
+_HALF = sympy.Rational(1, 2)
+
+
+class Law:
+    """What is known of the entries of a random tensor, or of several together."""
+
+    tensors = 1  # how many tensors have the law together
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """What is said of the tensors besides their cumulants."""
+        raise NotImplementedError
+
+
+def _number(value: Any, what: str) -> sympy.Expr:
+    try:
+        return as_scalar(value)
+    except OperandError:
+        raise OperandError(f"{what} is a number or a scalar symbol, not {value!r}") from None
+
+
+# --- independent, identically distributed entries ---
+
+
+@lru_cache(maxsize=256)
+def _bernoulli(order: int) -> sympy.Expr:
+    """``kappa_{n+1} = p (1 - p) d kappa_n / dp``, from ``kappa_1 = p``."""
+    p = sympy.Symbol("p")
+    value = p
+    for _ in range(order - 1):
+        value = sympy.expand(p * (1 - p) * sympy.diff(value, p))
+    return value
+
+
+@lru_cache(maxsize=256)
+def _rademacher(order: int) -> sympy.Expr:
+    """The n-th derivative of log cosh at 0, by ``tanh' = 1 - tanh^2``."""
+    t = sympy.Symbol("t")
+    slope = t
+    for _ in range(order - 1):
+        slope = sympy.expand(sympy.diff(slope, t) * (1 - t**2)) if slope.has(t) else sympy.S.Zero
+    return slope.subs(t, 0)
+
+
+_STANDARD = {  # cumulants from the third on, for variance 1
+    "normal": lambda n: sympy.S.Zero,
+    "rademacher": _rademacher,
+    "uniform": lambda n: sympy.bernoulli(n) * sympy.Integer(12) ** (sympy.Integer(n) / 2) / n,
+    "laplace": lambda n: 2 * factorial(n - 1) * _HALF ** (sympy.Integer(n) / 2) if n % 2 == 0 else sympy.S.Zero,
+}
+NAMED = (*_STANDARD, "bernoulli", "constant")
+
+
+class Iid(Law):
+    """Independent entries of one law, which is known by its cumulants; ``known(n)`` is the n-th, or None."""
+
+    def __init__(self, name: str | None, cumulants: Mapping[int, sympy.Expr], shape: Any = None) -> None:
+        self.name, self._known, self._shape = name, dict(cumulants), shape
+
+    def known(self, order: int) -> sympy.Expr | None:
+        """The cumulant of an order, None if nothing is said of it."""
+        if order in self._known:
+            return self._known[order]
+        if self._shape is None:
+            return None
+        return sympy.expand(self._shape(order) * self._known[2] ** (sympy.Integer(order) / 2))
+
+    @property
+    def is_normal(self) -> bool:
+        return self.name == "normal"
+
+    def sentence(self, names: Sequence[str]) -> str:
+        kind = f" {self.name}" if self.name else ""
+        return f"the entries of {names[0]} are independent and identically distributed{kind and ',' + kind}"
+
+    def __repr__(self) -> str:
+        return f"<law iid {self.name or self._known}>"
+
+
+def iid(
+    name: str | None = None,
+    *,
+    mean: Any = None,
+    variance: Any = None,
+    skewness: Any = None,
+    kurtosis: Any = None,
+    probability: Any = None,
+    cumulants: Sequence[Any] | None = None,
+) -> Iid:
+    r"""Independent entries with one law: by its name, by its first moments, or by its cumulants.
+
+    Names are "normal", "rademacher", "uniform", "laplace" (each with a mean, by default 0, and a variance, by default
+    1), "bernoulli" (with its probability, by default 1/2) and "constant" (the entries are not random). Without a name,
+    mean (0) and variance (1) are known, and skewness :math:`E[(x - \mu)^3] / \sigma^3` and kurtosis
+    :math:`E[(x - \mu)^4] / \sigma^4` only if they are given; ``cumulants`` lists the cumulants from the first on.
+    All of them may be symbols. Raises OperandError for moments that no law has: a negative variance, or a kurtosis
+    below 1 + skewness^2.
+
+    >>> import symattn as sa
+    >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
+    >>> sa.variance(q @ k, {q: sa.iid(), k: sa.iid("rademacher")})
+    d
+    """
+    if name is not None and name not in NAMED:
+        raise OperandError(f"iid knows the laws {', '.join(NAMED)}, not {name!r}; or give mean=, variance=, ...")
+    given = {"mean": mean, "variance": variance, "skewness": skewness, "kurtosis": kurtosis}
+    values = {key: _number(value, key) for key, value in given.items() if value is not None}
+    if cumulants is not None:
+        if name is not None or values or probability is not None:
+            raise OperandError("iid takes cumulants= alone: they say all that is known")
+        return _checked(Iid(None, {n: _number(c, "a cumulant") for n, c in enumerate(cumulants, 1)}))
+    if name == "constant":
+        return Iid("constant", _only(values, ("mean",), name))
+    if name == "bernoulli":
+        _only(values, (), name)
+        return _bernoulli_law(_HALF if probability is None else _number(probability, "probability"))
+    if probability is not None:
+        raise OperandError('probability= belongs to iid("bernoulli")')
+    first, second = values.get("mean", sympy.S.Zero), values.get("variance", sympy.S.One)
+    if name is not None:
+        _only(values, ("mean", "variance"), name)
+        return _checked(Iid(name, {1: first, 2: second}, _STANDARD[name]))
+    known = {1: first, 2: second}
+    if "skewness" in values:
+        known[3] = values["skewness"] * second ** sympy.Rational(3, 2)
+    if "kurtosis" in values:
+        known[4] = sympy.expand((values["kurtosis"] - 3) * second**2)
+        least = 1 + values.get("skewness", sympy.S.Zero) ** 2
+        if (values["kurtosis"] - least).is_negative:
+            raise OperandError(f"no law has the kurtosis {values['kurtosis']}: it is at least 1 + skewness^2 = {least}")
+    return _checked(Iid(None, known))
+
+
+def _only(values: Mapping[str, sympy.Expr], allowed: Sequence[str], name: str) -> dict[int, sympy.Expr]:
+    extra = [key for key in values if key not in allowed]
+    if extra:
+        raise OperandError(f"iid({name!r}) takes {' and '.join(allowed) or 'a probability'}, not {', '.join(extra)}")
+    return {1: values["mean"]} if "mean" in values else {}
+
+
+def _bernoulli_law(p: sympy.Expr) -> Iid:
+    if p.is_negative or (1 - p).is_negative:
+        raise OperandError(f"a probability is between 0 and 1, not {p}")
+    return _Bernoulli("bernoulli", {0: p})
+
+
+class _Bernoulli(Iid):
+    """Entries 0 and 1, the latter with a probability, which is kept as the cumulant of order 0."""
+
+    def known(self, order: int) -> sympy.Expr:
+        return sympy.factor(_bernoulli(order).subs(sympy.Symbol("p"), self._known[0]))
+
+
+def _checked(law: Iid) -> Iid:
+    second = law.known(2)
+    if second is not None and second.is_negative:
+        raise OperandError(f"no law has the variance {second}: it is not negative")
+    return law
+
+
+# --- pairs, rows, spheres ---
+
+
+class IidPair(Law):
+    """Two tensors of one shape: the pairs of entries at one index are independent of each other and alike."""
+
+    tensors = 2
+
+    def __init__(self, name: str | None, cumulants: Mapping[tuple[int, int], sympy.Expr]) -> None:
+        self.name, self._known = name, dict(cumulants)
+
+    def known(self, first: int, second: int) -> sympy.Expr | None:
+        """The joint cumulant of ``first`` times the first and ``second`` times the second entry of a pair."""
+        if (first, second) in self._known:
+            return self._known[first, second]
+        return sympy.S.Zero if self.name == "normal" else None
+
+    @property
+    def is_normal(self) -> bool:
+        return self.name == "normal"
+
+    def sentence(self, names: Sequence[str]) -> str:
+        kind = " and jointly normal" if self.name == "normal" else ""
+        return f"the pairs of entries of {names[0]} and {names[1]} at one index are independent of other pairs{kind}"
+
+
+def iid_pair(
+    name: str | None = "normal",
+    *,
+    correlation: Any,
+    mean: tuple[Any, Any] = (0, 0),
+    variance: tuple[Any, Any] = (1, 1),
+    cumulants: Mapping[tuple[int, int], Any] | None = None,
+) -> IidPair:
+    """Two tensors whose entries at one index are correlated, and independent at different indices.
+
+    By default a pair is jointly normal, so that no cumulant beyond the covariance is there; with ``name=None``
+    higher joint cumulants are unknown unless ``cumulants`` gives them, ``{(2, 2): value}``.
+    Raises OperandError for a correlation outside of [-1, 1].
+
+    >>> import sympy, symattn as sa
+    >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
+    >>> sa.expectation(q @ k, {(q, k): sa.iid_pair(correlation=sympy.Symbol("rho"))})
+    d*rho
+    """
+    if name not in ("normal", None):
+        raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {name!r}')
+    rho = _number(correlation, "correlation")
+    if (1 - rho**2).is_negative:
+        raise OperandError(f"a correlation is between -1 and 1, not {rho}")
+    (m1, m2), (v1, v2) = ([_number(x, "a moment") for x in pair] for pair in (mean, variance))
+    if v1.is_negative or v2.is_negative:
+        raise OperandError(f"no law has the variances {v1}, {v2}: they are not negative")
+    known = {(1, 0): m1, (0, 1): m2, (2, 0): v1, (0, 2): v2, (1, 1): rho * sympy.sqrt(v1 * v2)}
+    known.update({key: _number(value, "a cumulant") for key, value in (cumulants or {}).items()})
+    return IidPair(name, known)
+
+
+class NormalRows(Law):
+    """Rows that are independent and normal, with one mean vector and one covariance matrix."""
+
+    is_normal = True
+
+    def __init__(self, mean: Tensor | sympy.Expr, covariance: Tensor | sympy.Expr) -> None:
+        self.mean, self.covariance = mean, covariance
+
+    def sentence(self, names: Sequence[str]) -> str:
+        return f"the rows of {names[0]} are independent and normal"
+
+
+def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
+    """Independent normal rows (the last axis): a mean vector and a covariance matrix, tensors or numbers.
+
+    A number as mean is the mean of every entry, a number as covariance a multiple of the identity. Raises
+    OperandError for tensors that are no vector and no matrix.
+
+    >>> import symattn as sa
+    >>> x, mu, S = sa.tensor("x", "d"), sa.tensor("mu", "d"), sa.tensor("S", "d d", symmetric=True)
+    >>> sa.covariance(x[0], x[1], {x: sa.normal(mean=mu, covariance=S)})
+    S[0, 1]
+    """
+    values = []
+    for what, value, rank in (("mean", mean, 1), ("covariance", covariance, 2)):
+        if isinstance(value, Tensor):
+            if value.op.name != "tensor" or value.rank != rank:
+                raise OperandError(f"normal: {what} is a named tensor of rank {rank}, not {value.brief()}")
+            values.append(value)
+        else:
+            values.append(_number(value, what))
+    if not isinstance(values[1], Tensor) and values[1].is_negative:
+        raise OperandError(f"no law has the variance {values[1]}: it is not negative")
+    return NormalRows(*values)
+
+
+class Sphere(Law):
+    """Rows that are independent and uniform on the sphere of radius 1."""
+
+    is_normal = False
+
+    def sentence(self, names: Sequence[str]) -> str:
+        return f"the rows of {names[0]} are independent and uniform on the unit sphere"
+
+
+def sphere() -> Sphere:
+    """Independent rows (the last axis), uniform on the sphere of radius 1, as unit-norm queries and keys are.
+
+    >>> import symattn as sa
+    >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
+    >>> sa.variance(q @ k, {q: sa.sphere(), k: sa.sphere()})
+    1/d
+    """
+    return Sphere()
+
+
+def needed(what: str, name: str) -> NoRuleError:
+    """The error for a moment that is used and not known."""
+    return NoRuleError(f"the {what} of {name} is needed, and its law does not tell it: {_way_out(what)}")
+
+
+def _way_out(what: str) -> str:
+    words = {"third cumulant": "skewness=", "fourth cumulant": "kurtosis="}
+    return f'give {words.get(what, "cumulants=")}, or a named law such as sa.iid("normal")'
+
+
+__all__ = ["NAMED", "Iid", "IidPair", "Law", "NormalRows", "Sphere", "iid", "iid_pair", "normal", "sphere"]

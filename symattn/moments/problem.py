@@ -1,0 +1,259 @@
+"""A question about moments, made ready: laws bound to tensors, and expressions read as polynomials of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import sympy
+
+from ..errors import NoRuleError, OperandError, ShapeError
+from ..latex import displayed_names
+from ..ops.leaves import as_tensor, variable
+from ..proof.budget import Budget, OutOfBudget
+from ..proof.normal.contraction import RULES
+from ..proof.normal.formulas import Env, Reader
+from ..proof.normal.functions import CONSTRUCTORS, Undefined, Unsupported
+from ..proof.normal.indices import Index
+from ..proof.normal.lowering import Lowering, Partition, Repartition
+from ..proof.normal.ring import Ring
+from ..proof.normal.terms import Poly, TooLarge
+from ..tensor import Tensor
+from .answers import Answer, plainest
+from .expectation import Expectation
+from .laws import Iid, IidPair, Law, NormalRows, iid
+from .sources import Source, Symbols, missing
+
+T = TypeVar("T")
+Laws = Mapping[Any, Any]
+_RESTARTS = 24
+
+
+def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
+    """The laws with the tensors that have them; OperandError for what is no tensor or no law."""
+    if not isinstance(law, Mapping):
+        raise OperandError(f"a law is a mapping such as {{q: sa.iid(), k: sa.iid()}}, not {law!r}")
+    bound: list[tuple[tuple[Tensor, ...], Law]] = []
+    for key, value in law.items():
+        keys = key if isinstance(key, tuple) else (key,)
+        tensors = tuple(as_tensor(k) if not isinstance(k, str) else _no_tensor(k) for k in keys)
+        for x in tensors:
+            if x.op is not variable:
+                raise OperandError(f"a law belongs to a named tensor, not to {x.brief()}: give laws to its tensors")
+        made = iid(value) if isinstance(value, str) else value
+        if not isinstance(made, Law):
+            raise OperandError(
+                f"the law of {_brief(tensors)} is made by sa.iid, sa.iid_pair, sa.normal, ..., not {value!r}"
+            )
+        _check_law(tensors, made)
+        bound.append((tensors, made))
+    names = [x for tensors, _ in bound for x in tensors]
+    for x in names:
+        if names.count(x) > 1:
+            raise OperandError(f"{x.brief()} has two laws")
+    return bound
+
+
+def _no_tensor(key: str) -> Tensor:
+    raise OperandError(f"the key of a law is a tensor, not the text {key!r}")
+
+
+def _brief(tensors: Sequence[Tensor]) -> str:
+    return " and ".join(x.brief() for x in tensors)
+
+
+def _check_law(tensors: Sequence[Tensor], law: Law) -> None:
+    if len(tensors) != law.tensors:
+        raise OperandError(f"{_brief(tensors)}: this law is one of {law.tensors} tensors; key it by a tuple of so many")
+    if isinstance(law, IidPair) and tensors[0].shape != tensors[1].shape:
+        raise ShapeError(f"the entries of {_brief(tensors)} come in pairs: give both tensors one shape")
+    fixed = isinstance(law, Iid) and law.name == "constant"
+    for x in tensors:
+        declared = set(x.params["hypotheses"]) - {"constant"}
+        allowed = {"binary", "integer"} if isinstance(law, Iid) and law.name == "bernoulli" else set()
+        if not fixed and declared - allowed:
+            listed = ", ".join(sorted(declared))
+            raise OperandError(f"{x.brief()} is declared {listed}, which a random tensor with this law is not")
+    if isinstance(law, NormalRows):
+        for parameter in (law.mean, law.covariance):
+            if isinstance(parameter, Tensor) and any(size != tensors[0].shape[-1] for size in parameter.shape):
+                raise ShapeError(f"the rows of {_brief(tensors)} do not fit the parameter {parameter.brief()}")
+
+
+class Problem:
+    """One calculation over some expressions: tensors without axes, or entries such as ``Z[i, j]``."""
+
+    def __init__(self, expressions: Sequence[Any], law: Laws, partition: Partition, budget: Budget) -> None:
+        self.bound = bound_laws(law)
+        self.tensors = {str(x.name): x for tensors, _ in self.bound for x in tensors}
+        parameters = [p for _, law_ in self.bound if isinstance(law_, NormalRows) for p in (law_.mean, law_.covariance)]
+        self.tensors.update({str(p.name): p for p in parameters if isinstance(p, Tensor)})
+        for x in expressions:
+            if isinstance(x, Tensor):
+                self._check(x)
+        known = self.tensors.values()
+        facts = {str(x.name): x.params["hypotheses"] for x in known}
+        self.ring = Ring(facts, {}, CONSTRUCTORS, RULES, budget)
+        self.lowering = Lowering(self.ring, partition)
+        self.symbols = Symbols()
+        random = [(t, law_) for t, law_ in self.bound if not (isinstance(law_, Iid) and law_.name == "constant")]
+        self.fixed = {
+            str(t[0].name): law_ for t, law_ in self.bound if isinstance(law_, Iid) and law_.name == "constant"
+        }
+        self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in random]
+        self.expectation = Expectation(self.ring, self.sources)
+        self.env: dict[Any, Index] = {}
+        self.polys = [self._read(x) for x in expressions]
+        self._check_all_occur(expressions)
+
+    # --- reading ---
+
+    def _check(self, x: Tensor) -> None:
+        if x.rank:
+            raise ShapeError(
+                f"{x.brief()} has {x.rank} axes: moments are of a tensor without axes, such as a sum, or of one entry, "
+                "x[i, j] with index symbols"
+            )
+        displayed_names([x, *self.tensors.values()])  # one name has one meaning
+        for y in x.tensors:
+            if str(y.name) not in self.tensors:
+                if "constant" not in y.params["hypotheses"]:
+                    raise _no_law(y.brief())
+                self.tensors[str(y.name)] = y
+
+    def _read(self, x: Any) -> Poly:
+        if isinstance(x, Tensor):
+            return self._put_fixed(self.lowering.entry(x, ()))
+        if not isinstance(x, sympy.Expr):
+            raise OperandError(f"moments are of a tensor without axes or of an entry such as Z[i, j], not {x!r}")
+        self._find_indices(x)
+        return self._put_fixed(_EntryReader(self).read(x, self.env))
+
+    def _find_indices(self, formula: sympy.Expr) -> None:
+        """The index symbols of a formula, each with the size of an axis that it is read at."""
+        bound = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
+        for part in sorted(formula.atoms(sympy.Indexed), key=str):
+            tensor = self.tensor(str(part.base))
+            for i, size in zip(part.indices, tensor.shape, strict=True):
+                for symbol in sorted(i.free_symbols - bound - size.free_symbols, key=str):
+                    if symbol not in self.env:
+                        self.env[symbol] = self.ring.fresh(size)
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor of a name in an entry; an error if nothing is said of it."""
+        if name not in self.tensors:
+            raise _no_law(name)
+        return self.tensors[name]
+
+    def _put_fixed(self, poly: Poly) -> Poly:
+        """Constant tensors with a known value take it; everything else stays."""
+        values = {name: law.known(1) for name, law in self.fixed.items() if law.known(1) is not None}
+        if not values:
+            return poly
+
+        def change(atom: Any) -> Poly | None:
+            if atom.kind == "entry" and atom.name in values:
+                return self.ring.constructors["size"](self.ring, values[atom.name])
+            return None
+
+        return self.ring.rewrite(poly, change)
+
+    def _check_all_occur(self, expressions: Sequence[Any]) -> None:
+        names = {str(y.name) for x in expressions if isinstance(x, Tensor) for y in x.tensors}
+        names |= {str(part.base) for x in expressions if isinstance(x, sympy.Expr) for part in x.atoms(sympy.Indexed)}
+        names |= {s.name for x in expressions if isinstance(x, sympy.Expr) for s in x.free_symbols}
+        for tensors, _ in self.bound:
+            if not any(str(x.name) in names for x in tensors):
+                shown = "; ".join(str(x) for x in expressions)
+                raise OperandError(f"there is a law for {_brief(tensors)}, which does not occur in {shown}")
+
+    # --- answering ---
+
+    def answer(self, poly: Poly) -> sympy.Expr:
+        """The polynomial with the values of its cumulants, as SymPy; NoRuleError if one of them is not known."""
+        met = {symbol: self.symbols.known[symbol] for symbol in self.symbols_in(poly)}
+        values = {symbol: known.value for symbol, known in met.items() if known.value is not None}
+        found = sympy.expand(self._sympy(poly).xreplace(values), power_exp=False)
+        for symbol, known in met.items():
+            if symbol in found.free_symbols:  # not known, and not multiplied by a zero either
+                raise missing(known)
+        return plainest(found)
+
+    def shown(self, poly: Poly) -> sympy.Expr:
+        """The polynomial with letters for its cumulants, as SymPy."""
+        letters = {symbol: self.symbols.known[symbol].shown for symbol in self.symbols_in(poly)}
+        return plainest(self._sympy(poly).xreplace(letters))
+
+    def _sympy(self, poly: Poly) -> sympy.Expr:
+        names = {place: symbol for symbol, place in self.env.items() if isinstance(place, int)}
+        return Answer(self.ring, names).of(poly)
+
+    def symbols_in(self, poly: Poly) -> list[sympy.Symbol]:
+        """The cumulants that a polynomial holds, in the order in which they were met."""
+        found = _scalars(poly)
+        return [symbol for symbol in self.symbols.known if symbol in found]
+
+    def assumptions(self, polys: Sequence[Poly]) -> tuple[str, ...]:
+        """What was said of the tensors, as far as some polynomials used it."""
+        held = {s for poly in polys for s in self.symbols_in(poly)} | self.symbols.vanished.keys()
+        met = [known for s, known in self.symbols.known.items() if s in held and known.value is not None]
+        names = {known.name for known in met}
+        laws = [source for source in self.sources if " and ".join(source.names) in names]
+        lines = [source.sentence for source in laws]
+        if len(laws) > 1:
+            listed = " and ".join("(" + ", ".join(s.names) + ")" if len(s.names) > 1 else s.names[0] for s in laws)
+            lines.append(f"{listed} are independent")
+        return tuple(
+            dict.fromkeys([*lines, *(known.sentence for known in met if known.value != 1 or known.what in _TOLD)])
+        )
+
+
+_TOLD = ("mean", "variance")
+
+
+def _scalars(poly: Poly) -> set[Any]:
+    found = set()
+    for _, term in poly.terms:
+        for atom, _e in term.factors:
+            if atom.kind == "scalar":
+                found.add(atom.name)
+            for inner in atom.inner:
+                found |= _scalars(inner)
+    return found
+
+
+def _no_law(name: str) -> OperandError:
+    return OperandError(
+        f"{name} has no law, and nothing is assumed of it: give one, for example sa.iid(mean=0, variance=1), or say "
+        'that it is not random by the law "constant"'
+    )
+
+
+class _EntryReader(Reader):
+    """Reads entries of tensors, which are SymPy expressions of Indexed."""
+
+    def __init__(self, problem: Problem) -> None:
+        first = next(iter(problem.tensors.values()))
+        super().__init__(problem.lowering, first, {})
+        self.problem = problem
+
+    def read(self, e: Any, env: Env) -> Poly:
+        if isinstance(e, sympy.Indexed):
+            tensor = self.problem.tensor(str(e.base))
+            return self.lowering.entry(tensor, tuple(self.place(i, env) for i in e.indices))
+        if e.is_Symbol and e not in env and e.name in self.problem.tensors:
+            return self.lowering.entry(self.problem.tensors[e.name], ())
+        return super().read(e, env)
+
+
+def solved(expressions: Sequence[Any], law: Laws, calculate: Callable[[Problem], T], seconds: float = 60.0) -> T:
+    """What ``calculate`` gives for the expressions; ranges are taken apart as often as it takes."""
+    partition, budget = Partition(), Budget(seconds)
+    for _ in range(_RESTARTS):
+        try:
+            return calculate(Problem(expressions, law, partition, budget))
+        except Repartition:
+            continue
+        except (Unsupported, Undefined, TooLarge, OutOfBudget) as problem:
+            raise NoRuleError(f"the exact moment is out of reach: {problem}") from None
+    raise NoRuleError("the exact moment is out of reach: the ranges of the indices were taken apart too often")
