@@ -45,6 +45,7 @@ class Ring(Keys):
         self.facts, self.shapes, self.constructors, self.rules, self.budget = facts, shapes, constructors, rules, budget
         self.places = {name: shape[-1] for name, shape in shapes.items() if "permutation" in facts.get(name, ())}
         self.used: dict[str, None] = {}
+        self._decided: dict[Index, bool | None] = {}
         self.nonzero: dict[int, Poly] = {}  # what is divided by
         self.nonnegative: dict[int, Poly] = {}  # whose roots made a whole power
         self.positive: dict[int, Poly] = {}  # whose logarithm was undone
@@ -231,6 +232,11 @@ class Ring(Keys):
 
     def decided(self, index: Index) -> bool | None:
         """Whether an index expression is >= 0, for all values of its symbols or for none; else None."""
+        if index not in self._decided:
+            self._decided[index] = self._decide(index)
+        return self._decided[index]
+
+    def _decide(self, index: Index) -> bool | None:
         edges = bounds(index, self.ranges, self.places)
         if edges is None:
             return None
