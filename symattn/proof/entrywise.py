@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..latex import tex_text
+from ..naming import latex_name
 from ..tensor import Tensor
 from .budget import Budget
 from .claims import Claim
@@ -38,6 +39,16 @@ class EntrywiseProof:
         return assumed(self.comparison)
 
     @property
+    def conditions_latex(self) -> tuple[str, ...]:
+        """The conditions, in LaTeX."""
+        return assumed(self.comparison, latex=True)
+
+    @property
+    def reasons_latex(self) -> tuple[str, ...]:
+        """The reasons, in LaTeX."""
+        return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True) if why)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """What is divided by and is different from zero, with the reason."""
         return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False) if why)
@@ -50,7 +61,12 @@ class EntrywiseProof:
         """The entries of both sides, what was used, and the common normal form."""
         lines = ["Both sides have the same entries."]
         for piece in self.comparison.pieces:
-            lines += _piece_text(self.comparison, piece)
+            writer = Writer(False, _named(piece))
+            at = ", ".join(map(writer.index, piece.index))
+            place = f"[{at}]" if at else ""
+            for side, poly in (("left", piece.left), ("right", piece.right)):
+                lines.append(f"  {side}{place} = {_short(writer.poly(poly)) or '(too long to write out)'}")
+            lines += [f"  where {name} = {value}" for name, value in _where(self.comparison, writer)]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
         return "\n".join(lines)
@@ -64,7 +80,9 @@ class EntrywiseProof:
             written = _short(writer.poly(piece.left))
             if written:
                 below = f"_{{{at}}}" if at else ""
-                blocks.append(rf"\[ \text{{left}}{below} = \text{{right}}{below} = {written} \]")
+                also = [rf"{name} = {value}" for name, value in _where(self.comparison, writer)]
+                lines = [rf"\text{{left}}{below} = \text{{right}}{below} = {written}", *also]
+                blocks.append("\\begin{gather*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{gather*}")
         if self.rules:
             items = "\n".join(rf"  \item {tex_text(rule)}" for rule in self.rules)
             blocks.append("What was used:\n\\begin{itemize}\n" + items + "\n\\end{itemize}")
@@ -99,31 +117,34 @@ def _named(piece: Piece) -> dict[int, str]:
     return names
 
 
-def _piece_text(comparison: Comparison, piece: Piece) -> list[str]:
-    writer = Writer(False, _named(piece))
-    at = ", ".join(map(writer.index, piece.index))
-    place = f"[{at}]" if at else ""
-    return [
-        f"  {side}{place} = {_short(writer.poly(poly)) or '(too long to write out)'}" for side, poly in _sides(piece)
-    ]
-
-
-def _sides(piece: Piece) -> Iterator[tuple[str, Poly]]:
-    yield "left", piece.left
-    yield "right", piece.right
+def _where(comparison: Comparison, writer: Writer) -> Iterator[tuple[str, str]]:
+    """The definitions that have been written by a name, each with what it stands for, and those that these name."""
+    done = 0
+    while done < len(writer.met):
+        key, name = list(writer.met.items())[done]
+        done += 1
+        known = comparison.definitions[key]
+        letters = dict(zip(known.symbols, _LETTERS, strict=False))
+        inner = Writer(writer.latex, letters)
+        inner.met = writer.met
+        value = _short(inner.poly(known.poly))
+        at = ", ".join(letters.values())
+        if value:
+            yield (rf"{{{latex_name(name)}}}_{{{at}}}" if writer.latex else f"{name}[{at}]"), value
 
 
 def _short(written: str) -> str:
     return written if len(written) <= LONGEST else ""
 
 
-def assumed(comparison: Comparison) -> tuple[str, ...]:
+def assumed(comparison: Comparison, latex: bool = False) -> tuple[str, ...]:
     """What must hold of entries for both sides to have values: no division by 0, and no root of what is negative."""
-    nonzero = (f"{shown} != 0" for shown, why in divisors(comparison, latex=False) if not why)
-    ring, listed = comparison.ring, []
-    for sign, polys in ((">=", ring.nonnegative), (">", ring.positive)):
-        listed += [f"{_written(comparison, poly, False)} {sign} 0" for poly in polys.values()]
-    return tuple(dict.fromkeys([*nonzero, *listed]))
+    differs, least = (r"\ne", r"\ge") if latex else ("!=", ">=")
+    ring = comparison.ring
+    listed = [f"{shown} {differs} 0" for shown, why in divisors(comparison, latex) if not why]
+    for sign, polys in ((least, ring.nonnegative), (">", ring.positive)):
+        listed += [f"{_written(comparison, poly, latex)} {sign} 0" for poly in polys.values()]
+    return tuple(dict.fromkeys(f"${line}$" if latex else line for line in listed))
 
 
 def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:

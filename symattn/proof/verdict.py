@@ -25,6 +25,9 @@ class Argument(Protocol):
     def conditions(self) -> tuple[str, ...]: ...
 
 
+_TITLES = ("Hypotheses", "Side conditions", "Divided by")
+
+
 @dataclass(frozen=True, eq=False)
 class Proof:
     """Why a claim holds for all sizes and all values, under the hypotheses and side conditions that are listed."""
@@ -66,16 +69,18 @@ class Proof:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + _claim_latex(self.claim)]
-        for title, listed in self._lists():
-            lines.append(rf"\textbf{{{title}.}} " + tex_text("; ".join(listed)) + ".")
+        in_latex = (
+            tuple(map(tex_text, self.hypotheses)),
+            getattr(self.argument, "conditions_latex", None) or tuple(map(tex_text, self.side_conditions)),
+            getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
+        )
+        for title, listed in zip(_TITLES, in_latex, strict=True):
+            if listed:
+                lines.append(rf"\textbf{{{title}.}} " + "; ".join(listed) + ".")
         return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
 
     def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
-        parts = (
-            ("Hypotheses", self.hypotheses),
-            ("Side conditions", self.side_conditions),
-            ("Divided by", self.reasons),
-        )
+        parts = zip(_TITLES, (self.hypotheses, self.side_conditions, self.reasons), strict=True)
         return [(title, listed) for title, listed in parts if listed]
 
     def __str__(self) -> str:

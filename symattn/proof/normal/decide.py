@@ -8,7 +8,7 @@ and freed of denominators, until it is zero or nothing is left to do. A range th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,7 +24,7 @@ from .facts import Fact, fact, with_facts
 from .functions import CONSTRUCTORS, Undefined, Unsupported, single
 from .indices import ZERO as ZERO_INDEX
 from .indices import Index, affine, combined, number, plus, symbols
-from .lowering import Lowering, Partition, Repartition
+from .lowering import Definition, Lowering, Partition, Repartition
 from .ring import Ring
 from .terms import Atom, Poly, TooLarge, constant
 
@@ -48,6 +48,7 @@ class Comparison:
 
     ring: Ring
     pieces: tuple[Piece, ...]
+    definitions: Mapping[int, Definition]
 
     @property
     def equal(self) -> bool:
@@ -88,7 +89,7 @@ def compare_gradient(
             pieces.append(replace(piece, gap=_almost_everywhere(lowering.ring, piece.gap)))
             if pieces[-1].gap:
                 break
-        return Comparison(lowering.ring, tuple(pieces))
+        return Comparison(lowering.ring, tuple(pieces), lowering.definitions)
 
     return _taken_apart(calculate)
 
@@ -156,7 +157,7 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
         pieces.append(_piece(lowering, index, a, b, known))
         if pieces[-1].gap:
             break
-    return Comparison(lowering.ring, tuple(pieces))
+    return Comparison(lowering.ring, tuple(pieces), lowering.definitions)
 
 
 def _lowering(roots: Sequence[Tensor], partition: Partition, budget: Budget) -> Lowering:

@@ -235,7 +235,7 @@ def _content(ring: Ring, poly: Poly, exponent: Number) -> tuple[Number, list[Fac
             common = [f for f in common if f not in loose]
     if not common and c == 1:
         return c, common, poly
-    if common and exponent < 0:
+    if common and exponent < 0 and len(poly.terms) + len(poly.terms[0][1].bound) > 1:
         ring.use("common factors come out of a sum that is inverted")
     return c, common, _divided(ring, poly, c, common)
 

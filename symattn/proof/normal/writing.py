@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any
 
 import sympy
 
@@ -23,10 +22,9 @@ LONGEST = 1200  # characters of a polynomial that is still written out
 class Writer:
     """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound."""
 
-    def __init__(
-        self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = (), definitions: Any = None
-    ) -> None:
-        self.latex, self.names, self.definitions = latex, dict(free), definitions or {}
+    def __init__(self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = ()) -> None:
+        self.latex, self.names = latex, dict(free)
+        self.met: dict[int, str] = {}  # names for the definitions that were written, in their order
         self.taken = {*taken, *free.values()}
 
     def poly(self, poly: Poly) -> str:
@@ -145,9 +143,9 @@ class Writer:
         return rf"{macro}\left({inside}\right)"
 
     def _defined(self, atom: Atom) -> str:
-        node = self.definitions[atom.name].node if atom.name in self.definitions else None
-        name = (node.name if node is not None else None) or f"t_{atom.name}"
-        return self._entry(name, atom.indices)
+        if atom.name not in self.met:
+            self.met[atom.name] = f"t_{len(self.met) + 1}"
+        return self._entry(self.met[atom.name], atom.indices)
 
     def _over(self, atom: Atom) -> str:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
