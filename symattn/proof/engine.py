@@ -64,7 +64,7 @@ def _claim(left: Any, right: Any) -> Claim | Independence:
 
 
 def _refuted(claim: Claim | Independence, given: Given, seed: int, time: Budget) -> Counterexample | Agreement:
-    return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.5))
+    return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.3))
 
 
 class _Missing:
@@ -87,7 +87,7 @@ def _argued(claim: Claim | Independence, given: Given, time: Budget) -> tuple[Ar
 def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
     """Rewriting first, since its proofs are read by people, then normal forms of entries, which reach further."""
     try:
-        rewriting = rewrite(left, right, time.part(0.3))
+        rewriting = rewrite(left, right, time.part(0.6))
         if rewriting is not None:
             return RewritingProof(rewriting), _Missing("")
     except OutOfBudget:

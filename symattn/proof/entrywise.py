@@ -12,7 +12,6 @@ from .budget import Budget
 from .claims import Claim
 from .normal.decide import Comparison, Piece, compare
 from .normal.indices import symbols
-from .normal.ring import Ring
 from .normal.terms import Poly
 from .normal.writing import LONGEST, Writer
 
@@ -35,7 +34,7 @@ class EntrywiseProof:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What is divided by and is not known to be different from zero."""
+        """What masks are assumed to leave."""
         return assumed(self.comparison)
 
     @property
@@ -46,12 +45,12 @@ class EntrywiseProof:
     @property
     def reasons_latex(self) -> tuple[str, ...]:
         """The reasons, in LaTeX."""
-        return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True) if why)
+        return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True))
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is divided by and is different from zero, with the reason."""
-        return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False) if why)
+        return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False))
 
     def check(self) -> bool:
         """Work out both normal forms again, which needs no search."""
@@ -138,29 +137,27 @@ def _short(written: str) -> str:
 
 
 def assumed(comparison: Comparison, latex: bool = False) -> tuple[str, ...]:
-    """What must hold of entries for both sides to have values: no division by 0, and no root of what is negative."""
-    differs, least = (r"\ne", r"\ge") if latex else ("!=", ">=")
-    ring = comparison.ring
-    listed = [f"{shown} {differs} 0" for shown, why in divisors(comparison, latex) if not why]
-    for sign, polys in ((least, ring.nonnegative), (">", ring.positive)):
-        listed += [f"{_written(comparison, poly, latex)} {sign} 0" for poly in polys.values()]
-    return tuple(dict.fromkeys(f"${line}$" if latex else line for line in listed))
+    """What masks are assumed to leave: sums over rows that are not empty."""
+    differs = r"\ne" if latex else "!="
+    lines = (f"{_written(comparison, poly, latex)} {differs} 0" for poly in comparison.ring.nonempty.values())
+    return tuple(dict.fromkeys(f"${line}$" if latex else line for line in lines))
 
 
 def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
     names = {s: letter for piece in comparison.pieces for s, letter in _named(piece).items()}
-    others = {s: letter for s, letter in zip(sorted(poly.free - names.keys()), "ijklmnpq", strict=False)}
+    spare = (c for c in "ijhabcefgklmnpq" if c not in names.values())
+    others = dict(zip(sorted(poly.free - names.keys()), spare, strict=False))
     return _short(Writer(latex, {**names, **others}).poly(poly)) or "a long sum"
 
 
 def divisors(comparison: Comparison, latex: bool) -> list[tuple[str, str]]:
-    """What is divided by: as it is written, and why it is positive, if that is known. Sizes are left out."""
+    """What is divided by and is positive: as it is written, and why. Sizes are left out."""
     ring = comparison.ring
     found: dict[str, str] = {}
-    for poly in ring.nonzero.values():
-        if _plainly_positive(poly):
+    for poly in ring.divisors.values():
+        if _plainly_positive(poly) or not ring.is_positive(poly):
             continue
-        found.setdefault(_written(comparison, poly, latex), _why_positive(ring, poly))
+        found.setdefault(_written(comparison, poly, latex), _why_positive(poly))
     return sorted(found.items())
 
 
@@ -173,8 +170,6 @@ def _plainly_positive(poly: Poly) -> bool:
     ) and not any(term.bound for _, term in poly.terms)
 
 
-def _why_positive(ring: Ring, poly: Poly) -> str:
-    if not ring.is_positive(poly):
-        return ""
+def _why_positive(poly: Poly) -> str:
     kinds = {atom.kind for _, term in poly.terms for atom, _e in term.factors}
     return "a sum of exponentials" if "exp" in kinds else "a sum of positive terms"

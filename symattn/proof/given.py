@@ -10,9 +10,10 @@ import sympy
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from ..errors import OperandError
+from ..errors import OperandError, ShapeError
 from ..latex import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
+from ..sizes import as_size, same_shape
 from ..tensor import Tensor, rebuild, topological
 from .claims import Claim, Independence
 
@@ -41,16 +42,29 @@ def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, C
                 f"given holds claims (sa.eq, sa.le, sa.lt), relations between sizes, and tensors declared with "
                 f"properties, not {shown}"
             )
-    if sympy.And(*relations) == sympy.false:
-        raise OperandError(
-            "what is given contradicts itself: no sizes satisfy "
-            + " and ".join(map(str, relations)).replace("False", "it")
-        )
+    _check_relations(relations)
     claim, claims = _declared(claim, claims, declared)
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
     claim, claims, rest = _equal_sizes(claim, claims, [r for r in relations if r != sympy.true])
     claim, claims = _equal_tensors(claim, claims)
     return Given(tuple(claims), tuple(rest)), claim
+
+
+def _check_relations(relations: Sequence[Any]) -> None:
+    """Relations are between sizes, and leave some sizes."""
+    for relation in relations:
+        for symbol in sorted(relation.free_symbols, key=str):
+            if not (symbol.is_integer and symbol.is_positive):
+                raise OperandError(
+                    f"{relation} is given, and {symbol} is no size: relations are between sizes made by sa.sizes; "
+                    f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
+                )
+    if sympy.And(*relations) == sympy.false:
+        written = " and ".join(str(r) for r in relations if r not in (sympy.true, sympy.false))
+        raise OperandError(
+            "what is given contradicts itself: "
+            + (f"no sizes satisfy {written}" if written else "a relation of sizes is false")
+        )
 
 
 def _replaced(claim: Any, new: dict[Any, Any]) -> Any:
@@ -69,6 +83,10 @@ def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[
         met = [y for y in topological([*claim.sides, *(s for c in claims for s in c.sides)]) if y.op is variable]
         for y in met:
             if y.name == x.name and y is not x:
+                if not same_shape(x.shape, y.shape):
+                    raise ShapeError(
+                        f"{x.brief()} is given with properties; the claim holds {y.brief()}, of another shape"
+                    )
                 both = {*x.params["hypotheses"], *y.params["hypotheses"]}
                 joined = tuple(h for h in HYPOTHESES if h in both)
                 new = variable(name=x.name, shape=y.shape, hypotheses=joined)
@@ -79,16 +97,32 @@ def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[
 def _equal_sizes(
     claim: Any, claims: list[Claim], relations: list[Relational]
 ) -> tuple[Any, list[Claim], list[Relational]]:
-    rest = []
-    for relation in relations:
-        sides = (relation.lhs, relation.rhs)
-        symbol = next((s for s in sides if s.is_Symbol), None) if isinstance(relation, sympy.Eq) else None
-        if symbol is None or symbol in (other := sides[1 - sides.index(symbol)]).free_symbols:
+    rest: list[Relational] = []
+    pending = list(relations)
+    while pending:
+        relation = pending.pop(0)
+        found = _solved(relation)
+        if found is None:
             rest.append(relation)
             continue
-        claim = _replaced(claim, {symbol: other})
-        claims = [_replaced(c, {symbol: other}) for c in claims]
+        new = {found[0]: as_size(found[1])}
+        claim, claims = _replaced(claim, new), [_replaced(c, new) for c in claims]
+        pending, rest = ([r.xreplace(new) for r in part if r.xreplace(new) != sympy.true] for part in (pending, rest))
+        _check_relations([*pending, *rest])
     return claim, claims, rest
+
+
+def _solved(relation: Relational) -> tuple[sympy.Symbol, sympy.Expr] | None:
+    """A size, and what an equality says that it is, where that is an expression of sizes without quotients."""
+    if not isinstance(relation, sympy.Eq):
+        return None
+    sides = (relation.lhs, relation.rhs)
+    symbols = dict.fromkeys([*(s for s in sides if s.is_Symbol), *sorted(relation.free_symbols, key=str)])
+    for symbol in symbols:
+        for value in sympy.solve(relation.lhs - relation.rhs, symbol):
+            if symbol not in value.free_symbols and sympy.fraction(sympy.together(value))[1] == 1:
+                return symbol, value
+    return None
 
 
 def _equal_tensors(claim: Any, claims: list[Claim]) -> tuple[Any, list[Claim]]:

@@ -11,6 +11,7 @@ from ..ops.leaves import constant, cotangent_op, variable
 from ..ops.opaque import stop_gradient_op
 from ..tensor import Tensor, rebuild, topological
 from .budget import Budget
+from .definedness import conditions
 from .entrywise import assumed
 from .normal.decide import Comparison, Unreached, compare_gradient
 
@@ -26,8 +27,8 @@ class GradientProof:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What is divided by and is not known to be different from zero."""
-        return assumed(self.comparison)
+        """Where the gradient is defined, and what masks are assumed to leave."""
+        return tuple(dict.fromkeys([*conditions([self.gradient]), *assumed(self.comparison)]))
 
     def check(self) -> bool:
         """Differentiate the entries again."""

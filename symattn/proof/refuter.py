@@ -108,6 +108,7 @@ class _Search:
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
         self.sampler = Sampler(nodes, relations, drawn)
         self.unknowns = unknown_names(self.order)
+        self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
 
     # --- trials ---
 
@@ -252,7 +253,7 @@ class _Search:
             index=difference.index,
             left_value=entry_value(difference.left),
             right_value=entry_value(difference.right),
-            functions={name: arithmetic.written(name) for name in self.unknowns},
+            functions={name: arithmetic.written(name, name in self.rowwise) for name in self.unknowns},
             twin=self.dependence.pair[1] if self.dependence else None,
         )
 

@@ -10,9 +10,10 @@ import sympy
 
 from ..errors import OperandError
 from ..latex import tex_text
-from ..tensor import topological
+from ..tensor import Tensor, topological
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample
+from .definedness import conditions
 
 
 class Argument(Protocol):
@@ -47,8 +48,12 @@ class Proof:
 
     @property
     def side_conditions(self) -> tuple[str, ...]:
-        """What must hold besides, for the two sides to have values."""
-        return self.argument.conditions
+        """What must hold besides: for the two sides to have values, and what the argument assumes of masks."""
+        return tuple(dict.fromkeys([*conditions(self._parts), *self.argument.conditions]))
+
+    @property
+    def _parts(self) -> tuple[Tensor, ...]:
+        return self.claim.sides if isinstance(self.claim, Claim) else self.claim.sides[:1]
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -69,9 +74,10 @@ class Proof:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + _claim_latex(self.claim)]
+        also = getattr(self.argument, "conditions_latex", None) or tuple(map(tex_text, self.argument.conditions))
         in_latex = (
             tuple(map(tex_text, self.hypotheses)),
-            getattr(self.argument, "conditions_latex", None) or tuple(map(tex_text, self.side_conditions)),
+            tuple(dict.fromkeys([*map(tex_text, conditions(self._parts)), *also])),
             getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
         )
         for title, listed in zip(_TITLES, in_latex, strict=True):

@@ -190,8 +190,9 @@ def _counted(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
         count = plus(edge, number(1)) if c == -1 else plus(edge, number(size))
         if ring.decided(count) is True and ring.decided(plus(number(size), count, -1)) is True:
             ring.use("the places that an indicator leaves are counted")
-            rest = ring.simplified(1, tuple(t for t in bound if t != s), without(factors, held[0]))
-            return ring.multiply(rest, ring.constructors["index value"](ring, count))
+            rest = ring.simplified(1, (), without(factors, held[0]))
+            inside = ring.multiply(rest, ring.constructors["index value"](ring, count))
+            return ring.summed(tuple(t for t in bound if t != s), inside)
     return None
 
 
@@ -293,8 +294,9 @@ def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | Non
         used = set(places)
         if rest is None or used & poly.free or any(used & atom.free for atom, _ in rest):
             continue
+        if not ring.may_cancel(poly):
+            return None
         ring.use("a sum is cancelled against its inverse")
-        ring.assume_nonzero(poly)
         others = tuple(s for s in bound if s not in used)
         lower = [(atom, q + 1) if m is factors[n][0] else (atom, q) for m, (atom, q) in ((f[0], f) for f in rest)]
         first = ring.simplified(1, others, [f for f in lower if f[1] != 0])

@@ -21,12 +21,12 @@ from ..claims import Claim
 from .contraction import RULES
 from .derivative import Derivative
 from .facts import Fact, fact, with_facts
-from .functions import CONSTRUCTORS, Undefined, Unsupported, single
+from .functions import CONSTRUCTORS, single
 from .indices import ZERO as ZERO_INDEX
 from .indices import Index, affine, combined, number, plus, symbols
 from .lowering import Definition, Lowering, Partition, Repartition
 from .ring import Ring
-from .terms import Atom, Poly, TooLarge, constant
+from .terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
 
 _RESTARTS = 24
 _ROUNDS = 200
@@ -99,8 +99,6 @@ def _almost_everywhere(ring: Ring, gap: Poly) -> Poly:
     kept = []
     for c, term in gap.terms:
         kinks = [atom for atom, _ in term.factors if atom.kind == "zero" and _is_thin(ring, atom.inner[0])]
-        for atom in kinks:
-            ring.assume_nonzero(atom.inner[0])
         if not kinks:
             kept.append((c, term))
     return Poly(kept)
@@ -283,14 +281,14 @@ def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
     found: dict[int, tuple[Atom, int]] = {}
     for _, term in poly.terms:
         for atom, e in term.factors:
-            if atom.kind == "power" and e < 0 and e == int(e) and not atom.free & set(term.bound):
+            inverse = atom.kind == "power" and e < 0 and e == int(e) and not atom.free & set(term.bound)
+            if inverse and ring.may_cancel(atom.inner[0]):
                 key = ring.atom_key(atom)
                 found[key] = atom, max(int(-e), found[key][1] if key in found else 0)
     if not found:
         return None
     atom, times = found[min(found)]
     ring.use("both sides are multiplied by a denominator")
-    ring.assume_nonzero(atom.inner[0])
     key = ring.atom_key(atom)
     parts = []
     for c, term in poly.terms:

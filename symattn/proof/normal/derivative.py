@@ -13,10 +13,10 @@ from typing import Any
 import sympy
 
 from .contraction import inverse_name
-from .functions import Unsupported, exp, function, power, scalar, single, zero
+from .functions import exp, function, power, scalar, single, zero
 from .indices import Index
 from .ring import INDICATORS, Ring
-from .terms import ONE, ZERO, Atom, Number, Poly, Term, constant, plain
+from .terms import ONE, ZERO, Atom, Number, Poly, Term, Unsupported, constant, plain
 
 
 class Derivative:

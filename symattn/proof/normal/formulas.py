@@ -17,11 +17,11 @@ from sympy.core.relational import Relational
 from ...ops.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ...tensor import Tensor
 from . import circular, functions
-from .functions import MINUS_INFINITY, Unsupported, index_value, scalar, single
+from .functions import MINUS_INFINITY, index_value, scalar, single
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus
 from .inverses import inverse_entry
-from .terms import ONE, ZERO, Atom, Poly, constant, plain
+from .terms import ONE, ZERO, Atom, Poly, Unsupported, constant, plain
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Env = Mapping[Any, Any]
 
 
-class NoIndex(Exception):
+class NoIndex(Unsupported):
     """An expression that is not an affine combination of indices."""
 
 
@@ -263,20 +263,21 @@ class Reader:
         chosen = self.condition(condition, env)
         if chosen.number is not None:
             return self.read(a if chosen.number else b, env)
-        before = set(self.ring.nonzero)
+        before = set(self.ring.divisors)
         left, right = self.read(a, env), self.read(b, env)
-        if isinstance(condition, sympy.Eq):  # what the condition excludes is not assumed
+        if isinstance(condition, sympy.Eq):
             self._guarded(before, self.read(condition.lhs, env), self.read(condition.rhs, env))
         return self.ring.add(
             self.ring.multiply(chosen, left), self.ring.multiply(self.ring.subtract(ONE, chosen), right)
         )
 
     def _guarded(self, before: set[int], a: Poly, b: Poly) -> None:
+        """What is divided by only where it is not 0."""
         inside = functions.zero(self.ring, self.ring.subtract(a, b))
-        keys = {self.ring.poly_key(atom.inner[0]) for _, t in inside.terms for atom, _e in t.factors if atom.inner}
-        for key in set(self.ring.nonzero) - before:
-            if key in keys:
-                del self.ring.nonzero[key]
+        shapes = {self.ring.shape_key(atom.inner[0]) for _, t in inside.terms for atom, _e in t.factors if atom.inner}
+        for key, poly in self.ring.divisors.items():
+            if key not in before and self.ring.shape_key(poly) in shapes:
+                self.ring.guarded.add(self.ring.shape_key(poly))
 
     # --- the rest ---
 

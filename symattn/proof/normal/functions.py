@@ -16,16 +16,22 @@ from .contraction import leading, permutation_of
 from .indices import ZERO as FIRST
 from .indices import Index, affine, number, plus
 from .ring import Ring
-from .terms import ONE, UNIT, ZERO, Atom, Factor, Number, Poly, Term, TooLarge, constant, plain, split_components
-
-
-class Undefined(Exception):
-    """A division by zero, or another value that does not exist."""
-
-
-class Unsupported(Exception):
-    """Something that the normal form does not reach."""
-
+from .terms import (
+    ONE,
+    UNIT,
+    ZERO,
+    Atom,
+    Factor,
+    Number,
+    Poly,
+    Term,
+    TooLarge,
+    Undefined,
+    Unsupported,
+    constant,
+    plain,
+    split_components,
+)
 
 IMAGINARY = Atom("imaginary")
 MINUS_INFINITY = Atom("minus infinity")  # with the sign that it is read with: its coefficients are positive
@@ -144,7 +150,6 @@ def _exp_term(ring: Ring, c: Number, term: Term, factors: list[Factor], parts: l
     logs = [atom for atom, e in term.factors if atom.kind == "log" and e == 1]
     if len(term.factors) == 1 and logs and not term.bound:
         ring.use("exp and log cancel")
-        ring.assume_positive(logs[0].inner[0])
         parts.append(power(ring, logs[0].inner[0], c))
     else:
         factors.append((Atom("exp", None, (), (Poly([(1, term)]),)), c))
@@ -176,9 +181,6 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
     c, common, base = _content(ring, poly, exponent)
     outside = number_power(ring, c, exponent)
     factors = [(atom, plain(e * exponent)) for atom, e in common]
-    for (atom, e), (_, raised) in zip(common, factors, strict=True):
-        if e != int(e) and raised == int(raised):
-            ring.note_root(atom)
     if base.number is not None:
         outside = ring.multiply(outside, number_power(ring, base.number, exponent))
     elif common:

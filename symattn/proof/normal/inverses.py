@@ -10,9 +10,9 @@ import sympy
 
 from . import functions
 from .contraction import inverse_name
-from .functions import Unsupported, single
+from .functions import single
 from .indices import Index, number, plus, solved, symbols
-from .terms import ONE, ZERO, Atom, Factor, Poly, Term, plain
+from .terms import ONE, ZERO, Atom, Factor, Poly, Term, Unsupported, plain
 
 if TYPE_CHECKING:
     from .formulas import Env, Reader

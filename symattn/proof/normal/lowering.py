@@ -22,11 +22,11 @@ from ...tensor import Tensor
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
 from .formulas import FORMULAS, Reader
-from .functions import Unsupported, single
+from .functions import single
 from .indices import Index, divided, number, permuted, plus
 from .indices import affine as parts_of
 from .ring import Ring
-from .terms import ONE, ZERO, Atom, Poly
+from .terms import ONE, ZERO, Atom, Poly, Unsupported
 
 _LEAVES = (variable, constant, from_index_op)
 _DEEP = 24
@@ -88,7 +88,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class _Template:
+class Template:
     """The entry formula of a node: its index symbols, and what each placeholder reads."""
 
     formula: Any
@@ -113,14 +113,17 @@ class Lowering:
         self.partition = partition
         self.definitions: dict[int, Definition] = {}
         self._defined: dict[Tensor, tuple[int, tuple[Any, ...], tuple[bool, ...]]] = {}
-        self._templates: dict[Tensor, _Template] = {}
+        self._templates: dict[Tensor, Template] = {}
         self._known: dict[tuple[Tensor, tuple[Index, ...]], Poly] = {}
 
     # --- definitions ---
 
     def define(self, order: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
         """Work out named and shared nodes, inputs before users; those over ranges taken apart stay open."""
-        uses = Counter(bare(node.inputs[k]) for node in order for k, _ in self._template(node).reads.values())
+        uses = Counter[Tensor]()
+        for node in order:
+            self.ring.budget.check()
+            uses.update(bare(node.inputs[k]) for k, _ in self._template(node).reads.values())
         named = {bare(node) for node in order if is_named(node)}
         above: dict[Tensor, int] = {}  # how far a node is above the next definitions, so that no walk goes deep
         for node in order:
@@ -130,7 +133,7 @@ class Lowering:
             if node.op in _LEAVES or not wanted or bare(node) is not node or node in roots:
                 continue
             above[node] = 0
-            if any(self.partition.holds(size) for size in node.shape):
+            if node.holds_minus_infinity or any(self.partition.holds(size) for size in node.shape):
                 continue
             index = tuple(self.ring.fresh(size) if size != 1 else number(0) for size in node.shape)
             poly = self._entry(node, index)
@@ -154,11 +157,11 @@ class Lowering:
 
         Only one side may do so: heads that are split, or a sum of the sums over two halves.
         """
-        for node, template in self._templates.items():
-            for k, where in template.reads.values():
+        for node, entry in self._templates.items():
+            for k, where in entry.reads.values():
                 for size, place in zip(node.inputs[k].shape, where, strict=True):
                     if not self.partition.holds(size):
-                        self._take_apart(size, place, template.index, node.shape)
+                        self._take_apart(size, place, entry.index, node.shape)
         for size in dict.fromkeys(self.partition.digits.values()):
             if size.is_Integer and size <= SMALLEST_PIECES and not self.partition.holds(size) and size != 1:
                 self.partition.cut(size, sympy.S.One)
@@ -198,15 +201,15 @@ class Lowering:
     def _entry(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
         if node.op is variable:
             return self._variable(node, index)
-        template = self._template(node)
-        env: dict[Any, Any] = dict(zip(template.index, index, strict=True))
-        return Reader(self, node, template.reads).read(template.formula, env)
+        entry = self._template(node)
+        env: dict[Any, Any] = dict(zip(entry.index, index, strict=True))
+        return Reader(self, node, entry.reads).read(entry.formula, env)
 
-    def _template(self, node: Tensor) -> _Template:
-        template = self._templates.get(node)
-        if template is None:
-            self._templates[node] = template = _template(node)
-        return template
+    def _template(self, node: Tensor) -> Template:
+        found = self._templates.get(node)
+        if found is None:
+            self._templates[node] = found = template(node)
+        return found
 
     def _variable(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
         name, declared = node.params["name"], node.params["hypotheses"]
@@ -306,7 +309,8 @@ def _placeholder(letter: str, number: int, known: str) -> sympy.Dummy:
     return sympy.Dummy(f"{letter}{number}", **dict.fromkeys(known.split(), True))
 
 
-def _template(node: Tensor) -> _Template:
+def template(node: Tensor) -> Template:
+    """The entry formula of a node, with a symbol for each entry that it reads; scalar constants are written in."""
     index = tuple(_placeholder("i", n, "nonnegative integer") for n in range(node.rank))
     reads: dict[sympy.Symbol, tuple[int, tuple[Any, ...]]] = {}
     kept: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = {}
@@ -323,7 +327,7 @@ def _template(node: Tensor) -> _Template:
             reads[symbol] = k, where
         return symbol
 
-    return _Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)
+    return Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)
 
 
 __all__ = ["FORMULAS", "Definition", "Lowering", "Partition", "Repartition"]

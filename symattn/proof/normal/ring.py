@@ -6,15 +6,31 @@ none applies. How an atom is made again after a replacement is told by a table o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import sympy
 
 from ...sizes import Shape, never_negative
 from ..budget import Budget
-from .indices import Index, bounds, number, plus, replaced, symbols
-from .terms import NOTHING, ONE, UNIT, ZERO, Atom, Factor, Keys, Number, Poly, Term, TooLarge, constant, plain
+from .indices import Index, affine, bounds, number, plus, replaced, symbols
+from .terms import (
+    NOTHING,
+    ONE,
+    UNIT,
+    ZERO,
+    Atom,
+    Factor,
+    Keys,
+    Number,
+    Poly,
+    Term,
+    TooLarge,
+    Unsupported,
+    constant,
+    plain,
+)
 
 MOST_TERMS = 4000  # of one polynomial
 
@@ -46,9 +62,9 @@ class Ring(Keys):
         self.places = {name: shape[-1] for name, shape in shapes.items() if "permutation" in facts.get(name, ())}
         self.used: dict[str, None] = {}
         self._decided: dict[Index, bool | None] = {}
-        self.nonzero: dict[int, Poly] = {}  # what is divided by
-        self.nonnegative: dict[int, Poly] = {}  # whose roots made a whole power
-        self.positive: dict[int, Poly] = {}  # whose logarithm was undone
+        self.divisors: dict[int, Poly] = {}  # what is divided by
+        self.guarded: set[int] = set()  # shapes of what is divided by only where it is not 0
+        self.nonempty: dict[int, Poly] = {}  # sums over masked rows that were assumed not to be empty
 
     def says(self, name: Any, hypothesis: str) -> bool:
         """Whether a tensor was declared to have a property."""
@@ -156,8 +172,6 @@ class Ring(Keys):
         for atom, exponent in factors:
             key = self.atom_key(atom)
             known = found.get(key)
-            if known and exponent != int(exponent) and known[1] + exponent == int(known[1] + exponent):
-                self.note_root(atom)
             found[key] = (known[0], known[1] + exponent) if known else (atom, exponent)
         merged = []
         for atom, exponent in found.values():
@@ -165,8 +179,8 @@ class Ring(Keys):
                 merged.append((atom, 1 if self.is_indicator(atom) else plain(exponent)))
             elif self.is_indicator(atom):
                 merged.append((atom, 1))
-            else:
-                self.note_divisor(atom)
+            elif self.guarded and not self.may_cancel(_base(atom)):
+                raise Unsupported("a quotient that is taken to be 0 where it is not defined")
         return merged
 
     def is_indicator(self, atom: Atom) -> bool:
@@ -175,22 +189,31 @@ class Ring(Keys):
 
     def note_divisor(self, atom: Atom) -> None:
         """List an atom that is divided by."""
-        self.assume_nonzero(atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))]))
+        if not self.is_indicator(atom):
+            poly = _base(atom)
+            self.divisors.setdefault(self.poly_key(poly), poly)
 
-    def note_root(self, atom: Atom) -> None:
-        """Roots of an atom made a whole power: it is listed if it is not known to be positive."""
-        poly = atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))])
-        if not self.is_nonnegative(poly):
-            self.nonnegative.setdefault(self.poly_key(poly), poly)
+    def shape_key(self, poly: Poly) -> int:
+        """A key that does not tell the free index symbols apart."""
+        return self.poly_key(poly, dict.fromkeys(poly.free, ("free",)))
 
-    def assume_positive(self, poly: Poly) -> None:
-        """List a polynomial whose logarithm was undone, if it is not known to be positive."""
-        if not self.is_positive(poly):
-            self.positive.setdefault(self.poly_key(poly), poly)
+    def may_cancel(self, poly: Poly) -> bool:
+        """Whether a polynomial may be cancelled against its inverse.
 
-    def assume_nonzero(self, poly: Poly) -> None:
-        """List a polynomial that is divided by."""
-        self.nonzero.setdefault(self.poly_key(poly), poly)
+        What is divided by must not be 0 for a claim to make sense, and its definition says so. But where an operation
+        gives 0 instead of dividing by 0, as masked softmax does for an empty row, only a declared mask is assumed to
+        leave something, which is listed.
+        """
+        if self.is_positive(poly) or self.shape_key(poly) not in self.guarded:
+            return True
+        if not self._holds_mask(poly):
+            return False
+        self.nonempty.setdefault(self.poly_key(poly), poly)
+        return True
+
+    def _holds_mask(self, poly: Poly) -> bool:
+        atoms = [atom for _, term in poly.terms for atom, _e in term.factors]
+        return any(self.says(a.name, "binary") for a in atoms if a.kind in ("entry", "symmetric"))
 
     # --- signs ---
 
@@ -203,7 +226,33 @@ class Ring(Keys):
         return all(c > 0 and self.term_nonnegative(term) for c, term in poly.terms)
 
     def term_positive(self, term: Term) -> bool:
-        return all(self.atom_positive(atom) for atom, _ in term.factors)
+        """Whether a term is positive: its factors are, and its indicators are 1 at some place of the sum."""
+        gates = [atom for atom, _ in term.factors if atom.kind in ("range", "same")]
+        if not all(self.atom_positive(atom) for atom, _ in term.factors if atom not in gates):
+            return False
+        return not gates or any(self._opened(gates, dict(places)) for places in self._places(term))
+
+    def _places(self, term: Term) -> Iterator[Iterable[tuple[int, Index]]]:
+        """Places to try for the bound symbols: the first and the last, and where another index stands."""
+        if len(term.bound) > 2:
+            return
+        others = sorted(term.free)
+        choices = [
+            [(s, at) for at in (number(0), number(self.ranges[s] - 1), *others) if self.within(at, self.ranges[s])]
+            for s in term.bound
+        ]
+        yield from itertools.product(*choices)
+
+    def _opened(self, gates: Sequence[Atom], places: Replacement) -> bool:
+        """Whether indicators are 1 for certain once the symbols stand at these places."""
+        for atom in gates:
+            indices = [replaced(index, places) for index in atom.indices]
+            if atom.kind == "same":
+                if affine(plus(indices[0], indices[1], -1)) != (sympy.S.Zero, {}):
+                    return False
+            elif self.decided(indices[0]) is not True:
+                return False
+        return True
 
     def term_nonnegative(self, term: Term) -> bool:
         return all(self.atom_nonnegative(atom) or (e % 2 == 0 and self.is_real(atom)) for atom, e in term.factors)
@@ -223,8 +272,8 @@ class Ring(Keys):
         return (atom.kind == "scalar" and bool(atom.name.is_nonnegative)) or atom.kind == "index"
 
     def is_real(self, atom: Atom) -> bool:
-        """Whether the atom has real values; the imaginary unit comes in with sines and cosines."""
-        if atom.kind in ("imaginary", "minus infinity"):
+        """Whether the atom has finite real values: no imaginary unit, no -oo, and no logarithm of what may be 0."""
+        if atom.kind in ("imaginary", "minus infinity") or (atom.kind == "log" and not self.is_positive(atom.inner[0])):
             return False
         return all(self.is_real(part) for poly in atom.inner for _, term in poly.terms for part, _ in term.factors)
 
@@ -305,7 +354,7 @@ class Ring(Keys):
         for atom, e in factors:
             made = again(atom) if met is None or atom.free & met else atom
             if isinstance(made, Poly):
-                made = self.raised(made, e)
+                made = self._guard_again(atom, e, self.raised(made, e))
                 if len(made.terms) == 1 and not made.terms[0][1].bound:
                     c = c * made.terms[0][0]
                     kept += made.terms[0][1].factors
@@ -317,6 +366,13 @@ class Ring(Keys):
             return self.simplified(plain(c), bound, kept)
         body = self.multiply(self.simplified(plain(c), (), kept), self.product(grown))
         return self.summed(bound, body)
+
+    def _guard_again(self, atom: Atom, e: Number, made: Poly) -> Poly:
+        """What a guarded divisor becomes is guarded too."""
+        if e < 0 and self.guarded and self.shape_key(_base(atom)) in self.guarded:
+            for _, term in made.terms:
+                self.guarded |= {self.shape_key(_base(part)) for part, power in term.factors if power < 0}
+        return made
 
     def raised(self, poly: Poly, exponent: Number) -> Poly:
         """A power of a polynomial."""
@@ -362,6 +418,11 @@ class Ring(Keys):
             parts.append((c, new))
         result = self.total(parts)
         return poly if self.poly_key(result) == self.poly_key(poly) else result
+
+
+def _base(atom: Atom) -> Poly:
+    """What an atom raises to a power."""
+    return atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))])
 
 
 __all__ = ["NOTHING", "ONE", "UNIT", "ZERO", "Ring", "constant"]

@@ -29,6 +29,14 @@ class TooLarge(Exception):
     """A normal form, or the search for one, that outgrows its limits."""
 
 
+class Undefined(Exception):
+    """A division by zero, or another value that does not exist."""
+
+
+class Unsupported(Exception):
+    """Something that the normal form does not reach."""
+
+
 class Atom:
     """A factor: an entry, a scalar, an indicator, or a function of polynomials.
 

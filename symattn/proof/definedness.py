@@ -1,0 +1,160 @@
+"""Where a claim makes sense: what it divides by, and what it takes roots, logarithms and inverses of.
+
+Every entry formula of a claim is searched for operations that are not defined everywhere. What is not seen to be
+defined from the signs of its parts is a side condition of the claim, whatever the way in which it is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+from typing import Any
+
+import sympy
+
+from ..latex import LONGEST, tree_size
+from ..ops.formulas import Choice, InverseEntry, Max, Min
+from ..ops.leaves import computed, definition, variable
+from ..tensor import Tensor
+from .normal.lowering import Template, bare, template
+
+_INVERTIBLE = {"invertible", "orthogonal", "permutation"}
+
+
+class Sign(IntEnum):
+    """What is known of all entries."""
+
+    ANY = 0
+    NONNEGATIVE = 1
+    POSITIVE = 2
+
+
+def conditions(sides: Iterable[Tensor]) -> tuple[str, ...]:
+    """What must hold of the tensors for the sides of a claim to have values, in the order of the graph."""
+    found: dict[str, None] = {}
+    signs: dict[Tensor, Sign] = {}
+    for node in computed(sides):
+        if node.op is variable:
+            signs[node] = _declared(node)
+            continue
+        entry = template(node)
+        reading = _Signs(node, entry, signs)
+        signs[node] = reading.of(reading.formula)
+        for condition in reading.partial(reading.formula):
+            found.setdefault(condition)
+    return tuple(found)
+
+
+def _declared(node: Tensor) -> Sign:
+    declared = node.params["hypotheses"]
+    if "positive" in declared:
+        return Sign.POSITIVE
+    return Sign.NONNEGATIVE if node.kind == "binary" or "permutation" in declared else Sign.ANY
+
+
+class _Signs:
+    """Signs of the parts of one entry formula, from those of the inputs."""
+
+    def __init__(self, node: Tensor, entry: Template, signs: Mapping[Tensor, Sign]) -> None:
+        self.node, self.entry = node, entry
+        same: dict[Any, Any] = {}
+        self.read: dict[Any, Tensor] = {}
+        merged = {}
+        for symbol, (k, where) in entry.reads.items():
+            first = same.setdefault((node.inputs[k], where), symbol)
+            merged[symbol] = first  # x * x is a square
+            self.read[symbol] = node.inputs[k]
+        self.signs = {symbol: signs.get(x, Sign.ANY) for symbol, x in self.read.items()}
+        self.formula = entry.formula.xreplace(merged) if not _cancels(entry.formula, merged) else entry.formula
+
+    def of(self, e: Any) -> Sign:
+        """The sign of a formula."""
+        if e in self.signs:
+            return self.signs[e]
+        if e.is_Symbol or e.is_number:
+            return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
+        if isinstance(e, sympy.exp):
+            infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
+            return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
+        if e.is_Mul:
+            return min(map(self.of, e.args))
+        if e.is_Add:
+            parts = [self.of(part) for part in e.args]
+            return max(parts) if min(parts) else Sign.ANY
+        if e.is_Pow:
+            return self._of_power(*e.args)
+        if isinstance(e, (sympy.Sum, Max, Min)):
+            return self.of(e.function)
+        if isinstance(e, Choice):
+            condition, a, b = e.args
+            if b == -a and condition in (sympy.Ge(a, 0), sympy.Gt(a, 0)):
+                return Sign.NONNEGATIVE  # an absolute value
+            if a in self.signs and condition == sympy.Gt(a, 0):
+                return min(Sign.NONNEGATIVE, self.of(b))
+            return min(self.of(a), self.of(b))
+        return Sign.ANY
+
+    def _of_power(self, base: Any, exponent: Any) -> Sign:
+        sign = self.of(base)
+        if sign is Sign.POSITIVE:
+            return sign
+        if not exponent.is_Rational:
+            return Sign.ANY
+        even = exponent.q % 2 == 0 or exponent.p % 2 == 0
+        return Sign.NONNEGATIVE if even else sign
+
+    # --- what is not defined everywhere ---
+
+    def partial(self, e: Any) -> Iterator[str]:
+        """The conditions under which a formula has a value."""
+        if isinstance(e, Choice) and isinstance(e.args[0], sympy.Eq) and e.args[0].rhs == 0:
+            yield from self.partial(e.args[1])
+            yield from self.partial(e.args[2] * e.args[0].lhs)  # divided only where it is not 0
+            return
+        if isinstance(e, InverseEntry):
+            yield from self._inverse(e)
+            return
+        if e.is_Pow:
+            yield from self._power(*e.args)
+        elif isinstance(e, sympy.log) and self.of(e.args[0]) is not Sign.POSITIVE:
+            yield self._condition(e.args[0], "> 0")
+        for part in e.args:
+            if isinstance(part, sympy.Basic):
+                yield from self.partial(part)
+
+    def _power(self, base: Any, exponent: Any) -> Iterator[str]:
+        sign = self.of(base)
+        if sign is Sign.POSITIVE or (exponent.is_Integer and exponent >= 0):
+            return
+        if exponent.is_Integer:
+            yield self._condition(base, "!= 0")
+        elif exponent.is_positive and exponent.is_Rational:
+            if sign is Sign.ANY:
+                yield self._condition(base, ">= 0")
+        else:
+            yield self._condition(base, "> 0")
+
+    def _inverse(self, e: Any) -> Iterator[str]:
+        x = bare(self.read[e.function]) if e.function in self.read else self.node
+        if not (x.op is variable and _INVERTIBLE & set(x.params["hypotheses"])):
+            yield self._condition(e.function, "is invertible")
+
+    def _condition(self, e: Any, what: str) -> str:
+        """A condition on a part of a formula, by the tensor that it reads, or else on the node as a whole."""
+        if e in self.read:
+            return f"{_text(self.read[e])} {what}"
+        return f"{_text(self.node)} is defined"
+
+
+def _text(x: Tensor) -> str:
+    shown = definition(x)
+    return str(x.name or (shown if tree_size(shown) <= LONGEST // 8 else x.brief()))
+
+
+def _cancels(formula: Any, merged: Mapping[Any, Any]) -> bool:
+    """Whether a quotient would be lost if equal parts were seen as equal: x / x is 1 only where x is not 0."""
+
+    def divisors(e: Any) -> set[Any]:
+        return {part.base for part in e.atoms(sympy.Pow) if part.exp.is_negative}
+
+    return len(divisors(formula.xreplace(merged))) < len({b.xreplace(merged) for b in divisors(formula)})

@@ -1,0 +1,161 @@
+"""Claims that are not defined everywhere: conditions are stated, and an empty row is never forgotten."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.errors import OperandError, ShapeError
+
+T, S, d, e, n = sa.sizes("T S d e n")
+oo, third = sympy.oo, sympy.Rational(1, 3)
+Z, ZZ, M = sa.tensor("Z", T, S), sa.tensor("Z", T, T), sa.tensor("M", T, S, binary=True)
+V, b, A = sa.tensor("V", S, e), sa.tensor("b", e), sa.tensor("A", n, n)
+x, u = sa.tensor("x", n), sa.tensor("u", n, positive=True)
+R, U = sa.tensor("R", n, n, invertible=True), sa.tensor("U", n, n, orthogonal=True)
+
+
+def relation(shape, formula):
+    return sa.from_index(shape, formula)
+
+
+def additive(mask):
+    return sa.where(mask, 0, -oo)
+
+
+def rows(p):
+    return sa.sum(p, -1)
+
+
+WINDOW = relation((T, S), lambda i, j: i - j < 4)  # empties rows where there are few keys
+BAND = relation((T, T), lambda i, j: (j <= i) & (i - j < 3))
+CAUSAL = relation((T, T), lambda i, j: j <= i)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (rows(sa.softmax(Z + additive(WINDOW))), sa.ones(T)),
+        (rows(sa.softmax(Z, where=WINDOW)), sa.ones(T)),
+        (sa.softmax(Z + additive(WINDOW)) @ (V + b), sa.softmax(Z + additive(WINDOW)) @ V + b),
+        (sa.mean(sa.softmax(Z + additive(WINDOW))), sa.ones() / S),
+        (sa.sum(sa.softmax(sa.where(x > -100, x, -oo))), sa.ones()),
+        (sa.softmax(Z, where=relation((T, S), lambda i, j: sympy.Ne(i, 5))), sa.softmax(Z)),
+        (rows(sa.softmax(ZZ, where=relation((T, T), lambda i, j: j < i))), sa.ones(T)),
+        (sa.inv(A) @ R, sa.eye(n)),
+    ],
+    ids=str,
+)
+def test_what_fails_on_an_empty_row_or_elsewhere_is_not_proved(left, right):
+    assert not sa.prove(left, right)
+
+
+@pytest.mark.parametrize("mask", [CAUSAL, BAND, relation((T, T), lambda i, j: sympy.Eq(i, j))], ids=str)
+def test_a_constant_mask_that_leaves_the_diagonal_has_no_empty_row(mask):
+    for p in (sa.softmax(ZZ, where=mask), sa.softmax(ZZ + additive(mask))):
+        verdict = sa.prove(rows(p), sa.ones(T))
+        assert verdict
+        assert verdict.proof.side_conditions == ()
+
+
+@pytest.mark.parametrize("p", [sa.softmax(Z, where=M), sa.softmax(Z + additive(M)), sa.softmax(sa.where(M, Z, -oo))])
+def test_a_declared_mask_is_assumed_to_leave_something_and_that_is_said(p):
+    verdict = sa.prove(rows(p), sa.ones(T))
+    assert verdict
+    assert any("M[i" in condition and "!= 0" in condition for condition in verdict.proof.side_conditions)
+    assert "where" in str(verdict)
+    assert r"\ne 0" in verdict.latex()
+
+
+CONDITIONS = {
+    "quotient": (x * (1 / x), sa.ones(n), ["x != 0"]),
+    "quotient of equals": (x / x, sa.ones(n), ["x != 0"]),
+    "root": (sa.sqrt(x) ** 2, x, ["x >= 0"]),
+    "cube root": ((x**3) ** third, x, ["x**3 >= 0"]),
+    "logarithm": (sa.exp(sa.log(x)), x, ["x > 0"]),
+    "both sides undefined": (sa.log(x) - sa.log(x), 0 * x, ["x > 0"]),
+    "inverse": (sa.inv(A) @ A, sa.eye(n), ["A is invertible"]),
+    "inverse of what never has one": (
+        sa.inv(sa.outer(x, x)) @ sa.outer(x, x), sa.eye(n), ["outer(x, x) is invertible"],
+    ),
+    "declared invertible": (sa.inv(R) @ R, sa.eye(n), []),
+    "orthogonal": (sa.inv(U) @ U, sa.eye(n), []),
+    "positive": (sa.exp(sa.log(u)), u, []),
+    "a sum of squares and something": (x / (x * x + 1), x * (1 / (1 + x * x)), []),
+    "an absolute value": (sa.sqrt(sa.abs(x)) ** 2, sa.abs(x), []),
+    "a logarithm of a mask": (
+        sa.softmax(Z + sa.log(M)), sa.softmax(Z, where=M), ["M > 0"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions(name):
+    left, right, wanted = CONDITIONS[name]
+    verdict = sa.prove(left, right)
+    assert verdict, str(verdict)
+    found = list(verdict.proof.side_conditions)
+    assert [c for c in found if c in wanted] == wanted
+    assert wanted or not found
+
+
+def test_layer_norm_divides_by_what_is_positive():
+    X = sa.tensor("X", T, d)
+
+    def norm(X):
+        gap = X - sa.mean(X, -1, keepdims=True)
+        return gap * sa.rsqrt(sa.mean(gap**2, -1, keepdims=True) + sympy.Rational(1, 10**5))
+
+    assert sa.prove(norm(X + 1), norm(X)).proof.side_conditions == ()
+
+
+# --- hypotheses that do not fit ---
+
+
+def test_properties_of_another_tensor_of_that_name():
+    for given in (sa.tensor("x", T, T, binary=True), sa.tensor("x", T, T, permutation=True)):
+        with pytest.raises(ShapeError, match="of another shape"):
+            sa.prove(x * x, x, given=[given])
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "value"),
+    [
+        ([sympy.Eq(T, S), sympy.Eq(T, 2)], S, 2),
+        ([sympy.Eq(T, 2), sympy.Eq(T, S)], S, 2),
+        ([sympy.Eq(T, 2 * S), sympy.Eq(T, 2)], S, 1),
+        ([sympy.Eq(T, d / 2)], d, 2 * T),
+    ],
+)
+def test_several_relations_of_sizes(given, count, value):
+    assert sa.prove(sa.sum(sa.ones(count)), value * sa.ones(), given=given)
+
+
+def test_relations_that_leave_no_sizes():
+    with pytest.raises(OperandError, match="contradicts itself"):
+        sa.prove(sa.sum(sa.ones(T)), 2 * sa.ones(), given=[sympy.Eq(T, S), sympy.Eq(T, S + 1)])
+
+
+@pytest.mark.parametrize("given", [sympy.Eq(n, sympy.Symbol("n")), sympy.Symbol("s") > 0])
+def test_relations_of_what_is_no_size(given):
+    with pytest.raises(OperandError, match="is no size"):
+        sa.prove(x, x + 0, given=[given])
+
+
+def test_time_is_kept_on_deep_graphs():
+    import time
+
+    left, right = x, x * 1
+    for _ in range(3000):
+        left, right = sa.tanh(left), sa.tanh(right)
+    start = time.monotonic()
+    verdict = sa.prove(left, sa.tanh(right), budget=0.3)
+    assert verdict.status in ("unknown", "refuted")
+    assert time.monotonic() - start < 8
+
+
+def test_counterexamples_with_unknown_functions_of_rows_can_be_checked_by_hand():
+    X = sa.tensor("X", T, d)
+    verdict = sa.prove(sa.unknown("phi", X, rowwise=True), X)
+    assert "row x ->" in str(verdict.counterexample)
