@@ -159,3 +159,11 @@ def test_counterexamples_with_unknown_functions_of_rows_can_be_checked_by_hand()
     X = sa.tensor("X", T, d)
     verdict = sa.prove(sa.unknown("phi", X, rowwise=True), X)
     assert "row x ->" in str(verdict.counterexample)
+
+
+def test_what_is_given_is_proved():
+    for left, right in ((A @ x, x), (A, A.T), (sa.sum(sa.exp(x)), 2 * sa.ones())):
+        assert sa.prove(left, right, given=[sa.eq(left, right)])
+        assert sa.prove(right, left, given=[sa.eq(left, right)])
+    assert sa.prove(sa.le(x, u), given=[sa.le(x, u)])
+    assert not sa.prove(sa.le(u, x), given=[sa.le(x, u)])

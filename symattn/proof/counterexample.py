@@ -161,4 +161,4 @@ class Agreement:
         sizes = sorted({n for point in self.sizes for n in point.values()})
         shown = f" of sizes {', '.join(map(str, sizes))}" if sizes else ""
         left_out = f"; {self.inconclusive} more were inconclusive" if self.inconclusive else ""
-        return f"both sides agree at {points}{shown}{left_out}"
+        return f"the claim holds at {points}{shown}{left_out}"

@@ -13,7 +13,7 @@ from .claims import Claim, Independence, eq
 from .counterexample import Agreement, Counterexample
 from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
-from .given import Given, applied
+from .given import Given, applied, stated_in
 from .normal.decide import Unreached
 from .readable import RewritingProof
 from .refuter import refute
@@ -76,6 +76,8 @@ class _Missing:
 
 def _argued(claim: Claim | Independence, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
     """A proof, by the way that fits the kind of claim."""
+    if (stated := stated_in(given, claim)) is not None:
+        return stated, _Missing("")
     if isinstance(claim, Independence):
         return dependence_proof(claim, time), _Missing("the entries may depend on one another, as far as was seen")
     if claim.relation != "=":

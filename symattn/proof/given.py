@@ -50,6 +50,30 @@ def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, C
     return Given(tuple(claims), tuple(rest)), claim
 
 
+@dataclass(frozen=True)
+class Stated:
+    """The proof of a claim that is itself given."""
+
+    conditions: tuple[str, ...] = ()
+
+    def check(self) -> bool:
+        return True
+
+    def text(self) -> str:
+        return "It is given."
+
+    latex = text
+
+
+def stated_in(given: Given, claim: Claim | Independence) -> Stated | None:
+    """The proof that a claim is among what is given, if it is."""
+    if isinstance(claim, Independence):
+        return None
+    sides = (claim.sides, claim.sides[::-1]) if claim.relation == "=" else (claim.sides,)
+    found = any(fact.relation == claim.relation and fact.sides in sides for fact in given.claims)
+    return Stated() if found else None
+
+
 def _check_relations(relations: Sequence[Any]) -> None:
     """Relations are between sizes, and leave some sizes."""
     for relation in relations:
