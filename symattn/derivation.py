@@ -14,10 +14,11 @@ from .errors import OperandError, ShapeError
 from .gradients import Gradient
 from .index_style import IndexPrinter
 from .latex import Printer, align, displayed_names, printer_in, tex_text
+from .moments.report import Moments
 from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op
 from .proof.verdict import Verdict
 from .sizes import same_shape
-from .statements import WIDTH, Statement
+from .statements import WIDTH, Calculation, Statement, aligned
 from .tensor import Tensor
 from .verification import BY_DEFINITION, Check, Checker, Report
 
@@ -37,8 +38,9 @@ class Line(NamedTuple):
 class Derivation:
     """A titled derivation; ``given`` are the tensors, or sentences, that it starts from.
 
-    ``extend`` adds gradients, named intermediates and verdicts, ``then`` continues the last line by an equality, and
-    ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` proves what it can.
+    ``extend`` adds gradients, named intermediates, verdicts and moments, ``then`` continues the last line by an
+    equality, and ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` proves what
+    it can.
 
     >>> import symattn as sa
     >>> z = sa.tensor("z", "n")
@@ -62,19 +64,20 @@ class Derivation:
         for x in self.given:
             if not isinstance(x, (str, Tensor)):
                 raise OperandError(f"given holds tensors and sentences, not {x!r}")
-        self._parts: list[str | Line | Statement] = []
+        self._parts: list[str | Line | Statement | Calculation] = []
 
     @property
-    def steps(self) -> tuple[Line | Statement, ...]:
-        """The lines and the claims, without the paragraphs between them."""
+    def steps(self) -> tuple[Line | Statement | Calculation, ...]:
+        """The lines, the claims and the calculations, without the paragraphs between them."""
         return tuple(part for part in self._parts if not isinstance(part, str))
 
     # --- writing it ---
 
-    def extend(self, *parts: Gradient | Tensor | Verdict) -> Self:
-        """Add gradients, whose automatic definitions come first, named intermediates, and claims that are decided.
+    def extend(self, *parts: Gradient | Tensor | Verdict | Moments) -> Self:
+        """Add gradients, whose automatic definitions come first, named intermediates, decided claims, and moments.
 
-        A claim comes with its proof, or with the counterexample that refutes it.
+        A claim comes with its proof, or with the counterexample that refutes it, and moments with the lines that lead
+        to mean and variance, under the assumptions that these use.
         Raises OperandError for what has no steps and no name, and for a claim that is neither proved nor refuted.
         """
         for part in parts:
@@ -87,11 +90,14 @@ class Derivation:
             elif isinstance(part, Verdict) and part.status != "unknown":
                 count = sum(isinstance(step, Statement) for step in self._parts)
                 self._parts.append(Statement(part, count + 1))
+            elif isinstance(part, Moments):
+                ways = [before.moments.explanation.way for before in self._parts if isinstance(before, Calculation)]
+                self._parts.append(Calculation(part, len(ways) + 1, part.explanation.way in ways))
             else:
                 shown = part.brief() if isinstance(part, Tensor) else repr(part)
                 raise OperandError(
-                    f"extend takes gradients, intermediates named by sa.let, and claims that sa.prove has proved or "
-                    f"refuted, not {shown}"
+                    f"extend takes gradients, intermediates named by sa.let, moments, and claims that sa.prove has "
+                    f"proved or refuted, not {shown}"
                 )
         return self
 
@@ -143,12 +149,12 @@ class Derivation:
     def _roots(self) -> list[Tensor]:
         found = list[Tensor]()
         for step in self.steps:
-            roots = step.roots if isinstance(step, Statement) else [step.named, step.expression]
+            roots = [step.named, step.expression] if isinstance(step, Line) else step.roots
             found += [x for x in roots if x is not None]
         return [*found, *(x for x in self.given if isinstance(x, Tensor))]
 
-    def blocks(self) -> Iterator[str | list[Line] | Statement]:
-        """The paragraphs, the claims, and the lines between them; a chain resumed later says its name again."""
+    def blocks(self) -> Iterator[str | list[Line] | Statement | Calculation]:
+        """Paragraphs, claims, calculations, and the lines between them; a chain resumed later says its name again."""
         block: list[Line] = []
         head: Tensor | None = None
         for part in self._parts:
@@ -169,8 +175,9 @@ class Derivation:
         """Prove every step, and where no proof is found check it numerically; the report says which it was.
 
         Gradients are held against the derivatives of the entries, each line of a chain against the one before it, and
-        claims against their own proof or counterexample. A numeric check compares values, or central differences, on
-        random arrays of two sets of generic sizes. ``budget`` is the time in seconds for each proof.
+        claims against their own proof or counterexample; moments are computed again. A numeric check compares values,
+        or central differences, on random arrays of two sets of generic sizes. ``budget`` is the time in seconds for
+        each proof.
         Raises EvaluationError that names a false step, and shows a point at which it is false.
         """
         names = displayed_names(self._roots())
@@ -179,8 +186,8 @@ class Derivation:
         before: Line | None = None
         chain, number = "", 1
         for step in self.steps:
-            if isinstance(step, Statement):
-                checks.append(checker.verdict(step.name, step.verdict))
+            if not isinstance(step, Line):
+                checks.append(step.checked(checker))
                 before = None
                 continue
             if step.named is not None:
@@ -205,7 +212,7 @@ def _as_text(d: Derivation) -> list[str]:
     if d.given:
         blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, d.given))}.", WIDTH))
     for block in d.blocks():
-        if isinstance(block, Statement):
+        if isinstance(block, (Statement, Calculation)):
             blocks.append(block.text(printer))
         else:
             blocks.append(textwrap.fill(block, WIDTH) if isinstance(block, str) else _text_lines(block, printer))
@@ -214,12 +221,8 @@ def _as_text(d: Derivation) -> list[str]:
 
 def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
     names = ["" if line.named is None else printer.name(line.named) for line in lines]
-    width = max(map(len, names))
-    left = [f"{name:<{width}} = {printer.refer(line.expression)}" for name, line in zip(names, lines, strict=True)]
-    column = max((len(x) for x in left if len(x) <= WIDTH // 2), default=0)
-    return "\n".join(
-        f"  {x:<{column}}  # {line.reason}" if line.reason else f"  {x}" for x, line in zip(left, lines, strict=True)
-    )
+    rows = [(name, printer.refer(line.expression), line.reason) for name, line in zip(names, lines, strict=True)]
+    return "\n".join(aligned(rows))
 
 
 def _given_text(x: Tensor | str) -> str:
@@ -237,7 +240,7 @@ def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None, style: str)
     if d.given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")
     for block in d.blocks():
-        if isinstance(block, Statement):
+        if isinstance(block, (Statement, Calculation)):
             blocks.append(block.latex(printer))
         else:
             blocks.append(tex_text(block) if isinstance(block, str) else align(_latex_rows(block, printer)))

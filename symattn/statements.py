@@ -1,12 +1,18 @@
-"""Claims inside a derivation: the claim with its proof, or with the counterexample that refutes it, written out."""
+"""Parts of a derivation besides its lines: claims with their proofs or counterexamples, and calculated moments."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .latex import LONGEST, Printer, tex_text, tree_size
+import sympy
+
+from .latex import LONGEST, Printer, align, tex_text, tree_size
+from .moments.notation import latex_writer
+from .moments.report import Moments
+from .ops.leaves import definition
 from .proof.claims import Claim
 from .proof.readable import MOST, RewritingProof
 from .proof.rewriting import Lemma
@@ -15,6 +21,7 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .index_style import IndexPrinter
+    from .verification import Check, Checker
 
 WIDTH = 100  # of a line of text
 _SHORT = 90  # characters of a claim that stands on one line of LaTeX
@@ -44,6 +51,9 @@ class Statement:
         if not isinstance(argument, RewritingProof) or len(argument.lemmas) > MOST:
             return ()
         return argument.lemmas if all(_is_readable(x) for x in argument.lemmas) else ()
+
+    def checked(self, checker: Checker) -> Check:
+        return checker.verdict(self.name, self.verdict)
 
     # --- as text ---
 
@@ -101,6 +111,68 @@ class Statement:
         return rf"\begin{{align*}} &{left} \\ &\quad {relation} {right} \end{{align*}}"
 
 
+@dataclass(frozen=True, eq=False)
+class Calculation:
+    """Mean and variance of a quantity, under its number in a derivation; the way may have been told before."""
+
+    moments: Moments
+    number: int
+    way_is_told: bool
+
+    @property
+    def name(self) -> str:
+        return f"calculation {self.number}"
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return self.moments.roots
+
+    def text(self, printer: Printer) -> str:
+        """What is assumed, how it is calculated, and the lines."""
+        rows = self._rows(printer, lambda value: str(sympy.sstr(value)))
+        return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), *aligned(rows)])
+
+    def latex(self, printer: Printer | IndexPrinter) -> str:
+        """The same as a LaTeX fragment."""
+        lines = self.moments.explanation.lines
+        sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
+        rows = self._rows(printer, latex_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
+        return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + "\n" + align(rows)
+
+    def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], str]) -> list[tuple[str, str, str]]:
+        """The lines as left side, right side and reason; the quantity has the name under which it is shown."""
+        found, x = self.moments.explanation, self.moments.quantity
+        shown = {found.name: sympy.Symbol(printer.names[x])} if x in printer.names else {}
+
+        def written(side: sympy.Expr | Tensor | None) -> str:
+            if isinstance(side, Tensor):
+                return printer.refer(definition(side))
+            return "" if side is None else scalar(side.xreplace(shown))
+
+        return [(written(line.left), written(line.right), line.reason) for line in found.lines]
+
+    def checked(self, checker: Checker) -> Check:
+        return checker.moments(self.name, self.moments)
+
+    @property
+    def _introduction(self) -> str:
+        found = self.moments.explanation
+        assumed = f"It is assumed that {'; '.join(found.premises)}." if found.premises else "Nothing is assumed."
+        return assumed if self.way_is_told else f"{assumed} {found.way}"
+
+
+def aligned(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Rows of (left side, right side, reason) as text: no left side continues the row above."""
+    listed = list(rows)
+    width = max(len(left) for left, *_ in listed)
+    sides = [f"{left:<{width}} = {right}" for left, right, _ in listed]
+    column = max((len(x) for x in sides if len(x) <= WIDTH // 2), default=0)
+    return [
+        f"  {x:<{column}}  # {reason}" if reason else f"  {x}" for x, (*_, reason) in zip(sides, listed, strict=True)
+    ]
+
+
 def _is_readable(lemma: Lemma) -> bool:
     return max(map(tree_size, (lemma.before, lemma.after))) <= LONGEST
 
@@ -118,4 +190,4 @@ def _indented(text: str) -> list[str]:
     return textwrap.indent(text, "  ").splitlines()
 
 
-__all__ = ["WIDTH", "Statement"]
+__all__ = ["WIDTH", "Calculation", "Statement", "aligned"]

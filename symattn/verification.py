@@ -13,6 +13,7 @@ from .codegen.check import Point, compare, difference_gradient, sample_point
 from .codegen.reference import values
 from .errors import EvaluationError
 from .latex import tex_text
+from .moments.report import Moments
 from .ops.leaves import computed, cotangent_op, variable, zeros
 from .proof.budget import Budget, OutOfBudget
 from .proof.claims import Claim, Independence
@@ -23,6 +24,7 @@ from .proof.verdict import Verdict
 from .tensor import Tensor, topological
 
 PROVED, BY_DEFINITION, REFUTED, NUMERIC = "proved", "by definition", "refuted, as stated", "checked numerically only"
+COMPUTED = "computed again, exactly"
 _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
 
 
@@ -30,9 +32,9 @@ _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
 class Check:
     """What was done for one step.
 
-    ``how`` is "proved", "by definition", "refuted, as stated" or "checked numerically only". ``conditions`` are the
-    side conditions of a proof; ``error`` is the largest error of a numeric check, and ``sizes`` are those it was
-    made at; ``remarks`` say where the gradient does not exist.
+    ``how`` is "proved", "by definition", "refuted, as stated", "computed again, exactly" or "checked numerically
+    only". ``conditions`` are the side conditions of a proof; ``error`` is the largest error of a numeric check, and
+    ``sizes`` are those it was made at; ``remarks`` say where the gradient does not exist.
     """
 
     name: str
@@ -125,6 +127,12 @@ class Checker:
         if not _is_confirmed(verdict.claim, verdict.counterexample):
             raise EvaluationError(f"{name} has other values there: {verdict.claim}\n{verdict.counterexample}")
         return Check(name, REFUTED)
+
+    def moments(self, name: str, moments: Moments) -> Check:
+        """Mean, variance and all lines once more."""
+        if not moments.check():
+            raise EvaluationError(f"{name} comes out otherwise when it is done again: {moments!r}")
+        return Check(name, COMPUTED)
 
     @cached_property
     def _points(self) -> list[Point]:

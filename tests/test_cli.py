@@ -70,7 +70,9 @@ def test_list_names_the_derivations(run):
         "flash-backward-identity",
         "online-softmax",
         "permutation-equivariance",
+        "scaled-dot-product-variance",
         "softmax-jacobian",
+        "softmax-saturation",
         "softmax-shift-invariance",
     ]
 
@@ -323,6 +325,14 @@ README_COMMANDS = {
         *["--given", "Pi: permutation"],
     ],
     "prove a bound": ["prove", "Z = Q @ K.T; softmax(Z) <= 1", "--shape", "Q: T d", "--shape", "K: S d"],
+    "variance": [
+        *["variance", "q @ k / sqrt(d)", "--shape", "q: d", "--shape", "k: d"],
+        *["--law", "q: iid", "--law", "k: iid mean=mu"],
+    ],
+    "variance of an entry": [
+        *["variance", "Q @ K.T", "--shape", "Q: T d", "--shape", "K: S d"],
+        *["--law", "Q: sphere", "--law", "K: iid laplace", "--entry", "i,j"],
+    ],
 }
 
 

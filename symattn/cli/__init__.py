@@ -1,4 +1,4 @@
-"""The command line: ``symattn list``, ``derive``, ``verify``, ``grad``, ``eval`` and ``prove``.
+"""The command line: ``symattn list``, ``derive``, ``verify``, ``grad``, ``eval``, ``prove`` and ``variance``.
 
 What a user gets wrong ends in one line on stderr and exit code 2; nothing is left half-written.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ..errors import SymattnError
-from . import arrays, claims, expressions, notes
+from . import arrays, claims, expressions, moments, notes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(prog="symattn", description="Attention mathematics: derived, proved, printed and run.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for family in (notes, expressions, arrays, claims):
+    for family in (notes, expressions, arrays, claims, moments):
         family.add_commands(commands)
     return parser
 

@@ -52,8 +52,10 @@ def load(name: str) -> Derivation:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for name in derivations():
-        print(f"{name:<26}{load(name).title}")
+    names = list(derivations())
+    width = max(map(len, names), default=0)
+    for name in names:
+        print(f"{name:<{width}}  {load(name).title}")
     return 0
 
 

@@ -7,29 +7,33 @@ from typing import Any
 import sympy
 
 from ..errors import OperandError
+from .approximations import Approximation, delta
 from .laws import iid, iid_pair, normal, sphere
 from .problem import Laws, Problem, solved
 from .report import Moments
 
 
-def expectation(x: Any, law: Laws, method: str = "exact") -> sympy.Expr:
+def expectation(x: Any, law: Laws, method: str = "exact") -> sympy.Expr | Approximation:
     r"""The expectation of a rank-0 tensor, or of an expression of entries, under the laws of its tensors.
 
     :math:`E[x_1 \cdots x_m] = \sum_\pi \prod_{B \in \pi} \kappa(x_i : i \in B)`, over set partitions, with the joint
     cumulants of the laws; exact for polynomials, and for exponentials that are linear in normal entries.
     ``law`` maps tensors to laws made by ``sa.iid``, ``sa.iid_pair``, ``sa.normal``, ``sa.sphere``; "constant" says that
     a tensor is not random. Raises OperandError for a tensor without a law and NoRuleError for a moment that the laws
-    do not tell, or for what is no polynomial (``method="delta"`` and ``"quadrature"`` approximate).
+    do not tell, or for what is no polynomial.
+
+    ``method="delta"`` expands the function at the means, and ``method="quadrature"`` sums over nodes for numbers as
+    sizes and at most four random entries; both give an ``Approximation``, with the number as its ``value``.
 
     >>> import symattn as sa
     >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
     >>> sa.expectation((q @ k) ** 4, {q: sa.iid("normal"), k: sa.iid("normal")})
     3*d*(d + 2)
     """
-    return _answered((x,), law, method, lambda p: p.expectation.of(p.polys[0]))
+    return _answered("expectation", (x,), law, method)
 
 
-def variance(x: Any, law: Laws, method: str = "exact") -> sympy.Expr:
+def variance(x: Any, law: Laws, method: str = "exact") -> sympy.Expr | Approximation:
     """The variance ``E[x^2] - E[x]^2`` of a rank-0 tensor, or of an expression of entries. See ``expectation``.
 
     >>> import sympy, symattn as sa
@@ -37,10 +41,10 @@ def variance(x: Any, law: Laws, method: str = "exact") -> sympy.Expr:
     >>> sa.variance(q @ k / sympy.sqrt(q.shape[0]), {q: sa.iid(mean=0, variance=1), k: sa.iid("rademacher")})
     1
     """
-    return _answered((x,), law, method, lambda p: p.expectation.variance(p.polys[0]))
+    return _answered("variance", (x,), law, method)
 
 
-def covariance(x: Any, y: Any, law: Laws) -> sympy.Expr:
+def covariance(x: Any, y: Any, law: Laws, method: str = "exact") -> sympy.Expr | Approximation:
     """The covariance ``E[x y] - E[x] E[y]`` of two rank-0 tensors or expressions of entries. See ``expectation``.
 
     >>> import symattn as sa
@@ -48,7 +52,7 @@ def covariance(x: Any, y: Any, law: Laws) -> sympy.Expr:
     >>> sa.covariance(q @ k, q @ m, {q: sa.iid(), k: sa.iid(mean=1), m: sa.iid(mean=2)})
     2*d
     """
-    return _answered((x, y), law, "exact", lambda p: p.expectation.covariance(*p.polys))
+    return _answered("covariance", (x, y), law, method)
 
 
 def moments(x: Any, law: Laws) -> Moments:
@@ -65,13 +69,34 @@ def moments(x: Any, law: Laws) -> Moments:
     return solved((x,), law, lambda problem: Moments(problem, x))
 
 
-def _answered(expressions: tuple[Any, ...], law: Laws, method: str, calculate: Any) -> Any:
-    if method != "exact":
+def _exact(what: str, problem: Problem) -> sympy.Expr:
+    e = problem.expectation
+    found = e.of(problem.polys[0]) if what == "expectation" else e.covariance(problem.polys[0], problem.polys[-1])
+    return problem.answer(found)
+
+
+def _quadrature(what: str, problem: Problem) -> Approximation:
+    from .quadrature import quadrature  # which needs NumPy
+
+    return quadrature(what, problem)
+
+
+_METHODS = {
+    "exact": (_exact, "exact moment"),
+    "delta": (delta, "delta method"),
+    "quadrature": (_quadrature, "quadrature"),
+}
+
+
+def _answered(what: str, expressions: tuple[Any, ...], law: Laws, method: str) -> Any:
+    if method not in _METHODS:
         raise OperandError(f'the method is "exact", "delta" or "quadrature", not {method!r}')
-    return solved(expressions, law, lambda problem: problem.answer(calculate(problem)))
+    calculate, name = _METHODS[method]
+    return solved(expressions, law, lambda problem: calculate(what, problem), what=name)
 
 
 __all__ = [
+    "Approximation",
     "Moments",
     "Problem",
     "covariance",

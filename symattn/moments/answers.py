@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,11 +19,12 @@ _LETTERS = "klmnpqrtuvw"
 
 
 class Answer:
-    """Turns polynomials into SymPy; ``names`` are the free index symbols."""
+    """Turns polynomials into SymPy; ``names`` are the free index symbols, ``taken`` names that no letter may have."""
 
-    def __init__(self, ring: Ring, names: Mapping[int, Any]) -> None:
+    def __init__(self, ring: Ring, names: Mapping[int, Any], taken: Iterable[str]) -> None:
         self.ring, self.names = ring, dict(names)
-        self.taken = {str(s) for name in names.values() for s in sympy.sympify(name).free_symbols}
+        values = [*names.values(), *ring.ranges.values()]
+        self.taken = {*taken, *(str(s) for value in values for s in sympy.sympify(value).free_symbols)}
 
     def of(self, poly: Poly) -> sympy.Expr:
         """The polynomial as a SymPy scalar; bound sums become ``sympy.Sum``."""
@@ -41,9 +42,10 @@ class Answer:
         for s in bound:
             self.names[s] = letter = next(letters)
             limits.append((letter, 0, self.ring.ranges[s] - 1))
-        total = sympy.Sum(self._product(factors), *limits)
+        inside = self._product(factors)
         self.names, self.taken = kept, taken
-        return total
+        total = sympy.Sum(inside, *limits)
+        return total.doit() if inside.is_polynomial(*(letter for letter, *_ in limits)) else total
 
     def _product(self, factors: Sequence[Factor]) -> sympy.Expr:
         """The factors, their exponentials as one."""
@@ -75,6 +77,8 @@ class Answer:
             return inner[0]
         if atom.kind == "log":
             return sympy.log(inner[0])
+        if atom.kind == "function" and hasattr(sympy, str(atom.name)):  # a SymPy function that is known by its name
+            return getattr(sympy, atom.name)(*inner)
         if atom.kind in ("positive", "zero"):
             relation = sympy.Gt if atom.kind == "positive" else sympy.Eq
             return Choice(relation(inner[0], 0), sympy.S.One, sympy.S.Zero)

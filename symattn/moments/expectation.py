@@ -11,11 +11,13 @@ from fractions import Fraction
 
 from ..errors import NoRuleError
 from ..proof.normal.functions import exp, single
+from ..proof.normal.indices import Index, affine
 from ..proof.normal.ring import Ring
-from ..proof.normal.terms import ONE, Atom, Factor, Number, Poly, Term, plain
+from ..proof.normal.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
 from ..proof.normal.writing import LONGEST, Writer
-from .sources import Source, set_partitions
+from .sources import Source, count_partitions, set_partitions
 
+_MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors
 _MANY = 4  # factors from which on vanishing cumulants are left out at once; below, an answer tells which it used
 
 
@@ -69,9 +71,16 @@ class Expectation:
         """The expectation of a product of entries: the sum over partitions of the products of cumulants."""
         ring = self.ring
         parts = []
+        if len(drawn) > _LONGEST:
+            raise self._too_many(source, drawn)
         sizes = list(range(1, len(drawn) + 1))
         if len(drawn) >= _MANY:
-            sizes = [size for size in sizes if not source.vanishes(size)]
+            zero = [size for size in sizes if source.vanishes(size)]
+            for size in _needed(zero, len(drawn)):
+                source.note_vanished(size)
+            sizes = [size for size in sizes if size not in zero]
+        if count_partitions(len(drawn), sizes) > _MOST:
+            raise self._too_many(source, drawn)
         for partition in set_partitions(drawn, sizes):
             ring.budget.check()
             value = ONE
@@ -82,11 +91,15 @@ class Expectation:
             parts.append((1, value))
         return ring.total(parts)
 
+    def _too_many(self, source: Source, drawn: Sequence[Atom]) -> TooLarge:
+        names = " and ".join(source.names)
+        return TooLarge(f"a product of {len(drawn)} entries of {names} has too many partitions")
+
     def _is_entry_of(self, source: Source, atom: Atom) -> bool:
         return atom.kind in ("entry", "symmetric") and atom.name in source.names
 
     def _reads(self, source: Source, atom: Atom) -> bool:
-        if self._is_entry_of(source, atom):
+        if self._is_entry_of(source, atom) or any(_read_at(index, source.names) for index in atom.indices):
             return True
         return any(self._reads(source, part) for poly in atom.inner for _, t in poly.terms for part, _e in t.factors)
 
@@ -137,11 +150,38 @@ class Expectation:
     # --- what is out of reach ---
 
     def _obstacle(self, atom: Atom, e: Number) -> NoRuleError:
-        written = Writer(False, {s: f"i{n}" for n, s in enumerate(sorted(atom.free))}).poly(
-            Poly([(1, Term((), ((atom, plain(e)),)))])
-        )
-        shown = written if len(written) <= LONGEST // 4 else f"a function ({atom.kind})"
         return NoRuleError(
             f"the exact expectation reaches polynomials of random entries, and exp of what is linear in normal ones; "
-            f'{shown} is neither: ask for an approximation by method="delta" or method="quadrature"'
+            f'{written(atom, e)} is neither: ask for an approximation by method="delta" or method="quadrature"'
         )
+
+
+def written(atom: Atom, e: Number = 1) -> str:
+    """A power of an atom as text, if it is not too long to read."""
+    names = {s: f"i{n}" for n, s in enumerate(sorted(atom.free))}
+    text = Writer(False, names).poly(Poly([(1, Term((), ((atom, plain(e)),)))]))
+    return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
+
+
+def _read_at(index: Index, names: Sequence[str]) -> bool:
+    """Whether an index is computed from entries of the tensors of these names."""
+    if isinstance(index, int):
+        return False
+    if index[0] == "perm":
+        return _read_at(index[3], names)
+    if index[0] == "entry":
+        return index[1] in names or any(_read_at(i, names) for i in index[2])
+    return any(_read_at(base, names) for base in affine(index)[1])
+
+
+def _needed(zero: Sequence[int], total: int) -> list[int]:
+    """Of the orders of vanishing cumulants those that leave no partition of ``total`` factors with another of them."""
+    needed: list[int] = []
+    for order in zero:
+        reached = {0}
+        for size in range(1, total + 1):
+            if size not in needed:
+                reached |= {s + n * size for s in reached for n in range(1, (total - s) // size + 1)}
+        if total - order in reached:
+            needed.append(order)
+    return needed

@@ -144,7 +144,7 @@ def iid(
     if "kurtosis" in values:
         known[4] = sympy.expand((values["kurtosis"] - 3) * second**2)
         least = 1 + values.get("skewness", sympy.S.Zero) ** 2
-        if (values["kurtosis"] - least).is_negative:
+        if (values["kurtosis"] - least).is_negative:  # whatever the variance is
             raise OperandError(f"no law has the kurtosis {values['kurtosis']}: it is at least 1 + skewness^2 = {least}")
     return _checked(Iid(None, known))
 
@@ -170,9 +170,15 @@ class _Bernoulli(Iid):
 
 
 def _checked(law: Iid) -> Iid:
-    second = law.known(2)
+    second, third, fourth = map(law.known, (2, 3, 4))
     if second is not None and second.is_negative:
         raise OperandError(f"no law has the variance {second}: it is not negative")
+    if second == 0 and any(c is not None and c.is_nonzero for c in (third, fourth)):
+        raise OperandError("no law has the variance 0 and higher cumulants that are not 0")
+    if second is not None and second.is_positive and fourth is not None:
+        kurtosis, least = 3 + fourth / second**2, 1 + (third or sympy.S.Zero) ** 2 / second**3
+        if (kurtosis - least).is_negative:
+            raise OperandError(f"no law has the kurtosis {kurtosis}: it is at least 1 + skewness^2 = {least}")
     return law
 
 
@@ -214,7 +220,7 @@ def iid_pair(
 
     By default a pair is jointly normal, so that no cumulant beyond the covariance is there; with ``name=None``
     higher joint cumulants are unknown unless ``cumulants`` gives them, ``{(2, 2): value}``.
-    Raises OperandError for a correlation outside of [-1, 1].
+    Raises OperandError for a correlation outside of [-1, 1], and for cumulants of a normal pair.
 
     >>> import sympy, symattn as sa
     >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
@@ -223,6 +229,8 @@ def iid_pair(
     """
     if name not in ("normal", None):
         raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {name!r}')
+    if name == "normal" and cumulants:
+        raise OperandError("a normal pair has no higher cumulants: give name=None with cumulants=")
     rho = _number(correlation, "correlation")
     if (1 - rho**2).is_negative:
         raise OperandError(f"a correlation is between -1 and 1, not {rho}")

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeGuard, TypeVar
 
 import sympy
 
-from ..errors import NoRuleError, OperandError, ShapeError
+from ..entries import checked_index
+from ..errors import NamingError, NoRuleError, OperandError, ShapeError
 from ..latex import displayed_names
-from ..ops.leaves import as_tensor, variable
+from ..ops.leaves import as_tensor, indexed, variable
 from ..proof.budget import Budget, OutOfBudget
 from ..proof.normal.contraction import RULES
 from ..proof.normal.formulas import Env, Reader
-from ..proof.normal.functions import CONSTRUCTORS, Undefined, Unsupported
+from ..proof.normal.functions import CONSTRUCTORS
 from ..proof.normal.indices import Index
 from ..proof.normal.lowering import Lowering, Partition, Repartition
 from ..proof.normal.ring import Ring
-from ..proof.normal.terms import Poly, TooLarge
-from ..tensor import Tensor
+from ..proof.normal.terms import Poly, TooLarge, Undefined, Unsupported
+from ..tensor import Tensor, topological
 from .answers import Answer, plainest
 from .expectation import Expectation
-from .laws import Iid, IidPair, Law, NormalRows, iid
+from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid
 from .sources import Source, Symbols, missing
 
 T = TypeVar("T")
@@ -62,18 +65,24 @@ def _brief(tensors: Sequence[Tensor]) -> str:
     return " and ".join(x.brief() for x in tensors)
 
 
+def _is_fixed(law: Law) -> TypeGuard[Iid]:
+    return isinstance(law, Iid) and law.name == "constant"
+
+
 def _check_law(tensors: Sequence[Tensor], law: Law) -> None:
     if len(tensors) != law.tensors:
         raise OperandError(f"{_brief(tensors)}: this law is one of {law.tensors} tensors; key it by a tuple of so many")
     if isinstance(law, IidPair) and tensors[0].shape != tensors[1].shape:
         raise ShapeError(f"the entries of {_brief(tensors)} come in pairs: give both tensors one shape")
-    fixed = isinstance(law, Iid) and law.name == "constant"
+    fixed = _is_fixed(law)
     for x in tensors:
         declared = set(x.params["hypotheses"]) - {"constant"}
         allowed = {"binary", "integer"} if isinstance(law, Iid) and law.name == "bernoulli" else set()
         if not fixed and declared - allowed:
             listed = ", ".join(sorted(declared))
             raise OperandError(f"{x.brief()} is declared {listed}, which a random tensor with this law is not")
+    if isinstance(law, (NormalRows, Sphere)) and not tensors[0].rank:
+        raise ShapeError(f"{_brief(tensors)} has no rows: give it a law of entries, such as sa.iid")
     if isinstance(law, NormalRows):
         for parameter in (law.mean, law.covariance):
             if isinstance(parameter, Tensor) and any(size != tensors[0].shape[-1] for size in parameter.shape):
@@ -86,27 +95,37 @@ class Problem:
     def __init__(self, expressions: Sequence[Any], law: Laws, partition: Partition, budget: Budget) -> None:
         self.bound = bound_laws(law)
         self.tensors = {str(x.name): x for tensors, _ in self.bound for x in tensors}
-        parameters = [p for _, law_ in self.bound if isinstance(law_, NormalRows) for p in (law_.mean, law_.covariance)]
-        self.tensors.update({str(p.name): p for p in parameters if isinstance(p, Tensor)})
+        rows = [law_ for _, law_ in self.bound if isinstance(law_, NormalRows)]
+        parameters = [p for law_ in rows for p in (law_.mean, law_.covariance) if isinstance(p, Tensor)]
+        for p in parameters:
+            if any(p in t for t, law_ in self.bound if not _is_fixed(law_)):
+                raise OperandError(f"{p.brief()} is a parameter of a law, so it is not random itself")
+        quantities = [x for x in expressions if isinstance(x, Tensor)]
+        displayed_names([*quantities, *(x for t, _ in self.bound for x in t), *parameters])  # one name has one meaning
+        self.tensors.update({str(p.name): p for p in parameters})
         for x in expressions:
             if isinstance(x, Tensor):
                 self._check(x)
+            elif not isinstance(x, sympy.Expr):
+                raise OperandError(f"moments are of a tensor without axes or of an entry such as Z[i, j], not {x!r}")
         known = self.tensors.values()
         facts = {str(x.name): x.params["hypotheses"] for x in known}
         self.ring = Ring(facts, {}, CONSTRUCTORS, RULES, budget)
         self.lowering = Lowering(self.ring, partition)
         self.symbols = Symbols()
-        random = [(t, law_) for t, law_ in self.bound if not (isinstance(law_, Iid) and law_.name == "constant")]
-        self.fixed = {
-            str(t[0].name): law_ for t, law_ in self.bound if isinstance(law_, Iid) and law_.name == "constant"
-        }
-        self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in random]
+        self.fixed = {str(t[0].name): law_.known(1) for t, law_ in self.bound if _is_fixed(law_)}
+        self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in self.bound if not _is_fixed(law_)]
         self.expectation = Expectation(self.ring, self.sources)
         self.env: dict[Any, Index] = {}
-        self.polys = [self._read(x) for x in expressions]
-        self._check_all_occur(expressions)
+        self.expressions = tuple(expressions)
+        self._check_all_occur(parameters)
 
     # --- reading ---
+
+    @cached_property
+    def polys(self) -> list[Poly]:
+        """The expressions as polynomials of entries."""
+        return [self._put_fixed(self._read(x)) for x in self.expressions]
 
     def _check(self, x: Tensor) -> None:
         if x.rank:
@@ -114,7 +133,6 @@ class Problem:
                 f"{x.brief()} has {x.rank} axes: moments are of a tensor without axes, such as a sum, or of one entry, "
                 "x[i, j] with index symbols"
             )
-        displayed_names([x, *self.tensors.values()])  # one name has one meaning
         for y in x.tensors:
             if str(y.name) not in self.tensors:
                 if "constant" not in y.params["hypotheses"]:
@@ -123,19 +141,26 @@ class Problem:
 
     def _read(self, x: Any) -> Poly:
         if isinstance(x, Tensor):
-            return self._put_fixed(self.lowering.entry(x, ()))
-        if not isinstance(x, sympy.Expr):
-            raise OperandError(f"moments are of a tensor without axes or of an entry such as Z[i, j], not {x!r}")
+            return self._entry(x)
         self._find_indices(x)
-        return self._put_fixed(_EntryReader(self).read(x, self.env))
+        return _EntryReader(self).read(x, self.env)
+
+    def _entry(self, x: Tensor) -> Poly:
+        """The value of a tensor without axes; shared and deep parts are read first, so that no walk goes deep."""
+        lowering = self.lowering
+        lowering.define(topological([x]), [x])
+        for key, known in lowering.definitions.items():  # inputs before users: what each unfolds into has none
+            lowering.definitions[key] = replace(known, poly=self.ring.rewrite(known.poly, lowering.unfolded))
+        return self.ring.rewrite(lowering.entry(x, ()), lowering.unfolded)
 
     def _find_indices(self, formula: sympy.Expr) -> None:
         """The index symbols of a formula, each with the size of an axis that it is read at."""
         bound = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
         for part in sorted(formula.atoms(sympy.Indexed), key=str):
             tensor = self.tensor(str(part.base))
-            for i, size in zip(part.indices, tensor.shape, strict=True):
+            for i, size in zip(checked_index(tensor, part.indices), tensor.shape, strict=True):
                 for symbol in sorted(i.free_symbols - bound - size.free_symbols, key=str):
+                    self.check_no_name(symbol)
                     if symbol not in self.env:
                         self.env[symbol] = self.ring.fresh(size)
 
@@ -145,21 +170,27 @@ class Problem:
             raise _no_law(name)
         return self.tensors[name]
 
+    def check_no_name(self, symbol: sympy.Symbol) -> None:
+        """NamingError for a symbol that has the name of a tensor."""
+        if symbol.name in self.tensors:
+            raise NamingError(f"{symbol.name!r} names both a tensor and an index, a size or a scalar: rename one")
+
     def _put_fixed(self, poly: Poly) -> Poly:
         """Constant tensors with a known value take it; everything else stays."""
-        values = {name: law.known(1) for name, law in self.fixed.items() if law.known(1) is not None}
+        values = {name: value for name, value in self.fixed.items() if value is not None}
         if not values:
             return poly
 
         def change(atom: Any) -> Poly | None:
-            if atom.kind == "entry" and atom.name in values:
+            if atom.kind in ("entry", "symmetric") and atom.name in values:
                 return self.ring.constructors["size"](self.ring, values[atom.name])
             return None
 
         return self.ring.rewrite(poly, change)
 
-    def _check_all_occur(self, expressions: Sequence[Any]) -> None:
-        names = {str(y.name) for x in expressions if isinstance(x, Tensor) for y in x.tensors}
+    def _check_all_occur(self, parameters: Sequence[Tensor]) -> None:
+        expressions = self.expressions
+        names = {str(y.name) for x in (*expressions, *parameters) if isinstance(x, Tensor) for y in x.tensors}
         names |= {str(part.base) for x in expressions if isinstance(x, sympy.Expr) for part in x.atoms(sympy.Indexed)}
         names |= {s.name for x in expressions if isinstance(x, sympy.Expr) for s in x.free_symbols}
         for tensors, _ in self.bound:
@@ -186,7 +217,9 @@ class Problem:
 
     def _sympy(self, poly: Poly) -> sympy.Expr:
         names = {place: symbol for symbol, place in self.env.items() if isinstance(place, int)}
-        return Answer(self.ring, names).of(poly)
+        values = [self.symbols.known[s].value if s in self.symbols.known else s for s in _scalars(poly)]
+        taken = {s.name for value in values if value is not None for s in value.free_symbols}
+        return Answer(self.ring, names, {*taken, *self.tensors}).of(self._put_fixed(poly))
 
     def symbols_in(self, poly: Poly) -> list[sympy.Symbol]:
         """The cumulants that a polynomial holds, in the order in which they were met."""
@@ -197,18 +230,13 @@ class Problem:
         """What was said of the tensors, as far as some polynomials used it."""
         held = {s for poly in polys for s in self.symbols_in(poly)} | self.symbols.vanished.keys()
         met = [known for s, known in self.symbols.known.items() if s in held and known.value is not None]
-        names = {known.name for known in met}
-        laws = [source for source in self.sources if " and ".join(source.names) in names]
+        names = {known.names for known in met}
+        laws = [source for source in self.sources if source.names in names]
         lines = [source.sentence for source in laws]
         if len(laws) > 1:
             listed = " and ".join("(" + ", ".join(s.names) + ")" if len(s.names) > 1 else s.names[0] for s in laws)
             lines.append(f"{listed} are independent")
-        return tuple(
-            dict.fromkeys([*lines, *(known.sentence for known in met if known.value != 1 or known.what in _TOLD)])
-        )
-
-
-_TOLD = ("mean", "variance")
+        return tuple(dict.fromkeys([*lines, *filter(None, (known.sentence for known in met))]))
 
 
 def _scalars(poly: Poly) -> set[Any]:
@@ -233,6 +261,8 @@ class _EntryReader(Reader):
     """Reads entries of tensors, which are SymPy expressions of Indexed."""
 
     def __init__(self, problem: Problem) -> None:
+        if not problem.tensors:
+            raise OperandError("the law is empty: give one for the tensors whose entries are read, {q: sa.iid(), ...}")
         first = next(iter(problem.tensors.values()))
         super().__init__(problem.lowering, first, {})
         self.problem = problem
@@ -240,13 +270,21 @@ class _EntryReader(Reader):
     def read(self, e: Any, env: Env) -> Poly:
         if isinstance(e, sympy.Indexed):
             tensor = self.problem.tensor(str(e.base))
-            return self.lowering.entry(tensor, tuple(self.place(i, env) for i in e.indices))
+            return self.lowering.entry(tensor, tuple(self.place(i, env) for i in checked_index(tensor, e.indices)))
         if e.is_Symbol and e not in env and e.name in self.problem.tensors:
+            if e != indexed(e.name, ()) or self.problem.tensors[e.name].rank:
+                self.problem.check_no_name(e)
             return self.lowering.entry(self.problem.tensors[e.name], ())
         return super().read(e, env)
 
 
-def solved(expressions: Sequence[Any], law: Laws, calculate: Callable[[Problem], T], seconds: float = 60.0) -> T:
+def solved(
+    expressions: Sequence[Any],
+    law: Laws,
+    calculate: Callable[[Problem], T],
+    seconds: float = 60.0,
+    what: str = "exact moment",
+) -> T:
     """What ``calculate`` gives for the expressions; ranges are taken apart as often as it takes."""
     partition, budget = Partition(), Budget(seconds)
     for _ in range(_RESTARTS):
@@ -255,5 +293,7 @@ def solved(expressions: Sequence[Any], law: Laws, calculate: Callable[[Problem],
         except Repartition:
             continue
         except (Unsupported, Undefined, TooLarge, OutOfBudget) as problem:
-            raise NoRuleError(f"the exact moment is out of reach: {problem}") from None
-    raise NoRuleError("the exact moment is out of reach: the ranges of the indices were taken apart too often")
+            raise NoRuleError(f"the {what} is out of reach: {problem}") from None
+        except RecursionError:
+            raise NoRuleError(f"the {what} is out of reach: the expression is nested too deeply") from None
+    raise NoRuleError(f"the {what} is out of reach: the ranges of the indices were taken apart too often")

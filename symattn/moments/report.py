@@ -3,52 +3,146 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ..proof.normal.terms import Poly
+from ..errors import NoRuleError
+from ..latex import align, tex_text
+from ..tensor import Tensor
 from .answers import plainest
-from .problem import Problem
+from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
+from .problem import Problem, solved
+from .steps import Explanation, assumptions, explained
+
+if TYPE_CHECKING:
+    from ..derivation import Derivation
+
+_PATIENCE = 5.0  # seconds that printing waits for skewness and for kurtosis
+_LONGEST, _LONGEST_TITLE = 200, 70  # characters of a moment, and of a title
+_SIGNS = {"mean": Mean, "variance": Variance, "skewness": Skewness, "kurtosis": Kurtosis}
 
 
 class Moments:
     """Moments of a quantity. Higher moments are worked out when they are asked for.
 
     ``mean`` and ``variance`` are there from the start; ``skewness`` and ``kurtosis`` raise NoRuleError where the laws
-    do not tell them.
+    do not tell them. ``assumptions`` lists what mean and variance used, and ``derivation`` shows how they were found.
     """
 
     def __init__(self, problem: Problem, quantity: Any) -> None:
         self.quantity = quantity
-        self._problem = problem
-        self._x = problem.polys[0]
-        self._mean_poly = problem.expectation.of(self._x)
-        self._variance_poly = problem.expectation.variance(self._x)
-        self.mean: sympy.Expr = problem.answer(self._mean_poly)
-        self.variance: sympy.Expr = problem.answer(self._variance_poly)
+        self.law = {tensors if len(tensors) > 1 else tensors[0]: law for tensors, law in problem.bound}
+        self.tensors = tuple(problem.tensors.values())
+        mean, variance = problem.expectation.of(problem.polys[0]), problem.expectation.variance(problem.polys[0])
+        self.mean: sympy.Expr = problem.answer(mean)
+        self.variance: sympy.Expr = problem.answer(variance)
+        self.assumptions: tuple[str, ...] = assumptions(problem, [mean, variance])
+        self._central_moments: dict[int, tuple[sympy.Expr, tuple[str, ...]]] = {}
 
-    def _central(self, order: int) -> Poly:
-        """``E[(x - E x)^order]``."""
-        ring = self._problem.ring
-        centred = ring.subtract(self._x, self._mean_poly)
-        return self._problem.expectation.of(ring.whole_power(centred, order))
+    def _central(self, order: int, seconds: float = 60.0) -> tuple[sympy.Expr, tuple[str, ...]]:
+        """``E[(x - E x)^order]``, and what it uses."""
+
+        def calculate(problem: Problem) -> tuple[sympy.Expr, tuple[str, ...]]:
+            ring, expectation = problem.ring, problem.expectation
+            centred = ring.subtract(problem.polys[0], expectation.of(problem.polys[0]))
+            moment = expectation.of(ring.whole_power(centred, order))
+            return problem.answer(moment), assumptions(problem, [moment])
+
+        if self.variance == 0:
+            raise NoRuleError("what has no variance has neither skewness nor kurtosis")
+        if order not in self._central_moments:
+            self._central_moments[order] = solved((self.quantity,), self.law, calculate, seconds)
+        return self._central_moments[order]
 
     @cached_property
     def skewness(self) -> sympy.Expr:
         """``E[(x - E x)^3] / Var(x)^{3/2}``."""
-        third = self._problem.answer(self._central(3))
-        return plainest(third / self.variance ** sympy.Rational(3, 2))
+        ratio = self._central(3)[0] / self.variance ** sympy.Rational(3, 2)
+        return ratio if ratio.has(sympy.exp) else plainest(ratio)
 
     @cached_property
     def kurtosis(self) -> sympy.Expr:
         """``E[(x - E x)^4] / Var(x)^2``, which is 3 for a normal law."""
-        fourth = self._problem.answer(self._central(4))
-        ratio = sympy.cancel(fourth / self.variance**2)
+        ratio = self._central(4)[0] / self.variance**2
+        if ratio.has(sympy.exp):
+            return ratio
+        ratio = sympy.cancel(ratio)
         (symbol, *others) = sorted(ratio.free_symbols, key=str) or [None]
         return sympy.apart(ratio, symbol) if symbol is not None and not others else plainest(ratio)
 
+    # --- how they were found ---
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The lines that lead to mean and variance."""
+
+        def calculate(problem: Problem) -> Explanation:
+            x, expectation = problem.polys[0], problem.expectation
+            return explained(problem, self.quantity, expectation.of(x), expectation.variance(x))
+
+        return solved((self.quantity,), self.law, calculate)
+
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What mean and variance used of the laws, and nothing else."""
-        return self._problem.assumptions([self._mean_poly, self._variance_poly])
+    def derivation(self) -> Derivation:
+        """Mean and variance in readable steps, with a reason each, under the assumptions that were used."""
+        from ..derivation import Derivation  # which writes moments, among other things
+
+        return Derivation(self.title, given=self.tensors).extend(self)
+
+    def check(self) -> bool:
+        """Calculate everything again, exactly: whether mean, variance and all lines come out as they are."""
+        again = solved((self.quantity,), self.law, lambda problem: Moments(problem, self.quantity))
+        same = (self.mean, self.variance) == (again.mean, again.variance)
+        return same and self.explanation == again.explanation
+
+    # --- writing them ---
+
+    def text(self) -> str:
+        """Mean, variance, skewness and kurtosis as far as they are known, and the assumptions that they use."""
+        found, assumed = self.known()
+        lines = [f"{name}: {sympy.sstr(value)}" for name, value in found.items()]
+        return "\n".join([*lines, "assumed:", *(f"  {sentence}" for sentence in assumed or ("nothing",))])
+
+    def latex(self) -> str:
+        """The same as a LaTeX fragment (amsmath, amssymb)."""
+        found, used = self.known()
+        written = latex_writer(self.roots, found.values())
+        rows = [(written(_SIGNS[name](self.explanation.name)), written(value), "") for name, value in found.items()]
+        assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
+        return f"{align(rows, 'align*')}\n{tex_text(assumed)}"
+
+    def known(self) -> tuple[dict[str, sympy.Expr], tuple[str, ...]]:
+        """The moments by name, as far as they are known and short enough to read, and what they use."""
+        found, used = {"mean": self.mean, "variance": self.variance}, [*self.assumptions]
+        for order, name in ((3, "skewness"), (4, "kurtosis")):
+            try:
+                needs = self._central(order, _PATIENCE)[1]
+                value = getattr(self, name)
+            except NoRuleError:
+                continue
+            if len(str(value)) <= _LONGEST:
+                found[name] = value
+                used += needs
+        return found, tuple(dict.fromkeys(used))
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return [self.quantity, *self.tensors] if isinstance(self.quantity, Tensor) else [*self.tensors]
+
+    @property
+    def title(self) -> str:
+        """What the moments are of."""
+        x = self.quantity
+        written = str(x if isinstance(x, Tensor) else bound_by_letters(x))
+        return f"Moments of {written}" if len(written) <= _LONGEST_TITLE else "Moments"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: mean {self.mean}, variance {self.variance}>"
+
+
+__all__ = ["Moments"]

@@ -27,16 +27,22 @@ _FIRST = {1: "mean", 2: "variance"}
 
 @dataclass(frozen=True)
 class Known:
-    """A symbol of the calculation: how it is written, its value (None: not known), and what it says."""
+    """A symbol of the calculation: how it is written, its value (None: not known), and what it says of which tensors.
+
+    ``told`` is what an assumption says instead of the value; nothing, if it is empty.
+    """
 
     shown: sympy.Expr
     value: sympy.Expr | None
     what: str
     name: str
+    names: tuple[str, ...]  # of all tensors that have the law together
+    told: str | None = None
 
     @property
     def sentence(self) -> str:
-        return f"{self.what} of {self.name}: {self.value}"
+        said = str(self.value) if self.told is None else self.told
+        return f"{self.what} of {self.name}: {said}" if said else ""
 
 
 @dataclass
@@ -77,24 +83,26 @@ class Source:
                 return rule(self, block)
         raise NoRuleError(f"no cumulants are known of {type(self.law).__name__}")
 
-    def constant(self, key: Any, value: sympy.Expr | None, what: str, shown: sympy.Expr) -> Poly:
-        """The symbol of a cumulant as a polynomial; a cumulant that is zero for a whole family stays zero."""
-        name = " and ".join(self.names)
-        symbol = self.symbols.symbol((self.names, key), lambda: Known(shown, value, what, name))
-        return single(Atom("scalar", symbol))
+    def constant(
+        self, key: Any, value: sympy.Expr | None, what: str, shown: sympy.Expr, name: str = "", told: str | None = None
+    ) -> Poly:
+        """The symbol of a cumulant as a polynomial."""
+        known = Known(shown, value, what, name or " and ".join(self.names), self.names, told)
+        return single(Atom("scalar", self.symbols.symbol((self.names, key), lambda: known)))
 
     def vanishes(self, order: int) -> bool:
-        """Whether all joint cumulants of an order are known to be zero; that is noted as used."""
+        """Whether all joint cumulants of an order are known to be zero."""
         if isinstance(self.law, Sphere):
             return order % 2 == 1
         if isinstance(self.law, NormalRows):
             return order > 2
-        if not isinstance(self.law, Iid) or self.law.known(order) != 0:
-            return False
-        if order < 3:
-            (symbol,) = (s for _, t in _iid_constant(self, order).terms for a, _e in t.factors for s in (a.name,))
-            self.symbols.vanished[symbol] = None
-        return True
+        return isinstance(self.law, Iid) and self.law.known(order) == 0
+
+    def note_vanished(self, order: int) -> None:
+        """Note as used that a cumulant is zero, if that is not said by the name of the law."""
+        if isinstance(self.law, Iid) and (order < 3 or self.law.name is None):
+            ((_, term),) = _iid_constant(self, order).terms
+            self.symbols.vanished[term.factors[0][0].name] = None
 
     def coincide(self, block: Sequence[Atom], places: slice = slice(None)) -> Poly:
         """1 where all entries of a block are at one place (on some axes), else 0."""
@@ -105,7 +113,8 @@ class Source:
 
 def _iid(source: Source, block: Sequence[Atom]) -> Poly:
     order = len(block)
-    if order > 2 and source.vanishes(order):
+    assert isinstance(source.law, Iid)
+    if order > 2 and source.vanishes(order) and source.law.name is not None:  # else an answer tells that it used it
         return ZERO
     return source.ring.multiply(_iid_constant(source, order), source.coincide(block))
 
@@ -124,16 +133,17 @@ def _pair(source: Source, block: Sequence[Atom]) -> Poly:
     assert isinstance(source.law, IidPair)
     counts = tuple(sum(atom.name == name for atom in block) for name in source.names)
     value = source.law.known(*counts)
-    if value == 0 and sum(counts) > 2:
+    if source.law.is_normal and sum(counts) > 2:
         return ZERO
     a, b = source.names
     shown = {
         (1, 0): sympy.Symbol(f"mu_{a}"), (0, 1): sympy.Symbol(f"mu_{b}"), (2, 0): sympy.Symbol(f"sigma_{a}") ** 2,
         (0, 2): sympy.Symbol(f"sigma_{b}") ** 2, (1, 1): sympy.Symbol(f"c_{a}{b}"),
     }.get(counts, sympy.Symbol(f"kappa{counts[0]}{counts[1]}_{a}{b}"))  # fmt: skip
-    names = {(1, 0): f"mean of {a}", (0, 1): f"mean of {b}", (2, 0): f"variance of {a}", (0, 2): f"variance of {b}"}
-    what = names.get(counts) or ("covariance" if counts == (1, 1) else f"joint cumulant {counts}")
-    return source.ring.multiply(source.constant(counts, value, what, shown), source.coincide(block))
+    what = _FIRST.get(sum(counts), "") if 0 in counts else ("covariance" if counts == (1, 1) else "")
+    name = (a if counts[0] else b) if 0 in counts else ""
+    constant = source.constant(counts, value, what or f"joint cumulant {counts}", shown, name if what else "")
+    return source.ring.multiply(constant, source.coincide(block))
 
 
 def _rows(source: Source, block: Sequence[Atom]) -> Poly:
@@ -153,13 +163,14 @@ def _rows(source: Source, block: Sequence[Atom]) -> Poly:
         value = single(Atom(kind, covariance.name, tuple(last)))
     else:
         value = ring.multiply(scalar(ring, covariance), ring.atom(Atom("same", None, (last[0], last[1]))))
+        covariance = f"{covariance} times the identity" if covariance != 1 else "the identity"
     return ring.product([_mark(source, "covariance", covariance), rows, value])
 
 
 def _mark(source: Source, what: str, value: Any) -> Poly:
     """A factor 1 that tells that a parameter was used."""
-    text = str(value.name if isinstance(value, Tensor) else value)
-    return source.constant(what, sympy.S.One, f"{what} {text}", sympy.S.One)
+    told = str(value.name if isinstance(value, Tensor) else value)
+    return source.constant(what, sympy.S.One, what, sympy.S.One, told=told)
 
 
 def _sphere(source: Source, block: Sequence[Atom]) -> Poly:
@@ -175,7 +186,7 @@ def _sphere(source: Source, block: Sequence[Atom]) -> Poly:
         sign = (-1) ** (len(partition) - 1) * math.factorial(len(partition) - 1)
         parts.append((sign, ring.product(_sphere_moment(source, part, width) for part in partition)))
     rows = source.coincide(block, slice(None, -1))
-    return ring.multiply(rows, ring.total(parts))
+    return ring.product([_mark(source, "length", ""), rows, ring.total(parts)])
 
 
 def _sphere_moment(source: Source, part: Sequence[Atom], width: sympy.Expr) -> Poly:
@@ -211,6 +222,14 @@ def set_partitions(items: list[Item], sizes: Collection[int] | None = None) -> I
                 yield [block, *smaller]
 
 
+def count_partitions(items: int, sizes: Collection[int]) -> int:
+    """How many ways there are to put items into blocks of certain sizes."""
+    counts = [1]
+    for n in range(1, items + 1):
+        counts.append(sum(math.comb(n - 1, size - 1) * counts[n - size] for size in sizes if size <= n))
+    return counts[items]
+
+
 def pairings(items: list[Item]) -> Iterator[list[tuple[Item, Item]]]:
     """All ways to pair the items."""
     if not items:
@@ -227,4 +246,4 @@ def missing(known: Known) -> NoRuleError:
     return needed(known.what, known.name)
 
 
-__all__ = ["Known", "Source", "Symbols", "missing", "pairings", "set_partitions"]
+__all__ = ["Known", "Source", "Symbols", "count_partitions", "missing", "pairings", "set_partitions"]

@@ -1,0 +1,218 @@
+"""Approximate moments: a result that is never taken for an exact one, and the delta method.
+
+The delta method expands a function of random entries at their means: to second order for an expectation, to first order
+for a variance or a covariance. Sizes stay symbols, and what the expansion leaves out is not bounded.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import sympy
+
+from ..errors import NoRuleError
+from ..latex import tex_text
+from ..proof.normal.derivative import Derivative
+from ..proof.normal.functions import scalar, single
+from ..proof.normal.indices import Index
+from ..proof.normal.terms import Atom, Poly, Undefined
+from ..tensor import Tensor
+from .expectation import written
+from .notation import bound_by_letters, latex_writer
+from .problem import Problem
+from .steps import assumptions
+
+_SIGNS = {"expectation": ("E", r"\mathbb{E}"), "variance": ("Var", r"\operatorname{Var}"),
+          "covariance": ("Cov", r"\operatorname{Cov}")}  # fmt: skip
+_KINKS = ("positive", "zero", "extreme")
+_STEPS = ("floor", "ceiling", "Mod")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Approximation:
+    """An approximate moment: its ``value`` with the method, what the method did, and what was assumed.
+
+    It is no number: arithmetic with it is an error, so that an exact result never holds an approximate part unseen.
+    """
+
+    what: str
+    expressions: tuple[Any, ...]
+    tensors: tuple[Tensor, ...]
+    value: Any
+    assumptions: tuple[str, ...]
+
+    method: ClassVar[str]
+
+    @property
+    def explanation(self) -> str:
+        """How the value was found, in one sentence."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The quantity, its approximate value, the method, and what was assumed."""
+        shown = ", ".join(str(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
+        lines = [f"{_SIGNS[self.what][0]}[{shown}] is approximately {self.value}", self.explanation, "assumed:"]
+        return "\n".join([*lines, *(f"  {sentence}" for sentence in self.assumptions or ("nothing",))])
+
+    def latex(self) -> str:
+        r"""The same as a LaTeX fragment (amsmath, amssymb), with :math:`\approx`."""
+        value = sympy.sympify(self.value)
+        roots = [x for x in self.expressions if isinstance(x, Tensor)]
+        scalars = [value, *(x for x in self.expressions if not isinstance(x, Tensor))]
+        written = latex_writer([*roots, *self.tensors], scalars)
+        return rf"{self._left()} \approx {written(value)} \quad \text{{({tex_text(self.explanation)})}}"
+
+    def _left(self) -> str:
+        from ..latex import latex
+
+        shown = ", ".join(latex(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
+        return rf"{_SIGNS[self.what][1]}\left[{shown}\right]"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<approximate {self.what} {self.value}: {self.explanation}>"
+
+    def _sympy_(self) -> Any:
+        raise TypeError(f"this {self.what} is approximate: take its .value if that is meant")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DeltaApproximation(Approximation):
+    """A moment by a Taylor expansion at the means; ``order`` is that of the expansion."""
+
+    order: int
+
+    method = "delta"
+
+    @property
+    def explanation(self) -> str:
+        return f"delta method: Taylor expansion of order {self.order} at the means, with no bound on the rest"
+
+
+def delta(what: str, problem: Problem) -> DeltaApproximation:
+    """The delta method; NoRuleError for what has no derivative at the means, or no slope there."""
+    expansion = _Expansion(problem)
+    found = expansion.expectation(problem.polys[0]) if what == "expectation" else expansion.covariance(what)
+    value, used = problem.answer(found), assumptions(problem, expansion.used)
+    order = 2 if what == "expectation" else 1
+    return DeltaApproximation(what, problem.expressions, tuple(problem.tensors.values()), value, used, order)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two entries of tensors that have a law together, at any places, and their covariance summed over ``bound``."""
+
+    first: Atom
+    second: Atom
+    bound: tuple[int, ...]
+    covariance: Poly
+
+
+class _Expansion:
+    """Taylor expansions at the means; ``used`` collects the cumulants that they took."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.ring = problem, problem.ring
+        self.used: list[Poly] = []
+
+    def expectation(self, f: Poly) -> Poly:
+        """``f(m) + 1/2 sum_pq Cov(x_p, x_q) d_p d_q f(m)``."""
+        self._check_smooth(f)
+        parts: list[tuple[Any, Poly]] = [(1, self._at_means(f))]
+        for pair in self._pairs():
+            curvature = self._slope(self._slope(f, pair.first), pair.second)
+            parts.append((Fraction(1, 2), self._summed(pair, self._at_means(curvature))))
+        return self.ring.total(parts)
+
+    def covariance(self, what: str) -> Poly:
+        """``sum_pq Cov(x_p, x_q) d_p f(m) d_q g(m)``."""
+        f, g = self.problem.polys[0], self.problem.polys[-1]
+        self._check_smooth(f)
+        self._check_smooth(g)
+        parts, moving, sloped = [], False, False
+        for pair in self._pairs():
+            left, right = self._slope(f, pair.first), self._slope(g, pair.second)
+            slopes = [self._at_means(left), self._at_means(right)]
+            moving, sloped = moving or bool(left), sloped or bool(slopes[0])
+            parts.append((1, self._summed(pair, self.ring.product(slopes))))
+        if what == "variance" and moving and not sloped:
+            raise NoRuleError(
+                "the delta method takes the slope at the means, which is zero here: to first order there is no "
+                'variance, which says nothing; ask for method="exact" or method="quadrature"'
+            )
+        return self.ring.total(parts)
+
+    # --- entries and their laws ---
+
+    def _pairs(self) -> Iterator[_Pair]:
+        """All pairs of entries that may be correlated, piece by piece of the ranges of their indices."""
+        for source in self.problem.sources:
+            for x, y in itertools.product(source.tensors, repeat=2):
+                for (p, p_bound), (q, q_bound) in itertools.product(self._places(x), self._places(y)):
+                    first, second = (Atom("entry", t.name, place) for t, place in ((x, p), (y, q)))
+                    yield _Pair(first, second, (*p_bound, *q_bound), source.joint([first, second]))
+
+    def _places(self, x: Tensor) -> Iterator[tuple[tuple[Index, ...], tuple[int, ...]]]:
+        """The places of a tensor: index expressions, and the symbols in them that run over all places."""
+        for choice in itertools.product(*(self.problem.lowering.over(size) for size in x.shape)):
+            yield tuple(place for place, _ in choice), tuple(s for _, held in choice for s in held)
+
+    def _summed(self, pair: _Pair, poly: Poly) -> Poly:
+        """The polynomial times the covariance of the pair, over all places."""
+        product = self.ring.summed(pair.bound, self.ring.multiply(pair.covariance, poly))
+        if product:
+            self.used.append(product)
+        return product
+
+    def _slope(self, f: Poly, at: Atom) -> Poly:
+        return Derivative(self.ring, at.name, at.indices).of(f)
+
+    def _at_means(self, f: Poly) -> Poly:
+        """The polynomial with means in place of random entries; their values are put in, for a zero to be seen."""
+
+        def change(atom: Atom) -> Poly | None:
+            source = self.problem.expectation.source_of.get(str(atom.name))
+            if source is None or atom.kind not in ("entry", "symmetric"):
+                return None
+            mean = source.joint([atom])
+            self.used.append(mean)
+            return self.ring.rewrite(mean, self._value)
+
+        try:
+            return self.ring.rewrite(f, change)
+        except Undefined as problem:
+            raise NoRuleError(f"the delta method needs derivatives at the means, and there is {problem}") from None
+
+    def _value(self, atom: Atom) -> Poly | None:
+        known = self.problem.symbols.known.get(atom.name) if atom.kind == "scalar" else None
+        return scalar(self.ring, known.value) if known is not None and known.value is not None else None
+
+    # --- what has no derivative ---
+
+    def _check_smooth(self, poly: Poly) -> None:
+        for _, term in poly.terms:
+            for atom, _e in term.factors:
+                name = str(atom.name)
+                step = atom.kind == "function" and (name in _STEPS or name.startswith("unknown "))
+                if (atom.kind in _KINKS or step) and self.problem.expectation.is_random(single(atom)):
+                    raise self._no_slope(atom)
+                for inner in atom.inner:
+                    self._check_smooth(inner)
+
+    def _no_slope(self, atom: Atom) -> NoRuleError:
+        return NoRuleError(
+            f"the delta method needs derivatives at the means, and none are known of {written(atom)}: ask for "
+            'method="quadrature", if there are few random entries'
+        )
+
+
+__all__ = ["Approximation", "DeltaApproximation", "delta"]

@@ -1,0 +1,84 @@
+"""How moments are written: E[x], Var[x], and SymPy scalars with entries and sums, as LaTeX in index style."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from ..index_style import IndexPrinter
+from ..latex import printer_in
+from ..tensor import Tensor
+
+
+class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]
+    """``E[x]`` as it is written; it is never worked out."""
+
+    sign, sign_latex = "E", r"\mathbb{E}"
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.sign}[{printer._print(self.args[0])}]"
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        raised = f"^{{{exp}}}" if exp else ""
+        return rf"{self.sign_latex}\left[{printer._print(self.args[0])}\right]{raised}"
+
+
+class Variance(Mean):
+    """``Var[x]`` as it is written."""
+
+    sign, sign_latex = "Var", r"\operatorname{Var}"
+
+
+class Skewness(Mean):
+    """``Skew[x]`` as it is written."""
+
+    sign, sign_latex = "Skew", r"\operatorname{Skew}"
+
+
+class Kurtosis(Mean):
+    """``Kurt[x]`` as it is written."""
+
+    sign, sign_latex = "Kurt", r"\operatorname{Kurt}"
+
+
+class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
+    """``a - b``, in this order."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return " - ".join(map(printer._print, self.args))
+
+    _latex = _sympystr
+
+
+def latex_writer(
+    tensors: Sequence[Tensor], values: Iterable[sympy.Expr], spellings: Mapping[Tensor, str] | None = None
+) -> Callable[[sympy.Expr], str]:
+    """A function that writes some scalars: factors in the order of the tensors, sums over letters that are free."""
+    printer = printer_in("index", tensors, spellings)
+    assert isinstance(printer, IndexPrinter)
+    scalars = printer.scalars
+    scalars.taken.update(s.name for value in values for s in value.free_symbols if s.is_Symbol)
+    order = [str(x.name) for x in tensors]
+    return lambda value: scalars.ordered(_bound_by_dummies(value), order)
+
+
+def _bound_by_dummies(formula: sympy.Expr) -> sympy.Expr:
+    """The formula with dummies for the letters that it sums over, as the printer wants them."""
+    letters = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
+    return formula.xreplace(
+        {
+            letter: sympy.Dummy(letter.name, integer=True, nonnegative=True, dummy_index=100 + n)
+            for n, letter in enumerate(sorted(letters, key=str))
+        }
+    )
+
+
+def bound_by_letters(formula: sympy.Expr) -> sympy.Expr:
+    """The formula with plain letters for the dummies that it sums over; they have different names."""
+    dummies = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
+    return formula.xreplace({k: sympy.Symbol(k.name, integer=True, nonnegative=True) for k in dummies})
+
+
+__all__ = ["Difference", "Kurtosis", "Mean", "Skewness", "Variance", "bound_by_letters", "latex_writer"]
