@@ -89,7 +89,7 @@ _METHODS = {
 
 
 def _answered(what: str, expressions: tuple[Any, ...], law: Laws, method: str) -> Any:
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise OperandError(f'the method is "exact", "delta" or "quadrature", not {method!r}')
     calculate, name = _METHODS[method]
     return solved(expressions, law, lambda problem: calculate(what, problem), what=name)

@@ -16,12 +16,13 @@ import sympy
 
 from ..errors import NoRuleError
 from ..latex import tex_text
+from ..proof.normal.constructors import scalar
 from ..proof.normal.derivative import Derivative
-from ..proof.normal.functions import scalar, single
+from ..proof.normal.functions import single
 from ..proof.normal.indices import Index
 from ..proof.normal.terms import Atom, Poly, Undefined
 from ..tensor import Tensor
-from .expectation import written
+from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer
 from .problem import Problem
 from .steps import assumptions
@@ -199,11 +200,13 @@ class _Expansion:
     # --- what has no derivative ---
 
     def _check_smooth(self, poly: Poly) -> None:
+        expectation = self.problem.expectation
         for _, term in poly.terms:
             for atom, _e in term.factors:
                 name = str(atom.name)
                 step = atom.kind == "function" and (name in _STEPS or name.startswith("unknown "))
-                if (atom.kind in _KINKS or step) and self.problem.expectation.is_random(single(atom)):
+                chosen = any(reads_at(index, expectation.source_of) for index in atom.indices)
+                if chosen or ((atom.kind in _KINKS or step) and expectation.is_random(single(atom))):
                     raise self._no_slope(atom)
                 for inner in atom.inner:
                     self._check_smooth(inner)

@@ -6,7 +6,7 @@ stay symbols: a cumulant of independent entries is a number times Kronecker delt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from fractions import Fraction
 
 from ..errors import NoRuleError
@@ -99,7 +99,7 @@ class Expectation:
         return atom.kind in ("entry", "symmetric") and atom.name in source.names
 
     def _reads(self, source: Source, atom: Atom) -> bool:
-        if self._is_entry_of(source, atom) or any(_read_at(index, source.names) for index in atom.indices):
+        if self._is_entry_of(source, atom) or any(reads_at(index, source.names) for index in atom.indices):
             return True
         return any(self._reads(source, part) for poly in atom.inner for _, t in poly.terms for part, _e in t.factors)
 
@@ -163,15 +163,15 @@ def written(atom: Atom, e: Number = 1) -> str:
     return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
 
 
-def _read_at(index: Index, names: Sequence[str]) -> bool:
+def reads_at(index: Index, names: Container[str]) -> bool:
     """Whether an index is computed from entries of the tensors of these names."""
     if isinstance(index, int):
         return False
     if index[0] == "perm":
-        return _read_at(index[3], names)
+        return reads_at(index[3], names)
     if index[0] == "entry":
-        return index[1] in names or any(_read_at(i, names) for i in index[2])
-    return any(_read_at(base, names) for base in affine(index)[1])
+        return index[1] in names or any(reads_at(i, names) for i in index[2])
+    return any(reads_at(base, names) for base in affine(index)[1])
 
 
 def _needed(zero: Sequence[int], total: int) -> list[int]:

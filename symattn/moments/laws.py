@@ -126,6 +126,8 @@ def iid(
     if cumulants is not None:
         if name is not None or values or probability is not None:
             raise OperandError("iid takes cumulants= alone: they say all that is known")
+        if not isinstance(cumulants, (tuple, list)):
+            raise OperandError(f"cumulants= lists the cumulants from the first on, and is not {cumulants!r}")
         return _checked(Iid(None, {n: _number(c, "a cumulant") for n, c in enumerate(cumulants, 1)}))
     if name == "constant":
         return Iid("constant", _only(values, ("mean",), name))
@@ -232,14 +234,23 @@ def iid_pair(
     if name == "normal" and cumulants:
         raise OperandError("a normal pair has no higher cumulants: give name=None with cumulants=")
     rho = _number(correlation, "correlation")
-    if (1 - rho**2).is_negative:
+    if sympy.expand(1 - rho**2).is_negative:
         raise OperandError(f"a correlation is between -1 and 1, not {rho}")
-    (m1, m2), (v1, v2) = ([_number(x, "a moment") for x in pair] for pair in (mean, variance))
+    (m1, m2), (v1, v2) = _two(mean, "means"), _two(variance, "variances")
     if v1.is_negative or v2.is_negative:
         raise OperandError(f"no law has the variances {v1}, {v2}: they are not negative")
     known = {(1, 0): m1, (0, 1): m2, (2, 0): v1, (0, 2): v2, (1, 1): rho * sympy.sqrt(v1 * v2)}
-    known.update({key: _number(value, "a cumulant") for key, value in (cumulants or {}).items()})
+    higher = {} if cumulants is None else cumulants
+    if not isinstance(higher, Mapping) or any(not (isinstance(k, tuple) and len(k) == 2 < sum(k)) for k in higher):
+        raise OperandError(f"cumulants= maps orders, 3 or more together, to values: {{(2, 2): value}}, not {higher!r}")
+    known.update({key: _number(value, "a cumulant") for key, value in higher.items()})
     return IidPair(name, known)
+
+
+def _two(values: Any, what: str) -> list[sympy.Expr]:
+    if not (isinstance(values, (tuple, list)) and len(values) == 2):
+        raise OperandError(f"iid_pair takes two {what}, one a tensor, not {values!r}")
+    return [_number(value, f"each of the {what}") for value in values]
 
 
 class NormalRows(Law):

@@ -12,11 +12,12 @@ import sympy
 from ..entries import checked_index
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError
 from ..latex import displayed_names
-from ..ops.leaves import as_tensor, indexed, variable
+from ..ops.formulas import without_piecewise
+from ..ops.leaves import as_tensor, exact, indexed, variable
 from ..proof.budget import Budget, OutOfBudget
+from ..proof.normal.constructors import CONSTRUCTORS
 from ..proof.normal.contraction import RULES
 from ..proof.normal.formulas import Env, Reader
-from ..proof.normal.functions import CONSTRUCTORS
 from ..proof.normal.indices import Index
 from ..proof.normal.lowering import Lowering, Partition, Repartition
 from ..proof.normal.ring import Ring
@@ -39,7 +40,7 @@ def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
     bound: list[tuple[tuple[Tensor, ...], Law]] = []
     for key, value in law.items():
         keys = key if isinstance(key, tuple) else (key,)
-        tensors = tuple(as_tensor(k) if not isinstance(k, str) else _no_tensor(k) for k in keys)
+        tensors = tuple(as_tensor(k) if not isinstance(k, (str, sympy.Indexed)) else _no_tensor(k) for k in keys)
         for x in tensors:
             if x.op is not variable:
                 raise OperandError(f"a law belongs to a named tensor, not to {x.brief()}: give laws to its tensors")
@@ -57,8 +58,9 @@ def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
     return bound
 
 
-def _no_tensor(key: str) -> Tensor:
-    raise OperandError(f"the key of a law is a tensor, not the text {key!r}")
+def _no_tensor(key: Any) -> Tensor:
+    what = "the text" if isinstance(key, str) else "the entry"
+    raise OperandError(f"the key of a law is a tensor, not {what} {key!r}")
 
 
 def _brief(tensors: Sequence[Tensor]) -> str:
@@ -71,7 +73,8 @@ def _is_fixed(law: Law) -> TypeGuard[Iid]:
 
 def _check_law(tensors: Sequence[Tensor], law: Law) -> None:
     if len(tensors) != law.tensors:
-        raise OperandError(f"{_brief(tensors)}: this law is one of {law.tensors} tensors; key it by a tuple of so many")
+        wanted = "one tensor: give each its own" if law.tensors == 1 else "a pair: give it to a tuple of two tensors"
+        raise OperandError(f"the law of {_brief(tensors)} is a law of {wanted}")
     if isinstance(law, IidPair) and tensors[0].shape != tensors[1].shape:
         raise ShapeError(f"the entries of {_brief(tensors)} come in pairs: give both tensors one shape")
     fixed = _is_fixed(law)
@@ -142,8 +145,9 @@ class Problem:
     def _read(self, x: Any) -> Poly:
         if isinstance(x, Tensor):
             return self._entry(x)
-        self._find_indices(x)
-        return _EntryReader(self).read(x, self.env)
+        formula = without_piecewise(exact(x))
+        self._find_indices(formula)
+        return _EntryReader(self).read(formula, self.env)
 
     def _entry(self, x: Tensor) -> Poly:
         """The value of a tensor without axes; shared and deep parts are read first, so that no walk goes deep."""

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import sympy
 
 from ..errors import NoRuleError
-from ..proof.normal.functions import scalar, single
+from ..proof.normal.constructors import scalar
+from ..proof.normal.functions import single
 from ..proof.normal.ring import Ring
 from ..proof.normal.terms import ZERO, Atom, Poly
 from ..tensor import Tensor

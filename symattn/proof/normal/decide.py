@@ -18,10 +18,11 @@ from ...ops.leaves import variable
 from ...tensor import Tensor, topological
 from ..budget import Budget
 from ..claims import Claim
+from .constructors import CONSTRUCTORS
 from .contraction import RULES
 from .derivative import Derivative
 from .facts import Fact, fact, with_facts
-from .functions import CONSTRUCTORS, single
+from .functions import single
 from .indices import ZERO as ZERO_INDEX
 from .indices import Index, affine, combined, number, plus, symbols
 from .lowering import Definition, Lowering, Partition, Repartition

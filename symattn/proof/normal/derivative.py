@@ -12,8 +12,9 @@ from typing import Any
 
 import sympy
 
+from .constructors import scalar
 from .contraction import inverse_name
-from .functions import exp, function, power, scalar, single, zero
+from .functions import exp, function, power, single, zero
 from .indices import Index
 from .ring import INDICATORS, Ring
 from .terms import ONE, ZERO, Atom, Number, Poly, Term, Unsupported, constant, plain

@@ -17,7 +17,8 @@ from sympy.core.relational import Relational
 from ...ops.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ...tensor import Tensor
 from . import circular, functions
-from .functions import MINUS_INFINITY, index_value, scalar, single
+from .constructors import index_value, scalar
+from .functions import MINUS_INFINITY, single
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus
 from .inverses import inverse_entry

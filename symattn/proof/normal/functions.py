@@ -6,7 +6,7 @@ A quotient by zero counts as zero here; what was cancelled is listed as a side c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ import sympy
 
 from .contraction import leading, permutation_of
 from .indices import ZERO as FIRST
-from .indices import Index, affine, number, plus
+from .indices import Index, number, plus
 from .ring import Ring
 from .terms import (
     ONE,
@@ -42,46 +42,6 @@ _LARGEST_POWER = 8
 def single(atom: Atom, exponent: Number = 1) -> Poly:
     """A power of an atom, as it stands."""
     return Poly([(1, Term((), ((atom, exponent),)))])
-
-
-# --- scalars and index values ---
-
-
-def scalar(ring: Ring, value: sympy.Expr) -> Poly:
-    """A SymPy expression of sizes and scalar symbols."""
-    if value.is_Rational:
-        return constant(plain(value))
-    if value.is_Symbol or value in (sympy.pi, sympy.EulerGamma):
-        return single(Atom("scalar", value))
-    if value.is_Add:
-        return ring.add(*(scalar(ring, part) for part in value.args))
-    if value.is_Mul:
-        return ring.product(scalar(ring, part) for part in value.args)
-    if value.is_Pow and value.exp.is_Rational:
-        return power(ring, scalar(ring, value.base), plain(value.exp))
-    if value is sympy.E or isinstance(value, sympy.exp):
-        return exp(ring, ONE if value is sympy.E else scalar(ring, value.args[0]))
-    if isinstance(value, sympy.log):
-        return log(ring, scalar(ring, value.args[0]))
-    if value.is_Pow:
-        return exp(ring, ring.multiply(scalar(ring, value.exp), log(ring, scalar(ring, value.base))))
-    if not value.free_symbols:
-        return single(Atom("scalar", value))
-    raise Unsupported(f"the scalar {value}")
-
-
-def index_value(ring: Ring, index: Index) -> Poly:
-    """The value of an index as a scalar."""
-    start, coefficients = affine(index)
-    parts = [scalar(ring, start)]
-    for base, c in coefficients.items():
-        atom = Atom("entry", base[1], base[2]) if base_kind(base) == "entry" else Atom("index", None, (base,))
-        parts.append(ring.multiply(scalar(ring, c), single(atom)))
-    return ring.add(*parts)
-
-
-def base_kind(base: Index) -> str:
-    return "symbol" if isinstance(base, int) else str(base[0])
 
 
 # --- exponentials ---
@@ -435,29 +395,3 @@ def _signed(ring: Ring, poly: Poly) -> tuple[Poly, int]:
     sign = -1 if leading(ring, poly)[0] < 0 else 1
     common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
     return _divided(ring, poly, sign * number_content(poly), common), sign
-
-
-# --- how an atom is made again after a replacement ---
-
-
-def _again(make: Callable[..., Poly]) -> Callable[..., Poly]:
-    return lambda ring, name, indices, inner, bound: make(ring, *inner)
-
-
-def _kept(kind: str) -> Callable[..., Poly]:
-    return lambda ring, name, indices, inner, bound: single(Atom(kind, name, indices, inner, bound))
-
-
-CONSTRUCTORS: Mapping[str, Callable[..., Poly]] = {
-    "power": power,
-    "size": scalar,
-    "index value": index_value,
-    "exp": _again(exp),
-    "log": _again(log),
-    "positive": _again(positive),
-    "zero": _again(zero),
-    "function": lambda ring, name, indices, inner, bound: function(ring, name, inner),
-    "extreme": lambda ring, name, indices, inner, bound: extreme(ring, name, bound, inner[0]),
-    "row": _kept("row"),
-    "inverse": _kept("inverse"),
-}
