@@ -1,0 +1,66 @@
+"""Soundness, counted: ``python tests/benchmarks/soundness.py [--seeds 0 1] [--count 18] [--batches 60] [--smoke]``.
+
+Mutants of every true claim, and pairs of random terms with one normal form, are held against numbers. Prints how often
+the engine and each prover alone said what, and every time that it was wrong; exits with 1 if there was one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.claims_corpus import CLAIMS
+from tests.random_terms import WORLDS
+from tests.soundness import Tally, mutants_judged, terms_judged
+
+
+def mutant_tallies(seed: int, count: int, names: list[str]) -> Iterator[Tally]:
+    for _, tally in mutants_judged(names, count, seed):
+        yield tally
+
+
+def term_tallies(seed: int, batches: int) -> Iterator[Tally]:
+    for batch in range(batches):
+        for world in WORLDS:
+            yield terms_judged(world, 1000 * seed + batch)
+
+
+def report(title: str, tallies: Iterator[Tally]) -> bool:
+    """The counts under a title, and whether nothing was wrong."""
+    start, total = time.perf_counter(), Tally()
+    for tally in tallies:
+        total += tally
+        for problem in tally.wrong:
+            print(f"WRONG: {problem}", flush=True)
+    print(f"{title} ({time.perf_counter() - start:.0f} s)")
+    for what, number in [*sorted(total.counts.items()), ("wrong", len(total.wrong))]:
+        print(f"  {what:<24}{number:>8}", flush=True)
+    return not total.wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--count", type=int, default=18, help="mutants of a claim, for each seed")
+    parser.add_argument("--batches", type=int, default=60, help="batches of terms in each world, for each seed")
+    parser.add_argument("--smoke", action="store_true", help="a few of each")
+    options = parser.parse_args()
+    seeds, count, batches, names = options.seeds, options.count, options.batches, list(CLAIMS)
+    if options.smoke:
+        seeds, count, batches, names = seeds[:1], 2, 1, names[:6]
+    warnings.simplefilter("ignore")  # of numbers outside of a function's domain
+    right = True
+    for seed in seeds:
+        right &= report(f"mutants, seed {seed}", mutant_tallies(seed, count, names))
+        right &= report(f"random terms, seed {seed}", term_tallies(seed, batches))
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
