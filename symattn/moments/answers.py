@@ -39,7 +39,7 @@ class Answer:
         kept, taken = dict(self.names), set(self.taken)
         letters = self._letters()
         limits = []
-        for s in bound:
+        for s in self.ring.in_order(Term(tuple(bound), tuple(factors))):
             self.names[s] = letter = next(letters)
             limits.append((letter, 0, self.ring.ranges[s] - 1))
         inside = self._product(factors)
