@@ -22,9 +22,9 @@ from symattn.proof.budget import Budget, OutOfBudget
 from symattn.proof.claims import eq
 from symattn.proof.counterexample import Counterexample
 from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
+from symattn.proof.normal.constructors import CONSTRUCTORS
 from symattn.proof.normal.contraction import RULES
 from symattn.proof.normal.decide import Unreached, definitions_in, in_one_order
-from symattn.proof.normal.constructors import CONSTRUCTORS
 from symattn.proof.normal.lowering import Lowering, Partition, Repartition
 from symattn.proof.normal.ring import Ring
 from symattn.proof.normal.terms import TooLarge, Undefined, Unsupported
