@@ -143,9 +143,9 @@ def test_work_grows_linearly_with_depth(work):
     def seconds(length):
         taken = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()  # of this process alone, so that a busy machine changes little
             work(chain(length))
-            taken.append(time.perf_counter() - start)
+            taken.append(time.process_time() - start)
         return min(taken)
 
-    assert seconds(8000) < 6 * seconds(2000) + 0.05  # four times the depth; far from the sixteen of a quadratic walk
+    assert seconds(8000) < 9 * seconds(2000) + 0.05  # four times the depth; far from the sixteen of a quadratic walk
