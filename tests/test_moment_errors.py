@@ -343,9 +343,9 @@ LARGE: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_what_is_too_large_is_refused_within_seconds(name):
-    start = time.perf_counter()
+    start = time.process_time()
     refused(LARGE[name])
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_deep_and_shared_graphs():

@@ -270,10 +270,10 @@ def test_everything_else_is_an_error_with_a_caret_at_its_place(text, column, mes
     ids=["sum", "parentheses", "minus", "transposes", "digits", "long", "brackets", "tower", "subscripts"],
 )
 def test_hostile_text_is_refused_at_once(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(sa.ParseError) as caught:
         read(text, NAMES)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert len(str(caught.value)) < 1000
 
 

@@ -327,9 +327,9 @@ def test_transformers_are_row_equivariant(layer, layers, seconds):
 
     left, right, times = f(PI @ X), PI @ f(X), []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         found = rewrite(left, right, Budget(20))
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert found.phase == 1
     assert len(found.lemmas) <= 55 * layers
     assert found.check()
