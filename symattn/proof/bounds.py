@@ -12,35 +12,38 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sympy
-from sympy.concrete.expr_with_limits import ExprWithLimits
 
 from ..latex import displayed_names, latex_printer, tex_text
+from ..ops.formulas import Choice, Max, Min
 from ..ops.leaves import computed, constant, definition, from_index_op, variable
 from ..tensor import Tensor, topological
 from .budget import Budget
 from .claims import Claim
-from .order import NORMALISERS, Order, normalised
+from .conditions import cases
+from .formula_ranges import FormulaRange
+from .linear import Fact, Spans, combined, depends, form_of
+from .order import Known, normalised
 from .ranges import (
     ANYTHING,
+    NOT_NEGATIVE,
     POSITIVE,
     REAL,
     UNIT,
-    FormulaRange,
+    ZERO,
     Range,
     at_most,
     below,
     is_informative,
     meet,
+    negative,
     oo,
     plus,
     point,
     shortened,
-    times,
 )
 from .reading import INDEX, Read
+from .writing import NORMALISERS, Writing
 
-MOST_TERMS = 8  # of an expression that is written out and factored
-HIGHEST_POWER = 4
 MOST_STEPS = 40
 
 _REASONS = {
@@ -143,205 +146,147 @@ class _Analysis:
 
     def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget) -> None:
         self.claim = claim
-        self.nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
-        self.number = {node: n for n, node in enumerate(self.nodes)}
-        self.formulas: dict[Tensor, Any] = {}
-        self.same: dict[Tensor, Any] = {}  # nodes that are an entry of another node, or a number, at every index
-        self.polynomials: dict[Tensor, Any] = {}
-        self.ranges: dict[Tensor, Range] = {}
+        nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
+        self.writing = Writing(nodes)
+        self.known = Known(nodes, budget)
         self.reasons: dict[Tensor, str] = {}
         self.conditions: dict[Tensor, list[Any]] = {}
-        self.order = Order(self.nodes, self.formulas, self.ranges)
+        self.walks: dict[tuple[Any, ...], FormulaRange] = {}
         self.stated = _stated_ranges(given)
-        for node in self.nodes:
-            budget.check()
-            self._node(node)
         for fact in given:
-            self._fact(fact)
+            self._work_out(fact)
+            self.known.tell(self._facts(fact))
+        self.known.tell([more for fact in self.known.given for more in _consequences(self.known, fact)])
+        self.walks.clear()  # they did not know all facts
+        self._work_out(claim)
 
-    # --- entries ---
-
-    def _entry(self, x: Tensor, where: Sequence[Any]) -> Any:
-        """An entry as what it is an entry of, through names and layout."""
-        if x in self.same:
-            return self.same[x].xreplace(dict(zip(INDEX, where, strict=False)))
-        return Read(sympy.Integer(self.number[x]), *where)
-
-    def _own(self, node: Tensor) -> Any:
-        return self._entry(node, INDEX[: node.rank])
+    def _work_out(self, claim: Claim) -> None:
+        """The formulas and ranges of the nodes below two sides."""
+        for node in computed(claim.sides):
+            if node not in self.known.ranges:
+                self.known.budget.check()
+                self.writing.add(node)
+                self._node(node)
 
     def _node(self, node: Tensor) -> None:
-        if node.op is variable or node.rank > len(INDEX):
-            self.formulas[node] = self.polynomials[node] = self._own(node)
+        own = self.writing.own[node]
+        if node.op is variable:
             self._keep(node, _declared(node), "declared")
             return
-        formula = node.op.entry(lambda k, where: self._entry(node.inputs[k], where), INDEX[: node.rank], node)
-        self.formulas[node] = formula = sympy.sympify(formula)
-        if isinstance(formula, Read) or not (formula.has(Read, -oo) or formula.atoms(sympy.Dummy)):
-            self.same[node] = formula
-            self._refer(node, formula)
+        if node in self.writing.same or node.rank > len(INDEX):
+            self.known.ranges[node] = self.known.range(own) if isinstance(own, Read) else point(own)
             return
-        walk = self._walk()
-        found = _normaliser_range(node, self.order) if node.op.name in NORMALISERS else walk.of(formula)
-        self.conditions[node] = list(walk.conditions)
-        self.polynomials[node] = self._polynomial(node, formula)
+        plain = FormulaRange(self.known, _index_ranges(node.shape), opened=0)
+        found = plain.of(own)
+        found = _normaliser_range(node, self.known) if node.op.name in NORMALISERS else found
+        self.conditions[node] = list(plain.conditions)
         self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.name} of what is bounded so"))
-        if self.polynomials[node] != self._own(node):
-            self._keep(node, self._of_polynomial(self.polynomials[node]), "its terms, joined by known inequalities")
+        if node.op.name not in NORMALISERS:
+            found = self._walk(node.shape).of(self.writing.full[node])
+            self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
 
-    def _refer(self, node: Tensor, formula: Any) -> None:
-        """A node whose entries are those of another one, or one number."""
-        self.polynomials[node] = self._polynomial_at(formula) if isinstance(formula, Read) else formula
-        self.ranges[node] = self._read_range(formula) if isinstance(formula, Read) else point(formula)
+    def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
+        """One walk for all tensors of a shape: what is short is met again in the formulas of others."""
+        if shape not in self.walks:
+            self.walks[shape] = FormulaRange(self.known, _index_ranges(shape))
+        return self.walks[shape]
 
     def _keep(self, node: Tensor, found: Range, reason: str) -> None:
-        if node not in self.ranges:
-            self.ranges[node] = self.stated.get(node, ANYTHING)
+        ranges = self.known.ranges
+        if node not in ranges:
+            ranges[node] = self.stated.get(node, ANYTHING)
             self.reasons[node] = "given"
-        narrowed = meet(self.ranges[node], shortened(found))
-        if _statement(narrowed, "") != _statement(self.ranges[node], ""):
+        narrowed = meet(ranges[node], shortened(found))
+        if _finite_ends(narrowed) != _finite_ends(ranges[node]):
             self.reasons[node] = reason
-        self.ranges[node] = narrowed
-
-    def _walk(self) -> FormulaRange:
-        return FormulaRange(Read, self._read_range, self.order.total)
-
-    def _read_range(self, entry: Any) -> Range:
-        return self.ranges[self.nodes[int(entry.args[0])]]
-
-    # --- polynomials of entries ---
-
-    def _polynomial_at(self, entry: Any) -> Any:
-        written = self.polynomials[self.order.node(entry)]
-        return written.xreplace(dict(zip(INDEX, entry.args[1:], strict=False)))
-
-    def _polynomial(self, node: Tensor, formula: Any) -> Any:
-        """The node as a polynomial of entries of others, if it is a short one; else as its own entry."""
-        reads = sorted(formula.atoms(Read), key=sympy.default_sort_key)
-        if not (formula.is_Add or formula.is_Mul or formula.is_Pow) or formula.has(ExprWithLimits):
-            return self._own(node)
-        written = {entry: self._polynomial_at(entry) for entry in reads}
-        sizes = [len(sympy.Add.make_args(p)) for p in written.values()]
-        if sum(sizes) > MOST_TERMS or sympy.Mul(*sizes) > 2 * MOST_TERMS:
-            return self._own(node)
-        if not formula.is_polynomial(*reads) or sympy.Poly(formula, *reads).total_degree() > HIGHEST_POWER:
-            return self._own(node)
-        expanded = sympy.expand(formula.xreplace(written))
-        terms = _terms(expanded)
-        short = len(terms) <= MOST_TERMS and not any(c.atoms(sympy.Dummy) for c in terms.values())
-        return expanded if short and max(map(_degree, terms), default=0) <= HIGHEST_POWER else self._own(node)
-
-    def _of_polynomial(self, p: Any) -> Range:
-        """The range of a polynomial of entries: term by term, factored, and with terms paired by known inequalities."""
-        found = self._walk().of(p)
-        terms = _terms(p)
-        if len(terms) < 2 or len(terms) > 2 * MOST_TERMS:
-            return found
-        found = meet(found, self._walk().of(_factored(p)))
-        found = meet(found, self.order.row_covariance(terms) or ANYTHING)
-        found = meet(found, self._paired(terms))
-        below_zero = self._paired({m: -c for m, c in terms.items()})
-        return meet(found, times(point(sympy.S.NegativeOne), below_zero))
-
-    def _paired(self, terms: dict[Any, Any]) -> Range:
-        """A low end: each positive term takes away a negative one that it is known to exceed."""
-        left = dict(terms)
-        total = point(left.pop(sympy.S.One, sympy.S.Zero))
-        if total.low.atoms(sympy.Dummy):
-            return ANYTHING
-        for u, v in _pairs(left):
-            share = left[u] if at_most(left[u], -left[v]) else -left[v] if at_most(-left[v], left[u]) else None
-            excess = self.order.excess(u, v)
-            if excess is not None and share is not None:
-                total = plus(total, times(point(share), excess))
-                left[u], left[v] = sympy.expand(left[u] - share), sympy.expand(left[v] + share)
-        for m, c in left.items():
-            total = plus(total, self._walk().of(c * m))
-        return Range(total.low, total.low_open, oo, False)
+        ranges[node] = narrowed
 
     # --- what is given, and the claim ---
 
-    def _fact(self, fact: Claim) -> None:
-        """Two entries of which one is stated to be at least the other."""
-        left, right = (self.polynomials[side] for side in fact.sides)
-        if isinstance(left, Read) and isinstance(right, Read):
-            bounds = POSITIVE if fact.relation == "<" else Range(sympy.S.Zero, False, oo, True)
-            self.order.stated.append((right, left, bounds))
-            if fact.relation == "=":
-                self.order.stated.append((left, right, bounds))
+    def _facts(self, fact: Claim) -> list[Fact]:
+        """What is given as a fact; sides that may be -oo together say nothing of the rest."""
+        left, right = (self.writing.full[side] for side in fact.sides)
+        if not (self.known.finite(left) and self.known.finite(right)):
+            return []
+        bounds = {"=": ZERO, "<=": NOT_NEGATIVE, "<": POSITIVE}[fact.relation]
+        return [Fact(form_of(right - left), bounds, dict(zip(INDEX, fact.left.shape, strict=False)))]
 
     def difference(self) -> tuple[Range, list[Tensor]]:
         """The range of right - left, and the nodes it is read from."""
-        left, right = (self._own(side) for side in self.claim.sides)
-        written = sympy.expand(self.polynomials[self.claim.right] - self.polynomials[self.claim.left])
-        found = plus(self._side(right), times(point(sympy.S.NegativeOne), self._side(left)))
-        found = meet(found, self._of_polynomial(written))
-        entries = sorted({*written.atoms(Read), *left.atoms(Read), *right.atoms(Read)}, key=sympy.default_sort_key)
-        return found, [self.order.node(entry) for entry in entries]
-
-    def _side(self, entry: Any) -> Range:
-        return self._walk().of(entry)
+        left, right = (self.writing.entry(side, INDEX[: side.rank]) for side in self.claim.sides)
+        full = [self.writing.full[side] for side in self.claim.sides]
+        walk = self._walk(self.claim.left.shape)
+        found = plus(walk.of(right), negative(walk.of(left)))
+        found = meet(found, walk.difference(full[1], full[0]))
+        entries = {entry for e in (left, right, *full) for entry in e.atoms(Read)}
+        return found, [self.known.node(entry) for entry in sorted(entries, key=sympy.default_sort_key)]
 
     def steps(self, used: Sequence[Tensor]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
         """The bounds that the difference rests on, from the leaves up, and the conditions met on the way."""
-        needed = topological(used, inputs=lambda node: [x for x in self._below(node) if is_informative(self.ranges[x])])
-        shown = [x for x in needed if is_informative(self.ranges[x]) and x not in self.same]
+        needed = topological(
+            used, inputs=lambda node: [x for x in self._below(node) if is_informative(self.known.ranges[x])]
+        )
+        shown = [x for x in needed if is_informative(self.known.ranges[x]) and x not in self.writing.same]
         names = displayed_names(self.claim.sides)
         steps = []
         for node in shown[-MOST_STEPS:]:
-            bounds = self.ranges[node]
+            bounds = self.known.ranges[node]
             steps.append(Step(node, _statement(bounds, names.get(node) or str(node)), self.reasons[node], bounds))
-        conditions = dict.fromkeys(c for node in shown for c in self._conditions(node))
+        conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node))
         return tuple(steps), tuple(conditions)
 
     def _below(self, node: Tensor) -> list[Tensor]:
         if node.op.name in NORMALISERS or node.op in (variable, constant, from_index_op):
             return []
-        return [self.order.node(entry) for entry in sorted(self.formulas[node].atoms(Read), key=sympy.default_sort_key)]
+        return [
+            self.known.node(entry) for entry in sorted(self.writing.own[node].atoms(Read), key=sympy.default_sort_key)
+        ]
 
     def _conditions(self, node: Tensor) -> list[str]:
         """The conditions, with the names of the tensors for their entries."""
         found = []
         for condition in self.conditions.get(node, ()):
-            names = {r: sympy.Symbol(str(self.order.node(r))) for r in condition.atoms(Read)}
+            names = {r: sympy.Symbol(str(self.known.node(r))) for r in condition.atoms(Read)}
             sign = "!=" if isinstance(condition, sympy.Ne) else ">="
             found.append(f"{condition.lhs.xreplace(names)} {sign} {condition.rhs}")
         return found
 
 
-def _pairs(terms: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Entries with positive and with negative coefficients, as the coefficients are when the pair is reached."""
-    entries = sorted((m for m in terms if isinstance(m, Read)), key=sympy.default_sort_key)
-    for u in entries:
-        for v in entries:
-            if below(sympy.S.Zero, terms[u]) and below(terms[v], sympy.S.Zero):
-                yield u, v
+def _finite_ends(a: Range) -> tuple[Any, Any]:
+    return a[:2] if a.low != -oo else None, a[2:] if a.high != oo else None
 
 
-def _terms(p: Any) -> dict[Any, Any]:
-    """The coefficient of each monomial of entries; 1 is that of the constant."""
-    found: dict[Any, Any] = {}
-    for term in sympy.Add.make_args(p):
-        factors = sympy.Mul.make_args(term)
-        m = sympy.Mul(*(f for f in factors if f.has(Read)))
-        found[m] = found.get(m, sympy.S.Zero) + sympy.Mul(*(f for f in factors if not f.has(Read)))
-    return {m: c for m, c in found.items() if c != 0}
+def _index_ranges(shape: Sequence[Any]) -> dict[Any, Range]:
+    return {i: Range(sympy.S.Zero, False, size - 1, False) for i, size in zip(INDEX, shape, strict=False)}
 
 
-def _degree(m: Any) -> int:
-    """The degree of a monomial of entries."""
-    return sum(int(f.exp) if f.is_Pow else 1 for f in sympy.Mul.make_args(m) if f != 1)
+def _consequences(known: Known, fact: Fact) -> Iterator[Fact]:
+    """What a bound of a sum, of an extreme or of a larger or smaller value says of what that is made of."""
+    for m, c in fact.form.items():
+        for sign, part, spans in _made_of(known, m, fact.spans):
+            form = combined(fact.form, sympy.S.One, form_of(c * part - c * m))
+            if below(sympy.S.Zero, sign * c):
+                yield Fact(form, Range(-oo, True, *fact.range[2:]), spans)
+            elif below(sign * c, sympy.S.Zero):
+                yield Fact(form, Range(*fact.range[:2], oo, True), spans)
 
 
-def _factored(p: Any) -> Any:
-    """The polynomial factored, with the entries as symbols."""
-    entries = sorted(p.atoms(Read), key=sympy.default_sort_key)
-    letters = {entry: sympy.Dummy(f"x{n}", real=True) for n, entry in enumerate(entries)}
-    try:
-        factored = sympy.factor(p.xreplace(letters))
-    except sympy.PolynomialError:
-        return p
-    return factored.xreplace({letter: entry for entry, letter in letters.items()})
+def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spans]]:
+    """Parts that a monomial is never below (with sign 1) or never above (-1), and the indices they are meant for."""
+    walk = FormulaRange(known, {})
+    if isinstance(m, Choice):
+        condition, a, b = m.args
+        sides = [(condition, a - b), (sympy.Not(condition), b - a)]
+        excess = [walk.under(case.facts).of(e) for side, e in sides for case in cases(side, known.finite)]
+        for sign, bounds in ((1, excess), (-1, list(map(negative, excess)))):
+            if all(at_most(sympy.S.Zero, r.low) for r in bounds):
+                yield from ((sign, part, spans) for part in (a, b))
+    if isinstance(m, (sympy.Sum, Max, Min)) and all(low == 0 and not depends(high) for _, low, high in m.limits):
+        fresh = dict(zip((k for k, _, _ in m.limits), INDEX[len(spans) :], strict=False))
+        inside, (term,) = walk.at_term(m)
+        if len(fresh) == len(m.limits) and (m.func is not sympy.Sum or at_most(sympy.S.Zero, inside.of(term).low)):
+            more = {fresh[k]: high + 1 for k, _, high in m.limits}
+            yield -1 if m.func is Min else 1, m.function.xreplace(fresh), {**spans, **more}
 
 
 def _declared(node: Tensor) -> Range:
@@ -354,8 +299,8 @@ def _declared(node: Tensor) -> Range:
     return Range(sympy.S.NegativeOne, False, sympy.S.One, False) if "orthogonal" in hypotheses else REAL
 
 
-def _normaliser_range(node: Tensor, order: Order) -> Range:
-    if not order.is_full(node) or node.op.name != "softmax":
+def _normaliser_range(node: Tensor, known: Known) -> Range:
+    if not known.is_full(node) or node.op.name != "softmax":
         return UNIT
     count = sympy.Mul(*(node.shape[axis] for axis in normalised(node)))
     if count == 1:

@@ -1,21 +1,40 @@
-"""Inequalities between entries that ranges alone do not show: an extreme and its entries, a softmax row and its sum.
+"""What is known of entries beyond their formulas: declared and given facts, normalised rows, and a table of lemmas.
 
-Each is a row of a table or a short rule about two entries, and nothing here searches.
+A lemma bounds a linear form that has one part of another form in it: a maximum is above its entries, an exponential
+above 1 + x, an increasing function keeps an order. Nothing here searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ..ops.formulas import Choice, Max, Min
+from ..ops.formulas import Max, Min
 from ..tensor import Tensor
-from .ranges import NOT_NEGATIVE, POSITIVE, ZERO, FormulaRange, Range, below, hull, oo, point, times
-from .reading import INDEX, Read
+from .budget import Budget
+from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
+from .ranges import (
+    ANYTHING,
+    NOT_NEGATIVE,
+    POSITIVE,
+    UNIT,
+    Range,
+    at_most,
+    below,
+    is_positive,
+    negative,
+    oo,
+    point,
+    times,
+)
+from .reading import Read
+from .writing import NORMALISERS
 
-NORMALISERS = ("softmax", "sparsemax", "entmax15")
+if TYPE_CHECKING:
+    from .formula_ranges import FormulaRange
 
 
 def normalised(node: Tensor) -> tuple[int, ...]:
@@ -23,183 +42,192 @@ def normalised(node: Tensor) -> tuple[int, ...]:
     return node.params["axes"] if "axes" in node.params else (node.params["axis"],)
 
 
-class Reduction(NamedTuple):
-    """A max, min, mean or logsumexp at an index: its term, the indices it runs over, and how many terms there are."""
+class Known:
+    """The ranges of the entries of some nodes, facts that are given, and what normalisers say of their rows."""
 
-    kind: str
-    term: Any
-    bound: tuple[Any, ...]
-    highs: tuple[Any, ...]
-
-    def holds(self, v: Any) -> bool:
-        """Whether an entry is one of the terms."""
-        if not isinstance(v, Read) or not isinstance(self.term, Read) or v.args[0] != self.term.args[0]:
-            return False
-        values: dict[Any, Any] = {}
-        for at, place in zip(v.args[1:], self.term.args[1:], strict=True):
-            if place in self.bound:
-                if values.setdefault(place, at) != at:
-                    return False
-            elif place.has(*self.bound) or sympy.expand(at - place) != 0:
-                return False
-        return True
-
-    def same_terms(self, other: Reduction) -> bool:
-        if len(self.bound) != len(other.bound):
-            return False
-        renamed = self.term.xreplace(dict(zip(self.bound, other.bound, strict=True)))
-        return bool(renamed == other.term and self.highs == other.highs)
-
-    @property
-    def count(self) -> Any:
-        return sympy.Mul(*(high + 1 for high in self.highs))
-
-
-# How far the first of two reductions of the same terms lies above the second, at least.
-_BETWEEN = {
-    ("max", "mean"): lambda n: NOT_NEGATIVE,
-    ("max", "min"): lambda n: NOT_NEGATIVE,
-    ("mean", "min"): lambda n: NOT_NEGATIVE,
-    ("max", "logsumexp"): lambda n: _from(-sympy.log(n)),
-    ("logsumexp", "max"): lambda n: POSITIVE if below(1, n) else NOT_NEGATIVE,
-    ("logsumexp", "mean"): lambda n: _from(sympy.log(n)),  # exp is convex
-    ("logsumexp", "min"): lambda n: _from(sympy.log(n)),
-}
-
-
-def _from(low: Any) -> Range:
-    return Range(low, False, oo, True)
-
-
-class Order:
-    """What is known between the entries of some nodes, by their formulas and by stated facts."""
-
-    def __init__(self, nodes: Sequence[Tensor], formulas: Mapping[Tensor, Any], ranges: Mapping[Tensor, Range]) -> None:
-        self.nodes, self.formulas, self.ranges = nodes, formulas, ranges
-        self.stated: list[tuple[Any, Any, Range]] = []  # upper and lower entry at INDEX, and their difference
+    def __init__(self, nodes: Sequence[Tensor], budget: Budget) -> None:
+        self.nodes, self.budget = nodes, budget
+        self.ranges: dict[Tensor, Range] = {}
+        self.given: list[Fact] = []
+        self.told: dict[Any, list[tuple[Form, tuple[Any, bool]]]] = {}
 
     def node(self, entry: Any) -> Tensor:
         return self.nodes[int(entry.args[0])]
 
-    def at(self, entry: Any) -> Any:
-        """The entry formula of the node, at the index of the entry."""
-        formula = self.formulas[self.node(entry)]
-        return formula.xreplace(dict(zip(INDEX, entry.args[1:], strict=False)))
+    def shape(self, entry: Any) -> Sequence[Any]:
+        return self.node(entry).shape
 
-    def excess(self, u: Any, v: Any) -> Range | None:
-        """A range for ``u - v`` of two entries, or None if nothing is known of it."""
-        for upper, lower, difference in self.stated:
-            if _matches(upper, lower, u, v):
-                return difference
-        a, b = self._reduction(u), self._reduction(v)
-        if a is not None and b is not None and a.same_terms(b) and (a.kind, b.kind) in _BETWEEN:
-            return _BETWEEN[a.kind, b.kind](a.count)
-        if a is not None and a.holds(v):
-            if a.kind == "max":
-                return NOT_NEGATIVE
-            if a.kind == "logsumexp":
-                return POSITIVE if below(1, a.count) else NOT_NEGATIVE
-        if b is not None and b.kind == "min" and b.holds(u):
-            return NOT_NEGATIVE
-        return self._above_argument(u, v) or self._below_argument(u, v)
+    def range(self, entry: Any) -> Range:
+        return self.ranges.get(self.node(entry), ANYTHING)
 
-    def _reduction(self, entry: Any) -> Reduction | None:
-        kind = self.node(entry).op.name
-        if kind not in ("max", "min", "mean", "logsumexp"):
-            return None
-        formula = self.at(entry)
-        folds = formula.atoms(sympy.Sum, Max, Min)
-        if len(folds) != 1:
-            return None
-        fold = folds.pop()
-        term = fold.function.args[0] if kind == "logsumexp" else fold.function
-        if any(low != 0 for _, low, _ in fold.limits):
-            return None
-        return Reduction(kind, term, tuple(k for k, _, _ in fold.limits), tuple(high for _, _, high in fold.limits))
+    def finite(self, e: Any) -> bool:
+        """Whether a formula reads nothing that may be infinite."""
+        entries = (self.range(entry) for entry in e.atoms(Read))
+        return not e.has(oo, -oo) and all((-oo, False) != r[:2] and (oo, False) != r[2:] for r in entries)
 
-    def _above_argument(self, u: Any, v: Any) -> Range | None:
-        """maximum, relu and abs are at least their arguments; softplus(x) > x and exp(x) >= 1 + x."""
-        name, formula = self.node(u).op.name, self.at(u)
-        if name in ("maximum", "relu", "abs") and isinstance(formula, Choice) and v in formula.args[1:]:
-            return NOT_NEGATIVE
-        if name == "softplus" and formula == sympy.log(1 + sympy.exp(v)):
-            return POSITIVE
-        return _from(sympy.S.One) if name == "exp" and formula == sympy.exp(v) else None
+    def tell(self, facts: Sequence[Fact]) -> None:
+        """Take more facts as given."""
+        self.given += facts
+        self.told.clear()
 
-    def _below_argument(self, u: Any, v: Any) -> Range | None:
-        """minimum is at most its arguments, and log(x) <= x - 1."""
-        name, formula = self.node(v).op.name, self.at(v)
-        if name == "minimum" and isinstance(formula, Choice) and u in formula.args[1:]:
-            return NOT_NEGATIVE
-        return _from(sympy.S.One) if name == "log" and formula == sympy.log(u) else None
+    def given_of(self, m: Any) -> list[tuple[Form, tuple[Any, bool]]]:
+        """Forms that have a monomial, with the low ends that are given of them."""
+        if m not in self.told:
+            forms = [(form, fact.range) for fact in self.given for form in at_indices(fact, m, self.shape)]
+            self.told[m] = [found for form, bounds in forms for found in both_ways(form, bounds)]
+        return self.told[m]
+
+    def terms_at(self, fold: Any, others: Any) -> Iterator[Any]:
+        """The term of a sum or an extreme where its indices are those that stand at the same axes elsewhere."""
+        bound = [k for k, _, _ in fold.limits]
+        places = [self._values(fold, limit, others) for limit in fold.limits]
+        for values in product(*places):
+            yield fold.function.xreplace(dict(zip(bound, values, strict=True)))
+
+    def _values(self, fold: Any, limit: Any, others: Any) -> list[Any]:
+        """Indices at the axis that a bound index runs over, all of it."""
+        k, low, high = limit
+        found: dict[Any, None] = {}
+        if low != 0:
+            return []
+        entries, bound = sure_reads(others), _bound(fold, others)
+        for own in sure_reads(fold.function):
+            for axis, place in enumerate(own.args[1:]):
+                if place == k and sympy.expand(self.shape(own)[axis] - 1 - high) == 0:
+                    found.update(dict.fromkeys(e.args[axis + 1] for e in entries if e.args[0] == own.args[0]))
+        return [at for at in found if not at.has(*bound)]
 
     # --- normalised rows ---
 
     def is_full(self, node: Tensor) -> bool:
         """Whether no logit of a normaliser is masked, so that each row sums to 1."""
-        return len(node.inputs) == 1 and self.ranges[node.inputs[0]][:2] != (-oo, False)
+        return len(node.inputs) == 1 and self.ranges.get(node.inputs[0], ANYTHING)[:2] != (-oo, False)
 
-    def total(self, e: Any, walk: FormulaRange) -> Range | None:
-        """A sum over a normalised row: with weights that sum to 1, a mean of the other factors."""
-        factors = sympy.Mul.make_args(e.function)
-        limits = {k: (low, high) for k, low, high in e.limits}
-        for place, weight in enumerate(factors):
-            row = self._row(weight, limits)
-            if row is None:
-                continue
-            rest = walk.of(sympy.Mul(*factors[:place], *factors[place + 1 :]))
-            node = self.node(weight)
-            whole = all(
-                limits[k][0] == 0 and sympy.expand(limits[k][1] + 1 - node.shape[axis]) == 0 for axis, k in row.items()
-            )
-            if not (whole and self.is_full(node)):
-                rest = hull(rest, ZERO)  # the weights sum to at most 1
-            for k, (low, high) in limits.items():
-                if k not in row.values():
-                    if low.atoms(sympy.Dummy) or high.atoms(sympy.Dummy) or not (high - low + 1).is_positive:
-                        return None
-                    rest = times(rest, point(sympy.expand(high - low + 1)))
-            return rest
-        return None
-
-    def _row(self, weight: Any, limits: Mapping[Any, Any]) -> dict[int, Any] | None:
-        """The bound index of each normalised axis, if the weight is an entry of a row that the sum runs along."""
+    def row_sum(self, e: Any) -> Range:
+        """A sum over a normalised row, or several: 1 each, or at most that if part of it is masked or left out."""
+        weight, limits = e.function, {k: (low, high) for k, low, high in e.limits}
         if not isinstance(weight, Read) or self.node(weight).op.name not in NORMALISERS:
-            return None
-        index = list(weight.args[1:])
-        axes = normalised(self.node(weight))
-        row = {axis: index[axis] for axis in axes}
-        others = [at for axis, at in enumerate(index, -len(index)) if axis not in axes]
-        along = len(set(row.values())) == len(axes) and all(k in limits for k in row.values())
-        return row if along and not any(at.has(*row.values()) for at in others) else None
+            return ANYTHING
+        node, index = self.node(weight), dict(enumerate(weight.args[1:], 1 - len(weight.args)))
+        row = {axis: index[axis] for axis in normalised(node) if index[axis] in limits}
+        along = set(row.values())
+        if not row or len(along) < len(row) or any(at.has(*along) for axis, at in index.items() if axis not in row):
+            return ANYTHING
+        ends = [(sympy.S.Zero, sympy.expand(node.shape[axis] - 1)) for axis in row]
+        whole = len(row) == len(normalised(node)) and [limits[k] for k in row.values()] == ends
+        found = point(sympy.S.One) if whole and self.is_full(node) else UNIT
+        for k, (low, high) in limits.items():
+            count = sympy.expand(high - low + 1)
+            if k not in along and (depends(count) or not count.is_positive):
+                return ANYTHING
+            found = found if k in along else times(found, point(count))
+        return found
 
-    def row_covariance(self, terms: Mapping[Any, Any]) -> Range | None:
-        """``diag(p) - p p^T`` of a normalised row: p(1 - p) on the diagonal, -p q with p + q <= 1 beside it."""
-        if len(terms) != 2 or set(terms.values()) != {sympy.S.One, sympy.S.NegativeOne}:
+    def same_row(self, e: Any) -> tuple[Any, Any] | None:
+        """The two places in a row, if a product is one of two entries of a normalised row."""
+        if len(e.args) != 2 or not all(isinstance(f, Read) for f in e.args):
             return None
-        (diagonal, _), (product, _) = sorted(terms.items(), key=lambda term: term[1] != 1)
-        if not isinstance(diagonal, Read) or self.node(diagonal).op.name != "diag" or not product.is_Mul:
+        p, q = e.args
+        if p.args[0] != q.args[0] or self.node(p).op.name not in NORMALISERS:
             return None
-        entry = next(iter(self.at(diagonal).atoms(Read)))
-        node, axes = self.node(entry), normalised(self.node(entry)) if self.node(entry).op.name in NORMALISERS else ()
-        i, j = diagonal.args[-2:]
-        if axes != (-1,) or entry.args[-1] != i or any(at.has(i, j) for at in entry.args[1:-1]):
-            return None
-        other = Read(*entry.args[:-1], j)
-        quarter = sympy.Rational(1, 4)
-        return Range(-quarter, False, quarter, False) if node.rank and product == entry * other else None
+        (*rest, last) = normalised(self.node(p))
+        others = [at[:last] + (at[last + 1 :] if last < -1 else ()) for at in (p.args, q.args)]
+        return (p.args[last], q.args[last]) if not rest and others[0] == others[1] else None
 
 
-def _matches(upper: Any, lower: Any, u: Any, v: Any) -> bool:
-    """Whether two entries are those of a fact, at one index."""
-    values: dict[Any, Any] = {}
-    for pattern, entry in ((upper, u), (lower, v)):
-        if pattern.args[0] != entry.args[0]:
-            return False
-        for place, at in zip(pattern.args[1:], entry.args[1:], strict=True):
-            if place in INDEX:
-                if values.setdefault(place, at) != at:
-                    return False
-            elif place != at:
-                return False
-    return True
+def _bound(*formulas: Any) -> set[Any]:
+    folds = (fold for e in formulas for fold in e.atoms(sympy.Sum, Max, Min))
+    return {k for fold in folds for k, _, _ in fold.limits}
+
+
+# --- lemmas ---
+
+
+def lemmas(walk: FormulaRange, form: Form) -> Iterator[tuple[Form, Range]]:
+    """Forms that have a part of the given form, and their ranges."""
+    for m in form:
+        rule = next((_LEMMAS[kind] for kind in type(m).__mro__ if kind in _LEMMAS), None)
+        if rule is not None:
+            yield from rule(walk, m, sympy.Add(*form))
+    for u in form:
+        for v in form:
+            if walk.opened > 0 and below(sympy.S.Zero, form[u]) and below(form[v], sympy.S.Zero):
+                yield from _in_order(walk, u, v)
+
+
+def _minus(a: Any, b: Any) -> Form:
+    return combined(form_of(a), sympy.S.NegativeOne, form_of(b))
+
+
+def _above(low: Any) -> Range:
+    return Range(low, False, oo, True)
+
+
+def _exp(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    yield _minus(e, e.args[0]), _above(sympy.S.One)
+
+
+def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    """log(x) <= x - 1, log(1 + exp(x)) > x, and the logarithm of a sum of exponentials."""
+    inside = e.args[0]
+    yield _minus(inside, e), _above(sympy.S.One)
+    if inside.is_Add and len(inside.args) == 2 and inside.args[0] == 1 and isinstance(inside.args[1], sympy.exp):
+        yield _minus(e, inside.args[1].args[0]), POSITIVE
+    if isinstance(inside, sympy.Sum) and isinstance(inside.function, sympy.exp):
+        term, limits = inside.function.args[0], inside.limits
+        count = sympy.Mul(*(high - low + 1 for _, low, high in limits))
+        several = below(sympy.S.One, count) and walk.known.finite(term)
+        for at in walk.known.terms_at(sympy.Sum(term, *limits), others):
+            yield _minus(e, at), POSITIVE if several else NOT_NEGATIVE
+        if not count.is_positive or depends(count):
+            return
+        yield _minus(extreme_of(Max, term, limits) + sympy.log(count), e), NOT_NEGATIVE
+        yield _minus(e, extreme_of(Min, term, limits)), _above(sympy.log(count))
+        yield _minus(e, total_of(term, limits) / count), _above(sympy.log(count))  # exp is convex
+
+
+def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    """A sum of terms that are not negative is at least any of them."""
+    terms = list(walk.known.terms_at(e, others))
+    inside, (at,) = walk.at_term(e)
+    low = inside.of(at) if terms else ANYTHING
+    if at_most(sympy.S.Zero, low.low):
+        several = any(below(sympy.S.One, high - first + 1) for _, first, high in e.limits)
+        for term in terms:
+            yield _minus(e, term), POSITIVE if several and is_positive(low) else NOT_NEGATIVE
+
+
+def _max(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    for term in walk.known.terms_at(e, others):
+        yield _minus(e, term), NOT_NEGATIVE
+
+
+def _min(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    for term in walk.known.terms_at(e, others):
+        yield _minus(term, e), NOT_NEGATIVE
+
+
+_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Range]]]] = {
+    sympy.exp: _exp,
+    sympy.log: _log,
+    sympy.Sum: _sum,
+    Max: _max,
+    Min: _min,
+}
+_INCREASING = (sympy.exp, sympy.log, sympy.tanh, sympy.erf, sympy.atan, sympy.sinh)
+
+
+def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
+    """``f(a) - f(b)`` of an increasing function, and of powers of numbers that are not negative."""
+    if u.func != v.func:
+        return
+    if isinstance(u, (*_INCREASING, sympy.floor)):
+        difference = walk.difference(u.args[0], v.args[0])
+    elif u.is_Pow and u.exp == v.exp and u.exp.is_Rational and walk.positive_bases(u, v):
+        difference = walk.difference(u.base, v.base)
+        difference = negative(difference) if u.exp.is_negative else difference
+    else:
+        return
+    if at_most(sympy.S.Zero, difference.low):
+        strict = is_positive(difference) and not isinstance(u, sympy.floor)
+        yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE

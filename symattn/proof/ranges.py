@@ -1,4 +1,4 @@
-"""Ranges of real numbers with exact ends, and the range of an entry formula from those of what it reads.
+"""Ranges of real numbers with exact ends, and arithmetic with them.
 
 Ends are SymPy expressions of sizes and scalars; one that cannot be compared is given up, so a range may be too wide
 but never too narrow. ``open`` says that the end itself is not taken. A low end -oo that is not open stands for
@@ -8,16 +8,16 @@ entries that may be -oo, as in additive masks; ``REAL`` is any number, ``ANYTHIN
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sympy
-from sympy.core.relational import Relational
 
-from ..ops.formulas import Choice, Held, Max, Min
 from ..sizes import never_negative
 
 oo = sympy.oo
 LONGEST_END = 30  # parts of an expression
+LONGEST_NUMBER = 12
 FINENESS = 4096  # of the number that stands for a longer one
 
 
@@ -38,6 +38,10 @@ POSITIVE = Range(sympy.S.Zero, True, oo, True)
 NOT_NEGATIVE = Range(sympy.S.Zero, False, oo, True)
 
 
+def _is_infinite(end: Any) -> bool:
+    return end in (oo, -oo)
+
+
 def point(value: Any) -> Range:
     return Range(value, False, value, False)
 
@@ -45,27 +49,51 @@ def point(value: Any) -> Range:
 # --- comparing ends ---
 
 
+@lru_cache(maxsize=65536)
 def at_most(a: Any, b: Any) -> bool:
     """True only if a <= b for all sizes."""
     if a == b or a == -oo or b == oo:
         return True
-    if oo in (abs(a), abs(b)):
+    if _is_infinite(a) or _is_infinite(b):
         return False
-    difference = sympy.expand(b - a)
-    return bool(difference.is_nonnegative) or (_of_sizes(difference) and never_negative(difference))
+    return _is_nonnegative(sympy.expand(b - a))
 
 
+def _is_nonnegative(value: Any) -> bool:
+    if value.is_nonnegative or value.is_number:
+        return bool(value.is_nonnegative)
+    if _of_sizes(value) and never_negative(value):
+        return True
+    above = _numerator(value)
+    return above is not None and _is_nonnegative(above)
+
+
+@lru_cache(maxsize=65536)
 def below(a: Any, b: Any) -> bool:
     """True only if a < b for all sizes."""
     if not at_most(a, b) or a == b:
         return False
-    if oo in (abs(a), abs(b)):
+    if _is_infinite(a) or _is_infinite(b):
         return True
-    difference = sympy.expand(b - a)
-    if difference.is_positive:
+    return _is_positive(sympy.expand(b - a))
+
+
+def _is_positive(value: Any) -> bool:
+    if value.is_positive or value.is_number:
+        return bool(value.is_positive)
+    smallest = value.xreplace({size: sympy.S.One for size in value.free_symbols})  # nothing falls from there
+    if _of_sizes(value) and never_negative(value) and smallest.is_positive:
         return True
-    least = difference.xreplace({size: sympy.S.One for size in difference.free_symbols})  # nothing falls from there
-    return bool(_of_sizes(difference) and never_negative(difference) and least.is_positive)
+    above = _numerator(value)
+    return above is not None and _is_positive(above)
+
+
+def _numerator(value: Any) -> Any:
+    """What is above a positive denominator of symbols, if there is one."""
+    if not any(power.exp.is_negative for power in value.atoms(sympy.Pow)):
+        return None
+    above, under = sympy.fraction(sympy.together(value))
+    return sympy.expand(above) if under != 1 and under.is_positive else None
 
 
 def _of_sizes(value: Any) -> bool:
@@ -83,7 +111,7 @@ def least(ends: Iterable[tuple[Any, bool]]) -> tuple[Any, bool]:
     return -oo, True
 
 
-def _greatest(ends: Iterable[tuple[Any, bool]]) -> tuple[Any, bool]:
+def greatest(ends: Iterable[tuple[Any, bool]]) -> tuple[Any, bool]:
     value, is_open = least((-value, is_open) for value, is_open in ends)
     return -value, is_open
 
@@ -93,17 +121,13 @@ def _greatest(ends: Iterable[tuple[Any, bool]]) -> tuple[Any, bool]:
 
 def hull(*ranges: Range) -> Range:
     """The smallest range that holds all of them."""
-    return Range(*least((r.low, r.low_open) for r in ranges), *_greatest((r.high, r.high_open) for r in ranges))
+    return Range(*least((r.low, r.low_open) for r in ranges), *greatest((r.high, r.high_open) for r in ranges))
 
 
 def meet(a: Range, b: Range) -> Range:
     """What lies in both, as far as their ends can be compared."""
-    low, high = a[:2], a[2:]
-    if below(a.low, b.low) or (a.low == b.low and b.low_open):
-        low = b[:2]
-    if below(b.high, a.high) or (a.high == b.high and b.high_open):
-        high = b[2:]
-    return Range(*low, *high)
+    high = stronger((-a.high, a.high_open), (-b.high, b.high_open))
+    return Range(*stronger(a[:2], b[:2]), -high[0], high[1])
 
 
 def plus(a: Range, b: Range) -> Range:
@@ -111,26 +135,49 @@ def plus(a: Range, b: Range) -> Range:
 
 
 def _end_sum(x: tuple[Any, bool], y: tuple[Any, bool]) -> tuple[Any, bool]:
-    infinite = [is_open for value, is_open in (x, y) if abs(value) == oo]
+    infinite = [is_open for value, is_open in (x, y) if _is_infinite(value)]
     return x[0] + y[0], all(infinite) if infinite else x[1] or y[1]
 
 
 def times(a: Range, b: Range) -> Range:
+    scale, other = (a, b) if a.low == a.high else (b, a)
+    sign = _sign(scale.low) if scale.low == scale.high else 0
+    if sign and not _is_infinite(scale.low):  # ends that cannot be compared are scaled, too
+        low, high = (_scaled(scale.low, end, sign) for end in (other[:2], other[2:])[::sign])
+        return Range(*low, *high)
     products = [_end_product(x, y) for x in (a[:2], a[2:]) for y in (b[:2], b[2:])]
     if any(value is sympy.nan for value, _ in products):
         return REAL
-    return Range(*least(products), *_greatest(products))
+    return Range(*least(products), *greatest(products))
+
+
+def _sign(value: Any) -> int:
+    """1 for what is never negative, -1 for what is never positive, 0 for others."""
+    return 1 if value.is_extended_nonnegative else -1 if value.is_extended_nonpositive else 0
+
+
+def _scaled(value: Any, end: tuple[Any, bool], sign: int) -> tuple[Any, bool]:
+    """An end of a multiple; where the number may be 0, an infinite end is left as far away."""
+    if _is_infinite(end[0]) and value != 0:
+        return sign * end[0], end[1]
+    return sympy.expand(value * end[0]) if end[0] != 0 and value != 0 else sympy.S.Zero, end[1] and bool(
+        value.is_nonzero
+    )
 
 
 def _end_product(x: tuple[Any, bool], y: tuple[Any, bool]) -> tuple[Any, bool]:
     """An end of a product; 0 is approached, or taken if a factor takes it, also against an infinite end."""
     if x[0] == 0 or y[0] == 0:
         return sympy.S.Zero, all(is_open for value, is_open in (x, y) if value == 0)
-    if oo in (abs(x[0]), abs(y[0])):
+    if _is_infinite(x[0]) or _is_infinite(y[0]):
         signs = [1 if value.is_extended_positive else -1 if value.is_extended_negative else 0 for value, _ in (x, y)]
-        infinite = all(is_open for value, is_open in (x, y) if abs(value) == oo)
+        infinite = all(is_open for value, is_open in (x, y) if _is_infinite(value))
         return (signs[0] * signs[1] * oo, infinite) if all(signs) else (sympy.nan, True)
     return sympy.expand(x[0] * y[0]), x[1] or y[1]
+
+
+def negative(a: Range) -> Range:
+    return Range(-a.high, a.high_open, -a.low, a.low_open)
 
 
 def reciprocal(a: Range) -> Range | None:
@@ -147,7 +194,7 @@ def reciprocal(a: Range) -> Range | None:
 def _turned(end: tuple[Any, bool], at_zero: Any) -> tuple[Any, bool]:
     if end[0] == 0:
         return at_zero, True
-    return (sympy.S.Zero, True) if abs(end[0]) == oo else (1 / end[0], end[1])
+    return (sympy.S.Zero, True) if _is_infinite(end[0]) else (1 / end[0], end[1])
 
 
 def increasing(f: Callable[[Any], Any], a: Range) -> Range:
@@ -161,7 +208,40 @@ def whole_power(a: Range, n: int) -> Range:
         return increasing(lambda x: x**n, a)
     if at_most(a.high, sympy.S.Zero):
         return Range(a.high**n, a.high_open, a.low**n, a.low_open)
-    return Range(sympy.S.Zero, False, *_greatest([(a.low**n, a.low_open), (a.high**n, a.high_open)]))
+    return Range(sympy.S.Zero, False, *greatest([(a.low**n, a.low_open), (a.high**n, a.high_open)]))
+
+
+def logarithm(a: Range) -> Range:
+    """The range of log, for a number that is not negative; it is -oo at 0."""
+    if not below(sympy.S.Zero, a.high):
+        return ANYTHING
+    low = sympy.log(a.low) if below(sympy.S.Zero, a.low) else -oo
+    return Range(low, a.low_open, oo if a.high == oo else sympy.log(a.high), a.high_open)
+
+
+def bounded_odd(a: Range, limit: Any) -> Range:
+    """The range of an increasing odd function between two limits: it has the sign of its argument."""
+    bounds = Range(-limit, True, limit, True)
+    if at_most(sympy.S.Zero, a.low):
+        bounds = meet(bounds, Range(sympy.S.Zero, is_positive(a), oo, True))
+    if at_most(a.high, sympy.S.Zero):
+        bounds = meet(bounds, Range(-oo, True, sympy.S.Zero, is_positive(negative(a))))
+    return bounds
+
+
+def rounded_down(a: Range) -> Range:
+    low = -oo if a.low == -oo else sympy.floor(a.low)
+    high = oo if a.high == oo else _whole(a.high, a.high_open)
+    return Range(low, a.low == -oo, high, a.high == oo)
+
+
+def _whole(high: Any, is_open: bool) -> Any:
+    """A number that no whole number below a high end exceeds: the whole number next to it where that can be seen."""
+    whole = sympy.Add(*(term for term in sympy.Add.make_args(sympy.expand(high)) if term.is_integer))
+    rest = sympy.expand(high - whole)
+    if below(rest, sympy.S.Zero) or (rest == 0 and is_open):
+        return whole - 1 if at_most(sympy.S.NegativeOne, rest) else high
+    return whole if at_most(sympy.S.Zero, rest) and below(rest, sympy.S.One) else high
 
 
 def shortened(a: Range) -> Range:
@@ -172,7 +252,7 @@ def shortened(a: Range) -> Range:
 
 
 def _is_long(end: Any) -> bool:
-    return sum(1 for _ in sympy.preorder_traversal(end)) > LONGEST_END
+    return sum(1 for _ in sympy.preorder_traversal(end)) > (LONGEST_NUMBER if end.is_number else LONGEST_END)
 
 
 def _below(end: Any) -> tuple[Any, bool]:
@@ -189,220 +269,28 @@ def is_informative(a: Range) -> bool:
     return bool(a.low != -oo or a.high != oo)
 
 
-# --- formulas ---
-
-
-class FormulaRange:
-    """The range of a formula.
-
-    ``read`` is the range of an entry it reads, ``entry`` the class of those entries, ``total`` what is known of a sum
-    beyond its terms. Met conditions, such as a divisor that must not be 0, are collected.
-    """
-
-    def __init__(
-        self,
-        entry: type[sympy.Function],
-        read: Callable[[Any], Range],
-        total: Callable[[Any, FormulaRange], Range | None],
-        narrowed: dict[Any, Range] | None = None,
-    ) -> None:
-        self.entry, self.read, self.total = entry, read, total
-        self.narrowed = narrowed or {}
-        self.conditions: dict[Any, None] = {}
-
-    def of(self, e: Any) -> Range:
-        """The range of a part of the formula."""
-        if e in self.narrowed:
-            return self.narrowed[e]
-        if isinstance(e, self.entry):
-            return self.read(e)
-        if not e.has(self.entry) and not e.atoms(sympy.Dummy):
-            return point(e) if e.is_extended_real else REAL
-        rule = next((_RULES[kind] for kind in type(e).__mro__ if kind in _RULES), None)
-        return REAL if rule is None else rule(self, e)
-
-    def _index(self, e: Any) -> Range:
-        return NOT_NEGATIVE if e.is_nonnegative else REAL
-
-    def _add(self, e: Any) -> Range:
-        found = ZERO
-        for part in e.args:
-            found = plus(found, self.of(part))
-        return self._by_sign(e, found)
-
-    def _mul(self, e: Any) -> Range:
-        found = point(sympy.S.One)
-        for part in e.args:
-            found = times(found, self.of(part))
-        return self._by_sign(e, found)
-
-    def _by_sign(self, e: Any, found: Range) -> Range:
-        """Formulas of indices alone, such as ``i + 1``: SymPy knows their sign."""
-        if not e.has(self.entry):
-            if e.is_positive:
-                return meet(found, POSITIVE)
-            if e.is_nonnegative:
-                return meet(found, NOT_NEGATIVE)
-            if e.is_nonpositive:
-                return meet(found, times(point(sympy.S.NegativeOne), NOT_NEGATIVE))
-        return found
-
-    def _pow(self, e: Any) -> Range:
-        base = self.of(e.base)
-        exponent = e.exp
-        if not exponent.is_Rational:
-            return POSITIVE if below(sympy.S.Zero, base.low) or (base.low == 0 and base.low_open) else REAL
-        if exponent.is_Integer:
-            above: Range | None = whole_power(base, abs(int(exponent)))
-        elif below(base.high, sympy.S.Zero):
-            return REAL
-        else:
-            if not at_most(sympy.S.Zero, base.low):
-                self.conditions[sympy.Ge(e.base, 0)] = None
-                base = Range(sympy.S.Zero, False, base.high, base.high_open)
-            power = abs(exponent)
-            above = increasing(lambda x: oo if x == oo else x**power, base)
-        if exponent.is_negative and above is not None:
-            if _takes_zero(above[:2]) or _takes_zero(above[2:]):
-                self.conditions[sympy.Ne(e.base, 0)] = None
-            above = reciprocal(above)
-        return REAL if above is None else above
-
-    def _exp(self, e: Any) -> Range:
-        return increasing(sympy.exp, self.of(e.args[0]))
-
-    def _log(self, e: Any) -> Range:
-        """An increasing function, with -oo at 0."""
-        inside = self.of(e.args[0])
-        if not at_most(sympy.S.Zero, inside.low):
-            self.conditions[sympy.Ge(e.args[0], 0)] = None
-            inside = Range(sympy.S.Zero, False, *inside[2:])
-        if not below(sympy.S.Zero, inside.high):
-            return ANYTHING
-        low = sympy.log(inside.low) if below(sympy.S.Zero, inside.low) else -oo
-        high = oo if inside.high == oo else sympy.log(inside.high)
-        return Range(low, inside.low_open, high, inside.high_open)
-
-    def _odd(self, e: Any) -> Range:
-        """A bounded increasing odd function: it has the sign of its argument."""
-        inside, limit = self.of(e.args[0]), _LIMITS[type(e)]
-        bounds = Range(-limit, True, limit, True)
-        if at_most(sympy.S.Zero, inside.low):
-            strict = inside.low_open if inside.low == 0 else below(sympy.S.Zero, inside.low)
-            bounds = meet(bounds, Range(sympy.S.Zero, strict, oo, True))
-        if at_most(inside.high, sympy.S.Zero):
-            strict = inside.high_open if inside.high == 0 else below(inside.high, sympy.S.Zero)
-            bounds = meet(bounds, Range(-oo, True, sympy.S.Zero, strict))
-        return bounds
-
-    def _wave(self, e: Any) -> Range:
-        return Range(sympy.S.NegativeOne, False, sympy.S.One, False)
-
-    def _unit(self, e: Any) -> Range:
-        return UNIT
-
-    def _floor(self, e: Any) -> Range:
-        inside = self.of(e.args[0])
-        low = -oo if inside.low == -oo else sympy.floor(inside.low)
-        return Range(low, inside.low == -oo, oo if inside.high == oo else inside.high, inside.high == oo)
-
-    def _remainder(self, e: Any) -> Range:
-        divisor = self.of(e.args[1])
-        return Range(sympy.S.Zero, False, divisor.high, True) if _is_positive(divisor) else REAL
-
-    def _absolute(self, e: Any) -> Range:
-        inside = self.of(e.args[0])
-        return _larger(hull(inside, times(point(sympy.S.NegativeOne), inside)), ZERO)
-
-    def _held(self, e: Any) -> Range:
-        return self.of(e.args[0])
-
-    def _choice(self, e: Any) -> Range:
-        condition, a, b = e.args
-        if isinstance(condition, Relational) and (condition.lhs, condition.rhs) == (a, b):
-            if isinstance(condition, (sympy.Gt, sympy.Ge)):
-                return _larger(self.of(a), self.of(b))
-            if isinstance(condition, (sympy.Lt, sympy.Le)):
-                return _smaller(self.of(a), self.of(b))
-        return hull(self._side(condition, a), self._side(sympy.Not(condition), b))
-
-    def _side(self, condition: Any, value: Any) -> Range:
-        """The range of one side of a choice, where its condition narrows what it compares with a number."""
-        if not isinstance(condition, Relational) or not condition.rhs.is_number:
-            return self.of(value)
-        end, tested = condition.rhs, self.of(condition.lhs)
-        if isinstance(condition, (sympy.Gt, sympy.Ge)):
-            tested = meet(tested, Range(end, isinstance(condition, sympy.Gt), oo, True))
-        elif isinstance(condition, (sympy.Lt, sympy.Le)):
-            tested = meet(tested, Range(-oo, True, end, isinstance(condition, sympy.Lt)))
-        side = FormulaRange(self.entry, self.read, self.total, {**self.narrowed, condition.lhs: tested})
-        found = side.of(value)
-        self.conditions |= side.conditions
-        return found
-
-    def _sum(self, e: Any) -> Range:
-        known = self.total(e, self)
-        if known is not None:
-            return known
-        found = self.of(e.function)
-        for _, low, high in e.limits:
-            found = times(found, _count(low, high))
-        return found
-
-    def _extreme(self, e: Any) -> Range:
-        return self.of(e.function)
-
-
-def _count(low: Any, high: Any) -> Range:
-    """How many terms a sum has."""
-    count = sympy.expand(high - low + 1)
-    if count.is_positive and not count.atoms(sympy.Dummy):
-        return point(count)
-    return Range(sympy.S.One if (count - 1).is_nonnegative else sympy.S.Zero, False, oo, True)
-
-
-def _takes_zero(end: tuple[Any, bool]) -> bool:
-    return end == (0, False)
-
-
-def _is_positive(a: Range) -> bool:
+def is_positive(a: Range) -> bool:
     return below(sympy.S.Zero, a.low) or (a.low == 0 and a.low_open)
 
 
-def _larger(a: Range, b: Range) -> Range:
+def is_not_zero(a: Range) -> bool:
+    return is_positive(a) or is_positive(negative(a))
+
+
+def larger(a: Range, b: Range) -> Range:
     """The range of the larger of two values; where ends cannot be compared, one of them will do below."""
-    return Range(*_stronger(a[:2], b[:2]), *_greatest([a[2:], b[2:]]))
+    return Range(*stronger(a[:2], b[:2]), *greatest([a[2:], b[2:]]))
 
 
-def _smaller(a: Range, b: Range) -> Range:
-    minus = point(sympy.S.NegativeOne)
-    return times(minus, _larger(times(minus, a), times(minus, b)))
+def smaller(a: Range, b: Range) -> Range:
+    return negative(larger(negative(a), negative(b)))
 
 
-def _stronger(x: tuple[Any, bool], y: tuple[Any, bool]) -> tuple[Any, bool]:
+def stronger(x: tuple[Any, bool], y: tuple[Any, bool]) -> tuple[Any, bool]:
+    """The higher of two low ends, the plainer one if they cannot be compared."""
     if x[0] == y[0]:
         return x[0], x[1] or y[1]
-    return y if below(x[0], y[0]) else x
-
-
-_LIMITS = {sympy.tanh: sympy.S.One, sympy.erf: sympy.S.One, sympy.atan: sympy.pi / 2}
-_RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
-    sympy.Dummy: FormulaRange._index,
-    sympy.Add: FormulaRange._add,
-    sympy.Mul: FormulaRange._mul,
-    sympy.Pow: FormulaRange._pow,
-    sympy.exp: FormulaRange._exp,
-    sympy.log: FormulaRange._log,
-    **dict.fromkeys(_LIMITS, FormulaRange._odd),
-    sympy.sin: FormulaRange._wave,
-    sympy.cos: FormulaRange._wave,
-    sympy.KroneckerDelta: FormulaRange._unit,
-    sympy.floor: FormulaRange._floor,
-    sympy.Mod: FormulaRange._remainder,
-    sympy.Abs: FormulaRange._absolute,
-    Held: FormulaRange._held,
-    Choice: FormulaRange._choice,
-    sympy.Sum: FormulaRange._sum,
-    Max: FormulaRange._extreme,
-    Min: FormulaRange._extreme,
-}
+    if at_most(x[0], y[0]):
+        return y
+    plainer = len(y[0].free_symbols) < len(x[0].free_symbols) and not at_most(y[0], x[0])
+    return y if plainer else x
