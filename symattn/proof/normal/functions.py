@@ -1,6 +1,6 @@
 """Functions of polynomials in normal form: exponentials split, powers drop their content, logarithms their factors.
 
-A quotient by zero counts as zero here; what was cancelled is listed as a side condition.
+A quotient by zero counts as zero here; where a claim divides is told by ``definedness``, for every kind of proof.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arithmetic of polynomials of entries: sums, products, bound sums and the replacement of index symbols.
 
 Every result is in normal form: ``simplified`` merges equal factors and then applies the rules of ``contraction`` until
-none applies. How an atom is made again after a replacement is told by a table of constructors (see ``functions``).
+none applies. How an atom is made again after a replacement is told by a table (see ``constructors``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from ...sizes import Shape, never_negative
 from ..budget import Budget
 from .indices import Index, affine, bounds, number, plus, replaced, symbols
 from .terms import (
-    NOTHING,
     ONE,
-    UNIT,
     ZERO,
     Atom,
     Factor,
@@ -28,7 +26,6 @@ from .terms import (
     Term,
     TooLarge,
     Unsupported,
-    constant,
     plain,
 )
 
@@ -423,6 +420,3 @@ class Ring(Keys):
 def _base(atom: Atom) -> Poly:
     """What an atom raises to a power."""
     return atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))])
-
-
-__all__ = ["NOTHING", "ONE", "UNIT", "ZERO", "Ring", "constant"]
