@@ -161,6 +161,24 @@ def test_counterexamples_with_unknown_functions_of_rows_can_be_checked_by_hand()
     assert "row x ->" in str(verdict.counterexample)
 
 
+def test_one_hypothesis_needs_no_list():
+    fact = sa.eq(A @ x, x)
+    assert sa.prove(A @ x, x, given=fact).proof.hypotheses == (str(fact),)
+    assert sa.prove(sa.sum(sa.ones(T)), S * sa.ones(), given=sympy.Eq(T, S))
+
+
+def test_a_guard_is_not_cancelled():
+    safe = sa.operation(
+        "safe",
+        shape="n, n -> n",
+        entry=lambda index, a, b: sympy.Piecewise(
+            (0, sympy.Eq(a[index] * b[index], 0)), (1 / (a[index] * b[index]), True)
+        ),
+    )
+    y = sa.tensor("y", n)
+    assert not sa.prove(safe(x, y) * x * y, sa.ones(n))
+
+
 def test_what_is_given_is_proved():
     for left, right in ((A @ x, x), (A, A.T), (sa.sum(sa.exp(x)), 2 * sa.ones())):
         assert sa.prove(left, right, given=[sa.eq(left, right)])

@@ -83,11 +83,10 @@ def test_hypotheses_are_listed():
 
 
 def test_equal_sizes_are_put_for_each_other():
-    A, B = sa.tensor("A", n, n), sa.tensor("B", m, m)
+    A = sa.tensor("A", n, n)
     assert sa.prove(sa.trace(A @ sa.eye(n)), sa.trace(A), given=[sympy.Eq(m, n)])
     assert sa.prove(sa.sum(sa.eye(m)), sa.sum(sa.eye(n)), given=[sympy.Eq(m, n)])
     assert sa.prove(sa.sum(sa.eye(m)), sa.sum(sa.eye(n))).status == "refuted"
-    assert B.shape == (m, m)
 
 
 def test_an_equality_that_is_given_is_used():
@@ -207,7 +206,7 @@ def test_one_name_with_two_meanings():
         sa.prove(X, X + 0 * Q, given=[sa.eq(sa.sum(sa.tensor("X", m)), 1)])
 
 
-@pytest.mark.parametrize("arguments", [(X,), (X > 0 if False else "X", X), (sa.eq(X, X), X)])
+@pytest.mark.parametrize("arguments", [(X,), ("X", X), (sa.eq(X, X), X)])
 def test_what_is_no_claim(arguments):
     with pytest.raises(OperandError):
         sa.prove(*arguments)
@@ -237,10 +236,12 @@ def test_verdicts_tell_what_they_are():
 def test_unknown_says_what_is_left_and_what_was_tried():
     f = sa.elementwise(sympy.Lambda(sympy.Symbol("u"), sympy.asin(sympy.sin(sympy.Symbol("u") / 9))), X)
     verdict = sa.prove(f, X / 9)  # true on the small entries that are tried, and not elsewhere
-    if verdict.status == "unknown":
-        assert verdict.residual
-        assert "tried" in str(verdict) or verdict.agreement is not None
+    assert verdict.status == "unknown"
     assert not verdict
+    odd = sa.prove(sa.erf(-X), -sa.erf(X))  # true, and the normal form does not know it
+    assert odd.status == "unknown"
+    assert "erf" in odd.residual
+    assert "tried: the claim holds at" in str(odd)
 
 
 def test_inequalities_and_independence():

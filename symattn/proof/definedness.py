@@ -39,8 +39,8 @@ def conditions(sides: Iterable[Tensor]) -> tuple[str, ...]:
             continue
         entry = template(node)
         reading = _Signs(node, entry, signs)
-        signs[node] = reading.of(reading.formula)
-        for condition in reading.partial(reading.formula):
+        signs[node] = reading.of(entry.formula)
+        for condition in reading.partial(entry.formula):
             found.setdefault(condition)
     return tuple(found)
 
@@ -56,19 +56,21 @@ class _Signs:
     """Signs of the parts of one entry formula, from those of the inputs."""
 
     def __init__(self, node: Tensor, entry: Template, signs: Mapping[Tensor, Sign]) -> None:
-        self.node, self.entry = node, entry
+        self.node = node
         same: dict[Any, Any] = {}
         self.read: dict[Any, Tensor] = {}
-        merged = {}
+        self.merged: dict[Any, Any] = {}
         for symbol, (k, where) in entry.reads.items():
             first = same.setdefault((node.inputs[k], where), symbol)
-            merged[symbol] = first  # x * x is a square
+            self.merged[symbol] = first
             self.read[symbol] = node.inputs[k]
         self.signs = {symbol: signs.get(x, Sign.ANY) for symbol, x in self.read.items()}
-        self.formula = entry.formula.xreplace(merged) if not _cancels(entry.formula, merged) else entry.formula
 
     def of(self, e: Any) -> Sign:
-        """The sign of a formula."""
+        """The sign of a formula; equal entries that it reads are seen as equal, so that x * x is a square."""
+        return self._of(e.xreplace(self.merged))
+
+    def _of(self, e: Any) -> Sign:
         if e in self.signs:
             return self.signs[e]
         if e.is_Symbol or e.is_number:
@@ -77,25 +79,25 @@ class _Signs:
             infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
             return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
         if e.is_Mul:
-            return min(map(self.of, e.args))
+            return min(map(self._of, e.args))
         if e.is_Add:
-            parts = [self.of(part) for part in e.args]
+            parts = [self._of(part) for part in e.args]
             return max(parts) if min(parts) else Sign.ANY
         if e.is_Pow:
             return self._of_power(*e.args)
         if isinstance(e, (sympy.Sum, Max, Min)):
-            return self.of(e.function)
+            return self._of(e.function)
         if isinstance(e, Choice):
             condition, a, b = e.args
             if b == -a and condition in (sympy.Ge(a, 0), sympy.Gt(a, 0)):
                 return Sign.NONNEGATIVE  # an absolute value
             if a in self.signs and condition == sympy.Gt(a, 0):
-                return min(Sign.NONNEGATIVE, self.of(b))
-            return min(self.of(a), self.of(b))
+                return min(Sign.NONNEGATIVE, self._of(b))
+            return min(self._of(a), self._of(b))
         return Sign.ANY
 
     def _of_power(self, base: Any, exponent: Any) -> Sign:
-        sign = self.of(base)
+        sign = self._of(base)
         if sign is Sign.POSITIVE:
             return sign
         if not exponent.is_Rational:
@@ -149,12 +151,3 @@ class _Signs:
 def _text(x: Tensor) -> str:
     shown = definition(x)
     return str(x.name or (shown if tree_size(shown) <= LONGEST // 8 else x.brief()))
-
-
-def _cancels(formula: Any, merged: Mapping[Any, Any]) -> bool:
-    """Whether a quotient would be lost if equal parts were seen as equal: x / x is 1 only where x is not 0."""
-
-    def divisors(e: Any) -> set[Any]:
-        return {part.base for part in e.atoms(sympy.Pow) if part.exp.is_negative}
-
-    return len(divisors(formula.xreplace(merged))) < len({b.xreplace(merged) for b in divisors(formula)})

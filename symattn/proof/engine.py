@@ -49,7 +49,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     except OutOfBudget as problem:
         return Unknown(asked, f"{problem} before a proof was found", agreement=found)
     if argument is not None:
-        return Proved(asked, Proof(asked, tuple(given), argument))
+        return Proved(asked, Proof(asked, hypotheses.stated, argument))
     return Unknown(asked, missing.reason, missing.forms, missing.difference, found)
 
 
@@ -92,7 +92,7 @@ def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Arg
         rewriting = rewrite(left, right, time.part(0.6))
         if rewriting is not None:
             return RewritingProof(rewriting), _Missing("")
-    except OutOfBudget:
+    except OutOfBudget:  # its share is used up; the normal form may still reach it
         pass
     time.check()
     try:

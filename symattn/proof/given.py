@@ -20,10 +20,14 @@ from .claims import Claim, Independence
 
 @dataclass(frozen=True)
 class Given:
-    """The claims and the relations between sizes that were given, after what is equal has been put for equal."""
+    """The claims and the relations between sizes that were given, after what is equal has been put for equal.
+
+    ``stated`` is all of it as it was given.
+    """
 
     claims: tuple[Claim, ...]
     relations: tuple[Relational, ...]
+    stated: tuple[Any, ...]
 
 
 def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, Claim | Independence]:
@@ -47,17 +51,20 @@ def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, C
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
     claim, claims, rest = _equal_sizes(claim, claims, [r for r in relations if r != sympy.true])
     claim, claims = _equal_tensors(claim, claims)
-    return Given(tuple(claims), tuple(rest)), claim
+    return Given(tuple(claims), tuple(rest), tuple(listed)), claim
 
 
 @dataclass(frozen=True)
 class Stated:
     """The proof of a claim that is itself given."""
 
+    claim: Claim
+    facts: tuple[Claim, ...]
     conditions: tuple[str, ...] = ()
 
     def check(self) -> bool:
-        return True
+        sides = (self.claim.sides, self.claim.sides[::-1]) if self.claim.relation == "=" else (self.claim.sides,)
+        return any(fact.relation == self.claim.relation and fact.sides in sides for fact in self.facts)
 
     def text(self) -> str:
         return "It is given."
@@ -69,9 +76,8 @@ def stated_in(given: Given, claim: Claim | Independence) -> Stated | None:
     """The proof that a claim is among what is given, if it is."""
     if isinstance(claim, Independence):
         return None
-    sides = (claim.sides, claim.sides[::-1]) if claim.relation == "=" else (claim.sides,)
-    found = any(fact.relation == claim.relation and fact.sides in sides for fact in given.claims)
-    return Stated() if found else None
+    found = Stated(claim, given.claims)
+    return found if found.check() else None
 
 
 def _check_relations(relations: Sequence[Any]) -> None:

@@ -273,12 +273,12 @@ class Reader:
         )
 
     def _guarded(self, before: set[int], a: Poly, b: Poly) -> None:
-        """What is divided by only where it is not 0."""
+        """What is divided by only where it is not 0: the guarded value itself, and whatever its branch divides by."""
         inside = functions.zero(self.ring, self.ring.subtract(a, b))
-        shapes = {self.ring.shape_key(atom.inner[0]) for _, t in inside.terms for atom, _e in t.factors if atom.inner}
-        for key, poly in self.ring.divisors.items():
-            if key not in before and self.ring.shape_key(poly) in shapes:
-                self.ring.guarded.add(self.ring.shape_key(poly))
+        met = [atom.inner[0] for _, t in inside.terms for atom, _e in t.factors if atom.inner]
+        if met:  # a condition on indices guards no value
+            met += [poly for key, poly in self.ring.divisors.items() if key not in before]
+        self.ring.guarded |= {self.ring.shape_key(poly) for poly in met if not self.ring.is_positive(poly)}
 
     # --- the rest ---
 
