@@ -368,7 +368,7 @@ def _called(what: str, function: Callable[..., Any], arguments: list[Any], where
     __tracebackhide__ = True
     try:
         return function(*arguments)
-    except Exception as problem:
+    except Exception as problem:  # somebody's own code may fail in any way; the test fails with it
         raise AssertionError(f"{what} raised {type(problem).__name__} at {where}: {problem}") from problem
 
 

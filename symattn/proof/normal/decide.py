@@ -299,6 +299,3 @@ def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
         kept = ring.simplified(c, term.bound, rest)
         parts.append((1, kept if factor is None else ring.multiply(kept, factor)))
     return ring.total(parts)
-
-
-__all__: Sequence[str] = ["Comparison", "Piece", "compare"]

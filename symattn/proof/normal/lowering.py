@@ -21,7 +21,7 @@ from ...sizes import never_negative
 from ...tensor import Tensor
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
-from .formulas import FORMULAS, Reader
+from .formulas import Reader
 from .functions import single
 from .indices import Index, divided, number, permuted, plus
 from .indices import affine as parts_of
@@ -328,6 +328,3 @@ def template(node: Tensor) -> Template:
         return symbol
 
     return Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)
-
-
-__all__ = ["FORMULAS", "Definition", "Lowering", "Partition", "Repartition"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -159,13 +159,16 @@ class Keys:
         return self.intern(("sum", index[1], tuple(parts)))
 
     def atom_key(self, atom: Atom, labels: Labels | None = None, level: int = 0) -> int:
-        labels = labels or {}
-        if atom.keys is None:
-            return self.intern(self._atom(atom, labels, level))
-        memo = _memo_key(atom.free, labels, level)
-        key = atom.keys.get(memo)
+        return self._remembered(atom, self._atom, labels or {}, level)
+
+    def _remembered(self, part: Any, work: Callable[[Any, Labels, int], Any], labels: Labels, level: int) -> int:
+        """The number of the key that ``work`` gives, which a part of one calculation remembers."""
+        if part.keys is None:
+            return self.intern(work(part, labels, level))
+        memo = _memo_key(part.free, labels, level)
+        key: int | None = part.keys.get(memo)
         if key is None:
-            atom.keys[memo] = key = self.intern(self._atom(atom, labels, level))
+            part.keys[memo] = key = self.intern(work(part, labels, level))
         return key
 
     def _atom(self, atom: Atom, labels: Labels, level: int) -> Any:
@@ -181,27 +184,13 @@ class Keys:
         return atom.kind, atom.name, tuple(places), polys, sizes
 
     def poly_key(self, poly: Poly, labels: Labels | None = None, level: int = 0) -> int:
-        labels = labels or {}
-        if poly.keys is None:
-            return self._poly(poly, labels, level)
-        memo = _memo_key(poly.free, labels, level)
-        key = poly.keys.get(memo)
-        if key is None:
-            poly.keys[memo] = key = self._poly(poly, labels, level)
-        return key
+        return self._remembered(poly, self._poly, labels or {}, level)
 
-    def _poly(self, poly: Poly, labels: Labels, level: int) -> int:
-        return self.intern(("poly", tuple(sorted((self.term_key(term, labels, level), c) for c, term in poly.terms))))
+    def _poly(self, poly: Poly, labels: Labels, level: int) -> Any:
+        return "poly", tuple(sorted((self.term_key(term, labels, level), c) for c, term in poly.terms))
 
     def term_key(self, term: Term, labels: Labels | None = None, level: int = 0) -> int:
-        labels = labels or {}
-        if term.keys is None:
-            return self.intern(self._term(term, labels, level))
-        memo = _memo_key(term.free, labels, level)
-        key = term.keys.get(memo)
-        if key is None:
-            term.keys[memo] = key = self.intern(self._term(term, labels, level))
-        return key
+        return self._remembered(term, self._term, labels or {}, level)
 
     def _term(self, term: Term, labels: Labels, level: int) -> Any:
         if not term.bound:
