@@ -42,13 +42,16 @@ _HOMES = {
     "tensor": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError ParseError",
 }
+_MODULES = ("attention",)  # reached as they are: sa.attention.multi_head
 _MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted(_MODULE_OF)
+__all__ = sorted([*_MODULE_OF, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("symattn")  # slow to import, seldom asked for
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'symattn' has no name {name!r}{_suggestion(name)}")
     home = _MODULE_OF[name]
@@ -62,7 +65,7 @@ def __getattr__(name: str) -> Any:
 def _suggestion(name: str) -> str:
     from difflib import get_close_matches  # for a message only
 
-    close = get_close_matches(name, _MODULE_OF, 1)
+    close = get_close_matches(name, __all__, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -116,6 +116,17 @@ class Tensor:
         """The named tensors that the tensor is made from, in order of appearance."""
         return tuple(node for node in topological([self]) if node.op.name == "tensor")
 
+    @property
+    def intermediates(self) -> tuple[Tensor, ...]:
+        """The named intermediates that the tensor is made from, itself included, each after those it uses.
+
+        >>> import symattn as sa
+        >>> O = sa.attention.scaled_dot_product(sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e"))
+        >>> [x.name for x in O.intermediates]
+        ['Z', 'P', 'O']
+        """
+        return tuple(node for node in topological([self]) if node.op.name == "let")
+
     def brief(self) -> str:
         """``Q[T, d]`` for messages: the name, else a short text such as ``(Q @ K.T)[T, S]``, else the operation."""
         written = self.name or str(self)

@@ -1,0 +1,62 @@
+"""What the functions of this package share: how a mask is given, and where their arguments are checked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from ..errors import OperandError, ShapeError
+from ..ops.leaves import as_tensor
+from ..ops.logic import as_mask, logical_not
+from ..sizes import same_size
+from ..tensor import Tensor
+
+
+class Masking(TypedDict, total=False):
+    """The keywords by which a mask is given, the same in all functions that take one.
+
+    ``mask`` is a binary tensor that broadcasts with the scores. ``mask_polarity`` says what True means in it:
+    ``"attend"`` (the default; PyTorch's ``scaled_dot_product_attention``, JAX, ONNX) or ``"block"`` (PyTorch's
+    ``MultiheadAttention`` and its ``key_padding_mask``). ``empty`` says what becomes of a row without keys: ``"zero"``
+    (the default; zeros, with gradient zero) or ``"error"`` (a ValueError when it is run).
+    """
+
+    mask: Any
+    mask_polarity: Literal["attend", "block"]
+    empty: Literal["zero", "error"]
+
+
+def attended(what: str, scores: Tensor, mask: Any, mask_polarity: str) -> Tensor:
+    """The mask of these scores with True for "attend"; its last two sizes are those of the scores, or 1."""
+    keep = as_mask(mask, f"the mask of {what}")
+    for axis in (-1, -2)[: scores.rank]:
+        if keep.rank >= -axis and keep.shape[axis] != 1 and not same_size(keep.shape[axis], scores.shape[axis]):
+            raise ShapeError(
+                f"{what}: the mask {keep.brief()} does not fit the scores {scores.brief()}: axis {axis}, of the "
+                f"{'keys' if axis == -1 else 'queries'}, has the size {keep.shape[axis]}, not {scores.shape[axis]}"
+            )
+    return logical_not(keep) if one_of(what, "mask_polarity", mask_polarity, "attend", "block") == "block" else keep
+
+
+def one_of(what: str, keyword: str, value: Any, *allowed: str) -> Any:
+    """The value of a keyword that names a convention, or an OperandError with the names there are."""
+    if value not in allowed:
+        known = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
+        raise OperandError(f"{what}: {keyword} is {known}, not {value!r}")
+    return value
+
+
+def operand(what: str, x: Any, rank: int, shape: str) -> Tensor:
+    """The tensor, if it has at least this many axes; ``shape`` is how the message writes what is meant."""
+    made = as_tensor(x)
+    if made.rank < rank:
+        raise ShapeError(f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant")
+    return made
+
+
+def same(what: str, a: Tensor, axis: int, b: Tensor, other: int, of: str) -> None:
+    """Raise a ShapeError unless an axis of one tensor has the size of an axis of another."""
+    if not same_size(a.shape[axis], b.shape[other]):
+        raise ShapeError(
+            f"{what}: {a.brief()} and {b.brief()} differ in {of}: axis {axis} of the first is {a.shape[axis]}, "
+            f"axis {other} of the second is {b.shape[other]}"
+        )

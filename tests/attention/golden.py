@@ -1,0 +1,27 @@
+"""What a variant looks like on paper; ``python -m tests.attention.golden NAME...`` writes the files, to be read by eye."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import symattn as sa
+
+from .zoo import ZOO
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "attention"
+
+
+def document(name: str) -> str:
+    """The variant as LaTeX: what is given, and its named intermediates in order."""
+    v = ZOO[name]()
+    given = [*v.wrt, *v.data]
+    title = name.replace("_", " ").capitalize()
+    note = sa.Derivation(title, given=[x if isinstance(x, sa.Tensor) else f"the scalar {x}" for x in given])
+    return note.extend(*v.output.intermediates).latex() + "\n"
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for name in sys.argv[1:] or ZOO:
+        (GOLDEN / f"{name}.tex").write_text(document(name))

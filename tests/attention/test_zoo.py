@@ -1,0 +1,48 @@
+"""Every variant: generated code against entries and finite differences, loop axes, and how it prints."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import symattn as sa
+
+from .golden import GOLDEN, document
+from .zoo import SIZES, ZOO, Variant, arrays
+
+
+def compiled(v: Variant):
+    """The function of arguments, data and the cotangent that gives the output and every gradient; and the cotangent."""
+    G = sa.tensor("G", *v.output.shape)
+    g = sa.gradient({v.output: G}, v.wrt)
+    function = sa.lambdify([*v.wrt, *v.data, G], [v.output, g])
+    return partial(function, **{size.name: SIZES[size] for size in v.keywords}), function, G
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_code_equals_entries_and_finite_differences(name):
+    _, function, _ = compiled(ZOO[name]())
+    assert "error" in function.check()
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_leading_axes_are_loop_axes(name, rng):
+    v = ZOO[name]()
+    call, _, G = compiled(v)
+    cotangent = [rng.normal(size=[int(size.subs(SIZES)) for size in G.shape])]
+    both = [arrays(v, rng) + cotangent for _ in range(2)]
+    stacked = call(*(np.stack(pair) for pair in zip(*both, strict=True)))
+    for k, single in enumerate(map(call, *zip(*both, strict=True))):
+        for got, want in zip(stacked, single, strict=True):
+            np.testing.assert_allclose(got[k], want, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_prints_as_its_golden_file(name):
+    assert document(name) == (GOLDEN / f"{name}.tex").read_text()
+
+
+def test_every_golden_file_belongs_to_a_variant():
+    assert {path.stem for path in GOLDEN.glob("*.tex")} == set(ZOO)
