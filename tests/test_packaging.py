@@ -77,7 +77,7 @@ def test_the_readme_gives_its_two_commands_each_alone_in_a_block():
     blocks = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
     assert blocks == [
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/symattn derive attention-backward\n",
-        ".venv/bin/pytest\n",
+        ".venv/bin/pytest -n auto\n",
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from .test_zoo import compiled
 from .zoo import SIZES, ZOO, arrays, torch
 
-pytestmark = pytest.mark.skipif(torch is None, reason="PyTorch is not installed: pip install 'symattn[torch]'")
+pytestmark = pytest.mark.torch
 
 
 def relative_error(got, want) -> float:
