@@ -415,3 +415,12 @@ def test_a_graph_of_many_paths_is_compiled_once_per_node():
     f = sa.lambdify([x], y)
     assert len(body(f)) < 200
     assert np.isfinite(f(np.full(3, 0.5))).all()
+
+
+def test_an_integer_scalar_that_is_no_size_may_be_zero_or_negative():
+    c, x = sympy.Symbol("c", integer=True), sa.tensor("x", "T S")
+    f = sa.lambdify([x], sa.softmax(x, where=sa.from_index(("T", "S"), lambda i, j: j <= i + c)))
+    np.testing.assert_array_equal(f(np.ones((2, 3)), c=-1), [[0, 0, 0], [1, 0, 0]])
+    assert "error" in f.check()
+    with pytest.raises(sa.EvaluationError, match=r"c is an integer, not 0\.5"):
+        f(np.ones((2, 3)), c=0.5)

@@ -119,6 +119,7 @@ def checked_scalar(s: sympy.Symbol, value: Any) -> Any:
     value = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
     if not isinstance(value, numbers.Number) or isinstance(value, bool):
         raise EvaluationError(f"{s.name} is a number, not {value!r}")
-    if s.is_integer and (not isinstance(value, numbers.Integral) or value < 1):
-        raise EvaluationError(f"the size {s.name} is a positive integer, not {value!r}")
+    if s.is_integer and (not isinstance(value, numbers.Integral) or (s.is_positive and value < 1)):
+        what = f"the size {s.name} is a positive integer" if s.is_positive else f"{s.name} is an integer"
+        raise EvaluationError(f"{what}, not {value!r}")
     return value

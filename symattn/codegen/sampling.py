@@ -38,15 +38,16 @@ def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) ->
     raise EvaluationError(f"no generic values were found for the sizes {', '.join(map(str, symbols))}")
 
 
-def generic_scalars(roots: Sequence[Tensor], rng: np.random.Generator) -> dict[sympy.Symbol, float]:
+def generic_scalars(roots: Sequence[Tensor], rng: np.random.Generator) -> dict[sympy.Symbol, Any]:
     """Values for the scalar symbols that are no sizes, as their assumptions ask."""
     order = topological(roots)
     symbols = sorted({s for node in order for s in node.own_symbols}, key=str)
-    return {
-        s: float(rng.uniform(0.5, 1.5)) if not s.is_negative else float(-rng.uniform(0.5, 1.5))
-        for s in symbols
-        if not (s.is_integer and s.is_positive)
-    }
+    return {s: _generic_scalar(s, rng) for s in symbols if not (s.is_integer and s.is_positive)}
+
+
+def _generic_scalar(s: sympy.Symbol, rng: np.random.Generator) -> Any:
+    value: Any = int(rng.integers(1, 4)) if s.is_integer else float(rng.uniform(0.5, 1.5))
+    return -value if s.is_negative else value
 
 
 def generic_array(x: Tensor, shape: tuple[int, ...], rng: np.random.Generator, positive: bool = False) -> Any:

@@ -37,6 +37,7 @@ IMAGINARY = Atom("imaginary")
 MINUS_INFINITY = Atom("minus infinity")  # with the sign that it is read with: its coefficients are positive
 IMAGINARY.keys = MINUS_INFINITY.keys = None
 _LARGEST_POWER = 8
+_MOST_TERMS = 8  # of a polynomial that is squared to see whether it is binary
 
 
 def single(atom: Atom, exponent: Number = 1) -> Poly:
@@ -103,7 +104,13 @@ def is_binary(ring: Ring, poly: Poly) -> bool:
         (c, term), *_ = poly.terms
         return c == 1 and not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors)
     rest = ring.subtract(ONE, poly)
-    return len(rest.terms) == 1 and is_binary(ring, rest)
+    if len(rest.terms) == 1:
+        return is_binary(ring, rest)
+    if len(poly.terms) > _MOST_TERMS or not all(
+        not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors) for _, term in poly.terms
+    ):
+        return False
+    return not ring.subtract(ring.multiply(poly, poly), poly).terms  # x^2 = x
 
 
 def _exp_term(ring: Ring, c: Number, term: Term, factors: list[Factor], parts: list[Poly]) -> None:
