@@ -34,11 +34,11 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     >>> import sympy, symattn as sa
     >>> Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
     >>> print(sa.gradient(sa.softmax(Q @ K.T / sympy.sqrt(sa.sizes("d"))) @ V, [Q, K, V]))
-    dV = P.T @ dO                   # product rule for a matrix product
-    dP = dO @ V.T                   # product rule for a matrix product
+    dV = P.T @ dO                   # matrix product rule
+    dP = dO @ V.T                   # matrix product rule
     dZ = P * (dP - rowsum(P * dP))  # softmax, row by row
-    dQ = dZ @ K / sqrt(d)           # product rule for a matrix product
-    dK = dZ.T @ Q / sqrt(d)         # product rule for a matrix product
+    dQ = dZ @ K / sqrt(d)           # matrix product rule
+    dK = dZ.T @ Q / sqrt(d)         # matrix product rule
     Z = Q @ K.T / sqrt(d)           # where
     P = softmax(Z)                  # where
     """

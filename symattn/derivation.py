@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, overload
 from .errors import OperandError, ShapeError
 from .gradients import Gradient
 from .index_style import IndexPrinter
-from .latex import Printer, align, displayed_names, printer_in, tex_text
+from .latex import Printer, Row, align, displayed_names, printer_in, tex_text
 from .moments.report import Moments
 from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op
 from .proof.verdict import Verdict
@@ -247,10 +247,10 @@ def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None, style: str)
     return blocks
 
 
-def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, str, str]]:
+def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[Row]:
     for line in lines:
         name = "" if line.named is None else printer.names[line.named]
-        yield *printer.row(name, line.expression), line.reason
+        yield printer.row(name, line.expression, line.reason)
 
 
 def _given_latex(x: Tensor | str, printer: Printer | IndexPrinter) -> str:

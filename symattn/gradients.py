@@ -105,7 +105,7 @@ class Gradient(Mapping[Any, Tensor]):
         ``names`` and ``style`` are those of ``sa.latex``.
         """
         printer = printer_in(style, [s.expression for s in self.lines()], names)
-        return align([(*printer.row(s.name, s.expression), s.reason) for s in self.lines()], environment)
+        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

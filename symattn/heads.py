@@ -14,6 +14,7 @@ import sympy
 
 from .entries import _bound_indices, _expand
 from .index_style import LONGEST, entry_size, outermost_first
+from .ops.index import index_op
 from .ops.leaves import from_index_op, indexed, let_op, variable
 from .sizes import Shape
 from .tensor import Tensor, rebuild, topological
@@ -33,16 +34,22 @@ def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
     if x.rank < 2 or not x.shape[0].is_Symbol or max(y.rank for y in (x, *operands)) != 3:
         return None
     axis = x.shape[0]
-    with_axis = [y for y in operands if y.rank >= 2 and y.shape[0] == axis]
-    if not any(y.rank == 3 for y in with_axis) or entry_size(x, names) > LONGEST:
+    with_axis = [y for y in operands if y.rank and y.shape[0] == axis]
+    if not with_axis or max(y.rank for y in (x, *with_axis)) != 3 or entry_size(x, names) > LONGEST:
         return None
     single = {y: _leaf(names[y], y.shape[1:], y) if y in with_axis else y for y in operands}
     try:
-        part = rebuild([x], single)[0]
+        part = _without_new_axes_of_numbers(rebuild([x], single)[0])
         agree = part.shape == x.shape[1:] and _agree(x, part, single, names)
     except Exception:  # a record that names the leading axis may fail in any way where there is none
         return None
     return Head(axis, part, {y: single[y] for y in with_axis}) if agree else None
+
+
+def _without_new_axes_of_numbers(x: Tensor) -> Tensor:
+    """A number of each head, ``b[:, None, None]``, is a plain number in the expression of one head."""
+    bare = {y: y.inputs[0] for y in topological([x]) if y.op is index_op and not y.inputs[0].rank}
+    return rebuild([x], bare)[0] if x not in bare else x
 
 
 def _leaf(name: str, shape: Shape, like: Tensor) -> Tensor:
@@ -61,7 +68,7 @@ def _agree(x: Tensor, part: Tensor, single: Mapping[Tensor, Tensor], names: Mapp
     wanted = _read(rebuild([x], parts)[0], tuple(rest), {parts[y]: names[y] for y in single})
     shorter = {names[y] for y, one in single.items() if one is not y}
     without = {
-        e: e.base[e.indices[1:]]
+        e: e.base[e.indices[1:]] if len(e.indices) > 1 else e.base.label
         for e in whole.atoms(sympy.Indexed)
         if str(e.base.label) in shorter and e.indices[0] == a
     }

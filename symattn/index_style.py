@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
 
 from .entries import _expand, _free_letters, _reads
 from .errors import OperandError
+from .latex import Printer, Row
 from .naming import latex_name
 from .ops.formulas import Choice, Max, Min
 from .ops.leaves import definition, indexed, is_named
 from .ops.notation import Binding
 from .sizes import Shape
 from .tensor import Tensor, topological
-
-if TYPE_CHECKING:
-    from .latex import Printer
 
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
@@ -101,11 +99,11 @@ class IndexPrinter:
             return self._entry(x)
         if definition(x) is x:
             return self._left(self.names[x], x)
-        return " = ".join(self.row(self.names[x], definition(x)))
+        return f"{self._left(self.names[x], x)} = {self._entry(definition(x))}"
 
-    def row(self, name: str, x: Tensor) -> tuple[str, str]:
-        """The two sides of the line ``name = x``; no name continues the line above."""
-        return self._left(name, x) if name else "", self._entry(x)
+    def row(self, name: str, x: Tensor, reason: str) -> Row:
+        """The line ``name = x``; no name continues the line above."""
+        return Row(self._left(name, x) if name else "", self._entry(x), reason)
 
     def refer(self, x: Tensor) -> str:
         """The whole tensor: its name, or its entries between brackets."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
@@ -23,6 +24,7 @@ from .sizes import show_shape
 from .tensor import Tensor, topological
 
 if TYPE_CHECKING:
+    from .heads import Head
     from .index_style import IndexPrinter
 
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
@@ -112,28 +114,40 @@ class Printer:
         """The node's own expression: a named intermediate is written by what it stands for."""
         return self._by_head(definition(root))[0] if self.latex else self.refer(definition(root))
 
-    def row(self, name: str, x: Tensor) -> tuple[str, str]:
-        """The two sides of the line ``name = x``; no name continues the line above."""
+    def row(self, name: str, x: Tensor, reason: str) -> Row:
+        """The line ``name = x``; no name continues the line above."""
         left = self._spelled.get(name) or (latex_name(name) if name else "")
         right, axis = self._by_head(x)
         if axis is None:
-            return left, right
+            return Row(left, right, reason)
         each = r"each head" if axis.name[0] in "hH" else "each"
-        return left and _of_head(left, axis), rf"{right} \quad \text{{for {each} }} {self.scalar(axis)}"
+        return Row(left and _of_head(left, axis), right, reason, rf"\text{{for {each} }} {self.scalar(axis)}")
 
     def _by_head(self, x: Tensor) -> tuple[str, sympy.Symbol | None]:
         """The expression, of one head where its operations leave the head axis alone, and then that axis."""
         from .heads import one_head  # which reads entries, and those need the names shown here
 
         head = one_head(x, self.names)
-        if head is None:
-            return self.refer(x), None
+        return (self.refer(x), None) if head is None else (self._of_one(head), head.axis)
+
+    def _of_one(self, head: Head) -> str:
         marked = {one: _of_head(self.name(y), head.axis) for y, one in head.operands.items()}
         names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
         written = Printer(names, latex=True, spellings={**self.spellings, **marked}).refer(head.expression)
         for name in marked.values():  # one superscript, not two above each other
             written = written.replace(rf"{{{name}}}^{{\top}}", rf"{name[:-1]}\top}}")
-        return written, head.axis
+        return written
+
+    def sum_over_heads(self, x: Tensor) -> str | None:
+        """The sum over the leading axis, or None where x is not an expression head by head."""
+        from .heads import one_head
+
+        head = one_head(x, self.names)
+        if head is None:
+            return None
+        each = self._of_one(head)
+        several = head.expression.op.name in ("add", "subtract")
+        return rf"\sum_{{{self.scalar(head.axis)}}} " + (rf"\left({each}\right)" if several else each)
 
     def refer(self, x: Tensor) -> str:
         """The node as it stands in an expression: a named one by its name."""
@@ -317,11 +331,26 @@ def _distinct_spelling(
     return names, spelling
 
 
-def align(rows: Iterable[tuple[str, str, str]], environment: str = "align") -> str:
-    r"""Rows of (left side, right side, reason) as an ``align`` or ``aligned`` block with a reason column."""
+class Row(NamedTuple):
+    """A line of an ``align`` block: its two sides, why, and for each of what it holds."""
+
+    left: str
+    right: str
+    reason: str = ""
+    each: str = ""
+
+
+def align(rows: Iterable[Row], environment: str = "align") -> str:
+    """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
     lines = []
-    for left, right, reason in rows:
-        lines.append(rf"  {left} &= {right}" + (rf" && \text{{{tex_text(reason)}}}" if reason else ""))
+    for each, group in groupby(rows, key=lambda row: row.each):
+        several = list(group)
+        if each and len(several) > 1:
+            lines.append(rf"  & {each}\text{{:}}")
+        beside = rf" \quad {each}" if each and len(several) == 1 else ""
+        for row in several:
+            reason = rf" && \text{{{tex_text(row.reason)}}}" if row.reason else ""
+            lines.append(rf"  {row.left} &= {row.right}{beside}{reason}")
     return rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
 
 

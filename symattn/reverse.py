@@ -15,6 +15,7 @@ from .gradients import Gradient, Step
 from .latex import Names, numbered
 from .naming import fresh_name
 from .ops.arithmetic import multiply, split_scalar, sum_of
+from .ops.broadcasting import broadcast_to_op
 from .ops.index import index_op
 from .ops.layout import transpose_op
 from .ops.leaves import (
@@ -33,7 +34,7 @@ from .sizes import Shape, divisibility, same_shape, show_shape
 from .tensor import Tensor, topological
 from .tidying import tidy
 
-_CHEAP = (transpose_op, index_op)
+_CHEAP = (transpose_op, index_op, broadcast_to_op)
 
 
 class Reverse:
@@ -130,6 +131,8 @@ class Reverse:
             return
         parts = sorted((part for _, part, _ in contributions), key=_is_subtracted)
         cotangent = sum_of(parts)
+        if len(parts) > 1:
+            cotangent = tidy(cotangent, self.tidied, self.forward.place)
         reasons = list(dict.fromkeys(reason for _, _, reason in contributions))
         self.because[node] = "; ".join(reasons)
         cotangent = self._name(node, cotangent, reasons, len(contributions))
@@ -143,6 +146,8 @@ class Reverse:
         only_given = node in self.outputs and reasons == ["the given cotangent"]
         if only_given and (is_named(cotangent) or not cotangent.rank):
             return cotangent
+        if node in self.forward.automatic and node not in self.targets and _is_cheap(cotangent):
+            return cotangent  # a name that nobody asked for, of something as short as the name
         if node not in self.names:
             once = _is_cheap(cotangent) or not self._is_used_twice(node, cotangent)
             if once and node not in self.targets:
@@ -296,7 +301,7 @@ def _reason(reasons: Sequence[str], paths: int) -> str:
 
 
 def _is_cheap(x: Tensor) -> bool:
-    """Short enough to be written twice: a name, a constant, or one with a factor, a transpose or an index."""
+    """Short enough to be written twice: a name, a constant, or one with a factor, transposed, indexed or broadcast."""
     while True:
         _, rest = split_scalar(x)
         if rest is None or is_named(rest) or rest.op is from_index_op:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from .latex import LONGEST, Printer, align, tex_text, tree_size
+from .latex import LONGEST, Printer, Row, align, tex_text, tree_size
 from .moments.notation import latex_writer
 from .moments.report import Moments
 from .ops.leaves import definition
@@ -138,7 +138,8 @@ class Calculation:
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
         rows = self._rows(printer, latex_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
-        return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + "\n" + align(rows)
+        block = align(Row(*row) for row in rows)
+        return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
 
     def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], str]) -> list[tuple[str, str, str]]:
         """The lines as left side, right side and reason; the quantity has the name under which it is shown."""

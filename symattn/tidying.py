@@ -21,6 +21,7 @@ from .ops.arithmetic import (
     multiply,
     multiply_op,
     split_scalar,
+    subtract,
 )
 from .ops.broadcasting import broadcast_to_op
 from .ops.contraction import (
@@ -58,7 +59,9 @@ def _scalar_out(op: Operation) -> Rule:
         total = sympy.Mul(*coefficients)
         if all(c == 1 for c in coefficients) or any(rest is None for rest in rests):
             return None
-        return multiply(total, op(*rests, **params))
+        identity = IDENTITIES.get(op)
+        plain = identity(*rests, **params) if identity else None
+        return multiply(total, op(*rests, **params) if plain is None else plain)
 
     return rule
 
@@ -81,6 +84,14 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor:
         return product
     average = mean_op(x, **total.params)
     return multiply(share, broadcast_to_op(average, **rest.params) if spread and rest is not None else average)
+
+
+def _add(a: Tensor, b: Tensor) -> Tensor:
+    """``c x - c y -> c (x - y)`` for a scalar c."""
+    (c, x), (k, y) = split_scalar(a), split_scalar(b)
+    if x is None or y is None or c in (1, -1) or k not in (c, -c):
+        return add(a, b)
+    return multiply(c, add(x, y) if k == c else subtract(x, y))
 
 
 def _divide(a: Tensor, b: Tensor) -> Tensor:
@@ -147,7 +158,7 @@ _LINEAR = (
 TABLE: Mapping[Operation, Rule] = {
     **{op: _scalar_out(op) for op in _LINEAR},
     index_op: _index,
-    add_op: add,
+    add_op: _add,
     multiply_op: _multiply,
     divide_op: _divide,
 }

@@ -67,7 +67,15 @@ def attention(q, k, v):
 def test_list_names_the_derivations(run):
     assert [line.split()[0] for line in run("list").splitlines()] == [
         "attention-backward",
+        "attention-second-order",
         "flash-backward-identity",
+        "grouped-query-backward",
+        "layernorm-backward",
+        "logsumexp-hessian",
+        "masked-attention",
+        "multi-head",
+        "multi-head-backward",
+        "nadaraya-watson",
         "online-softmax",
         "permutation-equivariance",
         "scaled-dot-product-variance",
@@ -84,7 +92,7 @@ def test_derive_prints_text_and_latex(run):
 
 @pytest.mark.parametrize("name", ["nope", "../cli", "attention_backward", "__init__", ""])
 def test_an_unknown_derivation_lists_the_known_ones(fails, name):
-    assert "known are attention-backward, flash-backward-identity, online-softmax" in fails("derive", name)
+    assert "known are attention-backward, attention-second-order, flash-backward-identity" in fails("derive", name)
 
 
 # --- grad ---

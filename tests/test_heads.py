@@ -26,6 +26,10 @@ W, W_q, L = sa.tensor("W", d, e), sa.tensor("W_q", h, d, e), sa.tensor("L", h, T
         (sa.logsumexp(q), r"\operatorname{logsumexp}\left(Q^{(h)}\right)"),
         (q**2, r"{Q^{(h)}}^{\odot 2}"),
         (sa.let("Z", q @ k.mT) @ v, "Z^{(h)} V^{(h)}"),
+        (sa.sum(q, axis=0), r"\sum_{h} Q^{(h)}"),
+        (sa.sum(q @ k.mT, axis=0), r"\sum_{h} Q^{(h)} K^{(h)\top}"),
+        (2 * sa.sum(q + k, axis=0), r"2 \, \left(\sum_{h} \left(Q^{(h)} + K^{(h)}\right)\right)"),
+        (sa.sum(sa.let("F", q * 2), axis=-2), r"F^{(h)\top} \, \mathbf{1}"),
     ],
     ids=str,
 )  # fmt: skip
@@ -37,7 +41,7 @@ def test_what_is_done_head_by_head_is_written_for_one_head(x, written):
     "x",
     [
         sa.softmax(q, axis=0),
-        sa.sum(q, axis=0),
+        sa.sum(q * sa.from_index((h, 1, 1), lambda i, j, m: i), axis=0),
         q[0] @ k.mT,
         q[::-1] * k,
         sa.concat([q, k], axis=0),

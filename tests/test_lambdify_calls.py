@@ -424,3 +424,13 @@ def test_an_integer_scalar_that_is_no_size_may_be_zero_or_negative():
     assert "error" in f.check()
     with pytest.raises(sa.EvaluationError, match=r"c is an integer, not 0\.5"):
         f(np.ones((2, 3)), c=0.5)
+
+
+def test_check_draws_sizes_for_which_slices_lie_inside():
+    C, T = sa.sizes("C T")
+    assert "error" in sa.lambdify([sa.tensor("W", C, 2)], sa.tensor("W", C, 2)[: 3 * T] * 2).check()
+
+
+def test_check_is_silent_about_the_logarithm_of_an_empty_row():
+    Z, M = sa.tensor("Z", "T S"), sa.tensor("M", "T S", binary=True)
+    assert "error" in sa.lambdify([Z, M], sa.logsumexp(sa.where(M, Z, -sympy.oo))).check()

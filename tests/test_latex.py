@@ -14,7 +14,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.latex import align, tex_text
+from symattn.latex import Row, align, tex_text
 
 GOLDEN = Path(__file__).parent / "golden"
 T, S, d, e, h, n = sa.sizes("T S d e h n")
@@ -162,11 +162,12 @@ SPELLINGS = [
     (sa.sum(A @ B), r"\operatorname{sum}\left(A B\right)", "sum(A @ B)"),
     (sa.softmax(A), r"\operatorname{softmax}\left(A\right)", "softmax(A)"),
     (sa.softmax(A, axis=0), r"\operatorname{softmax}_{\text{axis} = -2}\left(A\right)", "softmax(A, axis=-2)"),
-    (sa.where(A > 0, A, 0), r"\operatorname{where}\left(A > 0, A, 0\right)", "where(A > 0, A, 0)"),
-    ((A > 0) & (B < 1), r"A > 0 \land B < 1", "(A > 0) & (B < 1)"),
-    (((A > 0) | (B > 0)) & (C > 0), r"\left(A > 0 \lor B > 0\right) \land C > 0", "((A > 0) | (B > 0)) & (C > 0)"),
-    (~(A > 0), r"\lnot \left(A > 0\right)", "~(A > 0)"),
-    ((A > B) * C, r"\left(A > B\right) \odot C", "(A > B) * C"),
+    (sa.where(A > 0, A, 0), r"\operatorname{where}\left(\left[A > 0\right], A, 0\right)", "where(A > 0, A, 0)"),
+    ((A > 0) & (B < 1), r"\left[A > 0\right] \land \left[B < 1\right]", "(A > 0) & (B < 1)"),
+    (((A > 0) | (B > 0)) & (C > 0), r"\left(\left[A > 0\right] \lor \left[B > 0\right]\right) \land \left[C > 0\right]",
+     "((A > 0) | (B > 0)) & (C > 0)"),
+    (~(A > 0), r"\lnot \left[A > 0\right]", "~(A > 0)"),
+    ((A > B) * C, r"\left[A > B\right] \odot C", "(A > B) * C"),
     (sa.concat([A, B], axis=1), r"\begin{bmatrix} A & B \end{bmatrix}", "concat([A, B], axis=-1)"),
     (sa.concat([A, B], axis=0), r"\begin{bmatrix} A \\ B \end{bmatrix}", "concat([A, B], axis=-2)"),
     (sa.einsum("ij,jk->ik", A, B), r"\left[\sum_{j} {A}_{ij} \, {B}_{jk}\right]_{ik}", 'einsum("ij,jk->ik", A, B)'),
@@ -176,7 +177,7 @@ SPELLINGS = [
     (mask, r"\left[j \leq i\right]_{ij}", "from_index((T, S), lambda i, j: j <= i)"),
     (sa.from_index(T, lambda i: 2 * i), r"\left[2 i\right]_{i}", "from_index((T,), lambda i: 2*i)"),
     (sa.let("dalpha", A) @ sa.tensor("dX", n, n), r"d\alpha \, dX", "dalpha @ dX"),
-    (sa.tensor("x'", n) @ A, r"x'^{\top} A", "x' @ A"),
+    (sa.tensor("x'", n) @ A, r"{x'}^{\top} A", "x' @ A"),
     (sa.tensor("W_q", n, n).T, r"W_{q}^{\top}", "W_q.T"),
 ]  # fmt: skip
 
@@ -258,7 +259,7 @@ def test_latex_of_other_things_is_that_of_sympy_or_their_own():
 
 
 def test_an_align_block_has_a_row_a_line_and_a_reason_column():
-    block = align([("a", "b", "by 100% & luck"), ("c", "d", "")], "aligned")
+    block = align([Row("a", "b", "by 100% & luck"), Row("c", "d")], "aligned")
     assert block == "\\begin{aligned}\n  a &= b && \\text{by 100\\% \\& luck} \\\\\n  c &= d\n\\end{aligned}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from ..errors import OperandError, ShapeError
@@ -25,16 +26,43 @@ class Masking(TypedDict, total=False):
     empty: Literal["zero", "error"]
 
 
-def attended(what: str, scores: Tensor, mask: Any, mask_polarity: str) -> Tensor:
-    """The mask of these scores with True for "attend"; its last two sizes are those of the scores, or 1."""
-    keep = as_mask(mask, f"the mask of {what}")
+class Scoring(Masking, total=False):
+    """The keywords of ``scaled_dot_product``, which other functions hand on to it.
+
+    ``scale`` is the factor of the scores, by default 1/sqrt(d); ``softcap`` the c of c tanh(Z/c); ``bias`` is added to
+    the scores. The mask comes last.
+    """
+
+    scale: Any
+    softcap: Any
+    bias: Any
+
+
+def kept(what: str, scores: Tensor, masking: Mapping[str, Any]) -> Tensor | None:
+    """The mask of these scores with True for "attend", or None; its last two sizes are those of the scores, or 1."""
+    known(what, masking, Masking)
+    polarity = one_of(what, "mask_polarity", masking.get("mask_polarity", "attend"), "attend", "block")
+    one_of(what, "empty", masking.get("empty", "zero"), "zero", "error")
+    if masking.get("mask") is None:
+        return None
+    keep = as_mask(masking["mask"], f"the mask of {what}")
     for axis in (-1, -2)[: scores.rank]:
         if keep.rank >= -axis and keep.shape[axis] != 1 and not same_size(keep.shape[axis], scores.shape[axis]):
             raise ShapeError(
                 f"{what}: the mask {keep.brief()} does not fit the scores {scores.brief()}: axis {axis}, of the "
                 f"{'keys' if axis == -1 else 'queries'}, has the size {keep.shape[axis]}, not {scores.shape[axis]}"
             )
-    return logical_not(keep) if one_of(what, "mask_polarity", mask_polarity, "attend", "block") == "block" else keep
+    return logical_not(keep) if polarity == "block" else keep
+
+
+def known(what: str, options: Mapping[str, Any], declared: Any) -> None:
+    """Raise an OperandError for a keyword that is not declared: none is ignored."""
+    for keyword in options:
+        if keyword not in declared.__annotations__:
+            way_out = "; causal attention is mask=causal_mask(T, S)" if "causal" in keyword else ""
+            raise OperandError(
+                f"{what} has no keyword {keyword!r}, only {', '.join(declared.__annotations__)}{way_out}"
+            )
 
 
 def one_of(what: str, keyword: str, value: Any, *allowed: str) -> Any:

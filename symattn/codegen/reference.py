@@ -20,7 +20,7 @@ Env = dict[Any, Any]
 Term = Callable[[Env], Any]
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    sympy.log: np.log, sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
+    sympy.log: lambda x: _log(x), sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
     sympy.sinh: np.sinh, sympy.cosh: np.cosh, sympy.atan: np.arctan, sympy.asin: np.arcsin, sympy.acos: np.arccos,
     sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
     sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.exp: np.exp,
@@ -33,6 +33,12 @@ _RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
     sympy.Gt: lambda a, b: a.real > b.real, sympy.Ge: lambda a, b: a.real >= b.real,  # as a complex step has it
     sympy.Eq: lambda a, b: a == b, sympy.Ne: lambda a, b: a != b,
 }  # fmt: skip
+
+
+def _log(x: Any) -> Any:
+    """The logarithm, -inf at 0: of the sum of an empty row, for example."""
+    with np.errstate(divide="ignore"):
+        return np.log(x)
 
 
 def _real_erf(x: Any) -> float:

@@ -11,19 +11,19 @@ import sympy
 from ..errors import EvaluationError
 from ..ops.leaves import variable
 from ..tensor import Tensor, topological
+from .conditions import size_conditions
 
 _RANGE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 
 
 def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) -> dict[sympy.Symbol, int]:
-    """Distinct values from 2 up for the size symbols, small, such that every size below is a positive integer.
+    """Distinct small values from 2 up for the size symbols, with which all sizes are whole and all slices inside.
 
     Raises EvaluationError if none are found: the sizes then contradict each other.
     """
     order = topological(roots)
     symbols = sorted({s for node in order for s in node.own_symbols if s.is_integer and s.is_positive}, key=str)
-    dims = [size for node in order for size in node.shape if not (size.is_Symbol or size.is_Integer)]
-    dims = list(dict.fromkeys(dims))
+    conditions = [condition for condition, _ in size_conditions(order)]
     rng = np.random.default_rng(seed)
     for trial in range(trials):
         top = min(len(_RANGE), len(symbols) + 2 + trial * len(_RANGE) // trials)
@@ -33,7 +33,7 @@ def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) ->
             else (2 + rng.permutation(len(symbols) + 2)[: len(symbols)])
         )
         sizes = {s: int(v) for s, v in zip(symbols, chosen, strict=True)}
-        if all((value := dim.subs(sizes)).is_Integer and value > 0 for dim in dims):
+        if all((value := condition.subs(sizes)).is_Integer and value >= 0 for condition in conditions):
             return sizes
     raise EvaluationError(f"no generic values were found for the sizes {', '.join(map(str, symbols))}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from ..errors import NoRuleError
-from ..latex import align, tex_text
+from ..latex import Row, align, tex_text
 from ..tensor import Tensor
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
@@ -108,7 +108,7 @@ class Moments:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         found, used = self.known()
         written = latex_writer(self.roots, found.values())
-        rows = [(written(_SIGNS[name](self.explanation.name)), written(value), "") for name, value in found.items()]
+        rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
         return f"{align(rows, 'align*')}\n{tex_text(assumed)}"
 

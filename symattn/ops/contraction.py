@@ -12,12 +12,12 @@ from ..operation import Operation
 from ..sizes import Shape, broadcast_shapes, same_size
 from ..tensor import Tensor
 from .arithmetic import multiply, sum_of
-from .broadcasting import broadcast_index, unbroadcast
+from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
 from .formulas import bound
-from .index import expand_dims, moved
+from .index import expand_dims, moved, without_new_axes
 from .layout import matrix_transpose
 from .leaves import as_tensor, eye, is_zero, ones, zeros
-from .notation import Binding, Written, call
+from .notation import Binding, Written, call, raised
 
 # --- matmul ---
 
@@ -99,8 +99,7 @@ def _matmul_notation(p: Any, node: Tensor) -> Written:
     left = p.operand(a, Binding.PRODUCT)
     is_row = a.op is matmul_op and a.params["core"] == (1, 2)  # x^T A is a row as it stands
     if core[0] == 1 and not is_row:
-        atom = p.operand(a, Binding.ATOM)
-        left = rf"{{{atom}}}^{{\top}}" if "^" in atom else rf"{atom}^{{\top}}"
+        left = raised(p.operand(a, Binding.ATOM), r"\top")
     return p.juxtapose(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
 
 
@@ -112,16 +111,28 @@ matmul_op: Operation = Operation(
     jvp=_bilinear(lambda a, b, core: matmul_of(a, b, core)),
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
-    reason="product rule for a matrix product",
+    reason="matrix product rule",
     build=lambda a, b, core: _matmul(a, b, core),
 )
 
 
 def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
-    """A product with zeros is zeros."""
+    """A product with zeros is zeros, and a factor is not repeated along axes that the other one has."""
     if is_zero(a) or is_zero(b):
         return zeros(*_matmul_shape(a, b, core))
+    loops = _loops(a, b, core)
+    if loops and (bare := _once(a, core[0])) is not a and _loops(bare, b, core) == loops:
+        a = bare
+    if loops and (bare := _once(b, core[1])) is not b and _loops(a, bare, core) == loops:
+        b = bare
     return matmul_op.node(a, b, core=core)
+
+
+def _once(x: Tensor, own: int) -> Tensor:
+    """The factor before it was repeated along axes in front of its own."""
+    if x.op is not broadcast_to_op or x.inputs[0].shape[-own:] != x.shape[-own:]:
+        return x
+    return without_new_axes(x.inputs[0])
 
 
 def matmul_of(a: Tensor, b: Tensor, core: Core) -> Tensor:
@@ -164,7 +175,7 @@ def _outer_notation(p: Any, node: Tensor) -> Written:
     if not p.latex:
         return call(p, "outer", node)
     a, b = (p.operand(x, Binding.ATOM) for x in node.inputs)
-    return p.juxtapose(a, rf"{{{b}}}^{{\top}}" if "^" in b or "'" in b else rf"{b}^{{\top}}"), Binding.PRODUCT
+    return p.juxtapose(a, raised(b, r"\top")), Binding.PRODUCT
 
 
 outer_op: Operation = Operation(

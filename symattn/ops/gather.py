@@ -38,6 +38,15 @@ def _take_numpy(code: Any, node: Tensor, x: str, index: str) -> str:
     return code.helper("take", x, index, str(node.params["axis"]), f"({of.rank}, {by.rank})", repr(code.label(by)))
 
 
+def _take_notation(p: Any, node: Tensor) -> Written:
+    x, index = node.inputs
+    if not p.latex:
+        return call(p, "take", node, axis=node.params["axis"])
+    items = [":"] * x.rank
+    items[node.params["axis"]] = p.operand(index, Binding.OR)
+    return rf"{{{p.operand(x, Binding.ATOM)}}}_{{\left[{', '.join(items)}\right]}}", Binding.ATOM
+
+
 take_op: Operation = Operation(
     "take",
     shape=lambda x, index, axis: replaced(x.shape, axis, *index.shape),
@@ -45,7 +54,7 @@ take_op: Operation = Operation(
     vjp=lambda g, y, x, index, axis: (scatter_op(g, index, axis=axis, size=x.shape[axis]), None),
     jvp=lambda tangents, y, x, index, axis: _where_moving(tangents[0], y, lambda t: take_op(t, index, axis=axis)),
     numpy=_take_numpy,
-    notation=lambda p, node: call(p, "take", node, axis=node.params["axis"]),
+    notation=lambda p, node: _take_notation(p, node),
     reason="the cotangents of an entry that is taken several times add up",
     minus_infinity="kept",
 )
@@ -96,7 +105,7 @@ def take(x: Any, index: Any, axis: int) -> Tensor:
     ``y[.., i, j, .., ..] = x[.., index[i, j, ..], ..]``. ``index`` is a tensor declared ``integer=True``, or a
     constant by index whose formula is an integer. Its gradient adds up cotangents by ``scatter_add``. Raises
     OperandError for an index that is not an integer and ShapeError for an axis that is not there; the compiled
-    function raises IndexError for an index that is not from 0 to the size - 1.
+    function raises EvaluationError for an index that is not from 0 to the size - 1.
 
     >>> import symattn as sa
     >>> table, tokens = sa.tensor("E", "n d"), sa.tensor("t", "T", integer=True)

@@ -106,29 +106,29 @@ def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
     return index(g, tuple(back))
 
 
-def _edge_text(at: sympy.Expr, size: sympy.Expr | None) -> str:
+def _shown_edge(at: sympy.Expr, size: sympy.Expr | None) -> sympy.Expr:
     """An edge as it is written: a number, or a negative one that counts from the end."""
     back = at if size is None or at.is_Integer else sympy.expand(at - size)
-    return str(back if back.is_Integer and back.is_negative and not at.is_Integer else at)
+    return back if back.is_Integer and back.is_negative and not at.is_Integer else at
 
 
-def _slice_text(item: Item, size: sympy.Expr | None) -> str:
+def _item_text(p: Any, item: Item, size: sympy.Expr | None) -> str:
     if item == NEW:
         return "None"
     if item[0] == "at":
-        return _edge_text(item[1], size)
+        return p.scalar(_shown_edge(item[1], size))
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
-    first = "" if start == 0 and step > 0 else _edge_text(start, size)
+    first = "" if start == 0 and step > 0 else p.scalar(_shown_edge(start, size))
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else _edge_text(stop, size)
+    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else p.scalar(_shown_edge(stop, size))
     return f"{first}:{last}" + (f":{step}" if step != 1 else "")
 
 
 def _index_notation(p: Any, node: Tensor) -> Written:
     x, items = node.inputs[0], node.params["items"]
     core = iter(x.shape[x.rank - _axes_read(items) :])
-    shown = [_slice_text(item, next(core) if item != NEW else None) for item in items]
+    shown = [_item_text(p, item, next(core) if item != NEW else None) for item in items]
     base = p.operand(x, Binding.ATOM)
     shown = [":"] * (x.rank - _axes_read(items)) + shown
     if not p.latex:
@@ -196,6 +196,16 @@ def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:
     return (*joined, *rest)
 
 
+def without_new_axes(x: Tensor) -> Tensor:
+    """The tensor before new axes were put in front of it, if that is all that was done."""
+    if x.op is not index_op:
+        return x
+    rest = [item for item in x.params["items"] if item != NEW]
+    in_front = x.params["items"][len(x.params["items"]) - len(rest) :] == tuple(rest)
+    read = x.inputs[0].shape[x.inputs[0].rank - len(rest) :]
+    return x.inputs[0] if in_front and len(rest) == x.inputs[0].rank and all(map(_is_whole, rest, read)) else x
+
+
 def expand_dims(x: Tensor, axis: int) -> Tensor:
     """A new axis of size 1; ``axis`` counts from the end of the result."""
     kept = x.shape[x.rank + 1 + axis :]
@@ -241,7 +251,7 @@ def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
 
 def _embed_notation(p: Any, node: Tensor) -> Written:
     core = iter(node.params["core"])
-    shown = [_slice_text(item, next(core) if item != NEW else None) for item in node.params["items"]]
+    shown = [_item_text(p, item, next(core) if item != NEW else None) for item in node.params["items"]]
     if p.latex:
         inside = ", ".join(shown)
         return rf"\operatorname{{embed}}_{{\left[{inside}\right]}}\left({p.operand(node.inputs[0], 1)}\right)", 9

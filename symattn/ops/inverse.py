@@ -11,7 +11,7 @@ from .contraction import _square, matmul_of
 from .formulas import InverseEntry, bound
 from .layout import matrix_transpose
 from .leaves import as_tensor, is_eye
-from .notation import Binding, Written
+from .notation import Binding, Written, raised
 
 _MATRICES = (2, 2)
 
@@ -32,8 +32,7 @@ def _inverse_notation(p: Any, node: Tensor) -> Written:
     if not p.latex:
         return f"inv({p.operand(x, Binding.OR)})", Binding.ATOM
     base = p.operand(x, Binding.ATOM)
-    marked = p.binding(x) == Binding.ATOM and ("^" in base or "'" in base)
-    return (f"{{{base}}}" if marked else base) + "^{-1}", Binding.POWER
+    return (raised(base, "-1") if p.binding(x) == Binding.ATOM else base + "^{-1}"), Binding.POWER
 
 
 inv_op: Operation = Operation(

@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .formulas import Choice
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
-from .notation import Binding, Written, call
+from .notation import Binding, Written, call, raised
 from .rows import checked_axis, summed
 
 # --- transposes ---
@@ -49,11 +49,10 @@ def _swaps_last_two(order: Order) -> bool:
 def _transpose_notation(p: Any, node: Tensor) -> Written:
     x, order = node.inputs[0], node.params["order"]
     if _swaps_last_two(order):
-        mark = r"^{\top}" if p.latex else ".T" if x.rank == 2 else ".mT"
         base = p.operand(x, Binding.ATOM)
         if not p.latex:
-            return base + mark, Binding.ATOM
-        return (f"{{{base}}}{mark}" if "^" in base or "'" in base else base + mark), Binding.POWER
+            return base + (".T" if x.rank == 2 else ".mT"), Binding.ATOM
+        return raised(base, r"\top"), Binding.POWER
     moves = [axis for axis in range(-len(order), 0) if order[axis] != axis]
     for source in moves:  # most permutations of the field move one axis
         for target in moves:
@@ -240,7 +239,7 @@ split_axis_op: Operation = moved(
     again=lambda t, axis, into: split_axis_op(t, axis=axis, into=into),
     numpy=lambda code, node, x: code.split(node, x),
     notation=lambda p, node: call(p, "split_axis", node, axis=node.params["axis"], into=node.params["into"]),
-    reason="the two axes of the cotangent are merged again",
+    reason="the cotangent is merged again",
 )
 
 
@@ -279,7 +278,7 @@ merge_axis_op: Operation = moved(
     again=lambda t, axis: merge_axis_op(t, axis=axis),
     numpy=lambda code, node, x: code.merge(node, x),
     notation=lambda p, node: call(p, "merge_axes", node, axes=(node.params["axis"] - 1, node.params["axis"])),
-    reason="the merged axis of the cotangent is split again",
+    reason="the cotangent is split again",
 )
 
 

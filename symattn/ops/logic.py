@@ -14,7 +14,7 @@ from .arithmetic import entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .formulas import choose
 from .leaves import as_tensor, is_zero, zeros
-from .notation import Binding, call, infix
+from .notation import Binding, Notation, Written, call, infix
 
 # --- comparisons and logic: binary tensors ---
 
@@ -31,6 +31,16 @@ def _compared(a: Any, b: Any, relation: Any) -> Any:
     return choose(relation(a, b), sympy.S.One, sympy.S.Zero)
 
 
+def _bracketed(notation: Notation) -> Notation:
+    r"""In LaTeX a comparison stands between Iverson brackets, ``\left[x > 0\right]``: it is a tensor of 0 and 1."""
+
+    def enclosed(p: Any, node: Tensor) -> Written:
+        written, binding = notation(p, node)
+        return (rf"\left[{written}\right]", Binding.ATOM) if p.latex else (written, binding)
+
+    return enclosed
+
+
 def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> Operation:
     return entrywise(
         name,
@@ -38,7 +48,7 @@ def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> O
         vjp=_flat_vjp,
         jvp=_flat_jvp,
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
-        notation=infix(sign, latex, Binding.COMPARE, associative=False),
+        notation=_bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
         reason="a comparison is constant between its jumps",
         kind="binary",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",

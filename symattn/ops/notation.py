@@ -80,6 +80,11 @@ def call(p: Any, name: str, node: Any, **options: Any) -> Written:
     return f"{name}({', '.join(inside)})", Binding.ATOM
 
 
+def raised(base: str, mark: str) -> str:
+    r"""A base with a superscript, ``X^{\top}``, between braces if it has one already."""
+    return f"{{{base}}}^{{{mark}}}" if "^" in base or "'" in base else f"{base}^{{{mark}}}"
+
+
 def _over(p: Any, coefficient: Any, below: Any) -> Written:
     """A number over a tensor: ``2 / X``."""
     if not p.latex:

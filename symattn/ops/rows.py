@@ -17,7 +17,7 @@ from .formulas import Max, Min, bound, choose
 from .index import expand_dims
 from .leaves import as_tensor, constant
 from .logic import as_mask, equal
-from .notation import Binding, Written, call
+from .notation import Binding, Written, call, raised
 
 Axes = tuple[int, ...]
 
@@ -82,8 +82,12 @@ def _reduction_notation(name: str) -> Any:
         if axes == (-1,) and keepdims:
             return call(p, f"row{name}", node)
         if name == "sum" and p.latex and x.rank == 2 and len(axes) == 1 and not keepdims:
-            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else rf"{p.operand(x, Binding.ATOM)}^{{\top}}"
+            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else raised(p.operand(x, Binding.ATOM), r"\top")
             return rf"{turned} \, \mathbf{{1}}", Binding.PRODUCT
+        if name == "sum" and p.latex and axes == (-x.rank,) and not keepdims:
+            over_heads = p.sum_over_heads(x)
+            if over_heads is not None:
+                return over_heads, Binding.SUM
         options: dict[str, Any] = {}
         if axes != usual:
             options["axis"] = axes[0] if len(axes) == 1 else axes

@@ -137,6 +137,9 @@ class Compiled:
         loops = self.rows(e.limits)
         return f"{_FOLDS[type(e)]}([{self.write(e.function)} {loops}])"
 
+    def _largest(self, e: Any) -> str:
+        return f"{'largest' if type(e) is sympy.Max else 'smallest'}([{', '.join(map(self.write, e.args))}])"
+
     def _unknown(self, e: Any) -> str:
         return f"unknown({str(e.args[0])!r}, {self.write(e.args[1])})"
 
@@ -171,6 +174,7 @@ _WRITERS: tuple[tuple[Any, Callable[[Compiled, Any], str]], ...] = (
     (sympy.Mul, Compiled._product),
     (sympy.Pow, Compiled._power),
     ((sympy.Sum, Max, Min), Compiled._fold),
+    ((sympy.Max, sympy.Min), Compiled._largest),
     (Choice, Compiled._choice),
     (Unknown, Compiled._unknown),
     (UnknownOfRow, Compiled._unknown_of_row),

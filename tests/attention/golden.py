@@ -1,4 +1,4 @@
-"""What a variant looks like on paper; ``python -m tests.attention.golden NAME...`` writes the files, to be read by eye."""
+"""What a variant looks like on paper; ``python -m tests.attention.golden NAME..`` writes files, to be read by eye."""
 
 from __future__ import annotations
 

@@ -51,6 +51,19 @@ def test_H01_merging_heads_moves_the_head_axis_first():
     assert compute(wrong, arrays).tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
+def test_H01_H05_the_library_splits_and_merges_as_the_right_code_does():
+    """The same two disputes, with the functions that a user would call."""
+    x, tokens = sa.tensor("x", h, T, d), sa.tensor("X", B, T, h * d)
+    merged, split = sa.attention.merge_heads(x), sa.attention.split_heads(tokens, h)
+    proved(merged, side_by_side(x))
+    proved(split, sa.einsum("bthd->bhtd", sa.split_axis(tokens, 2, (h, d))))
+    proved(sa.attention.merge_heads(split), tokens)
+    assert compute(merged, {"x": [[[1], [2], [3]], [[4], [5], [6]]]}).tolist() == [[1, 4], [2, 5], [3, 6]]
+    by_channel = sa.attention.split_heads(tokens, h, order="interleaved")
+    found = refuted(split, by_channel)  # (h, d) of a channel, or (d, h): they agree for one head or one channel
+    assert (found.sizes[h], found.sizes[d]) == (2, 2)
+
+
 def test_H03_masks_of_head_major_batches_are_tiled():
     """lsdefine/attention-is-all-you-need-keras#36: heads are folded in front of the samples, masks behind them."""
     mask = sa.tensor("mask", B)
@@ -106,6 +119,27 @@ def test_H07_concatenated_heads_times_the_output_matrix_are_a_sum_over_heads():
     assert [np.linalg.matrix_rank(m) for m in maps] == [2, 2]  # D = 4, but no more than d
 
 
+def test_H07_numbers_of_a_layer_with_two_heads():
+    """The example of the thread: joined heads times the output matrix, and the sum over heads."""
+    arrays = {
+        "Q": [[0.03, 1.36, 1.22, -0.51], [-0.3, -0.53, 0.57, -0.06], [0.75, -1.85, 1.57, -0.1]],
+        "K": [[-0.01, 1.05, 0.74, 0.72], [1.62, -1.21, -0.63, -1.32], [-0.11, 1.0, -0.02, 0.5]],
+        "V": [[1.83, -3.08, 0.96, 0.07], [1.32, 0.39, 1.83, 0.03], [-0.52, 0.58, 0.43, -0.36]],
+        "W_o": rows(4, 4, seed=6),
+    }
+    q, k, v = (sa.tensor(name, n, 4) for name, n in (("Q", T), ("K", S), ("V", S)))
+    W_o, eye = sa.tensor("W_o", 4, 4), sa.eye(4)
+    joined = sa.attention.multi_head(q, k, v, eye, eye, eye, W_o, heads=2)
+    blocks = sa.split_axis(W_o, 0, (2, 2))
+    summed = sa.attention.multi_head(q, k, v, *[sa.attention.split_heads(eye, 2)] * 3, blocks)
+    np.testing.assert_allclose(compute(joined, arrays), compute(summed, arrays), rtol=1e-12)
+    heads = [np.array(arrays[name]).reshape(3, 2, 2).swapaxes(0, 1) for name in "QKV"]
+    weights = np.exp(heads[0] @ heads[1].swapaxes(1, 2) / 2**0.5)
+    by_hand = (weights / weights.sum(-1, keepdims=True)) @ heads[2]
+    wanted = np.hstack(list(by_hand)) @ arrays["W_o"]
+    np.testing.assert_allclose(compute(joined, arrays), wanted, rtol=1e-12)
+
+
 def rows(*shape: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
@@ -129,6 +163,21 @@ def test_H09_grouped_heads_are_repeated_one_by_one_or_tiled():
     numbered = {"K": [[[0]], [[1]]]}
     assert compute(repeated.subs({g: 2}), numbered).ravel().tolist() == [0, 0, 1, 1]
     assert compute(tiled.subs({g: 2}), numbered).ravel().tolist() == [0, 1, 0, 1]
+
+
+def test_H09_both_head_maps_are_named():
+    """The two readings as keywords: they agree for one key head, or as many as query heads, and not otherwise."""
+    q, k, v = sa.tensor("Q", h * g, T, d), sa.tensor("K", h, S, d), sa.tensor("V", h, S, e)
+    contiguous, strided = (sa.attention.grouped_query(q, k, v, head_map=name) for name in ("contiguous", "strided"))
+    found = refuted(contiguous, strided)
+    assert (found.sizes[h], found.sizes[g]) == (2, 2)
+    for size in (h, g):
+        proved(contiguous, strided, given=[sympy.Eq(size, 1)])
+
+    numbered = {"Q": np.zeros((4, 1, 1)), "K": np.zeros((2, 1, 1)), "V": [[[0]], [[1]]]}
+    four, two = sa.tensor("Q", 4, T, d), (sa.tensor("K", 2, S, d), sa.tensor("V", 2, S, e))
+    read = [compute(sa.attention.grouped_query(four, *two, head_map=n), numbered) for n in ("contiguous", "strided")]
+    assert [x.ravel().tolist() for x in read] == [[0, 0, 1, 1], [0, 1, 0, 1]]
 
 
 def test_H11_a_flat_head_index_is_divided_by_the_number_of_key_heads():

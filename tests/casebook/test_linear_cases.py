@@ -9,17 +9,13 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn import attention as A
 
 from .test_gradient_cases import STANDARD, compute, digits, first_difference
 from .test_permutation_cases import proved, refuted
 
 n, m, d, e, B, T, H = sa.sizes("n m d e B T H")
 Q, K, V = sa.tensor("Q", n, d), sa.tensor("K", m, d), sa.tensor("V", m, e)
-
-
-def phi(x: Any) -> Any:
-    """``elu(x) + 1``, written as a sum of a part that is not negative and one that is positive."""
-    return sa.relu(x) + sa.exp(sa.minimum(x, 0))
 
 
 def rowsum(x: Any) -> Any:
@@ -31,21 +27,24 @@ def weighted(weights: Any, values: Any) -> Any:
 
 
 def linear(a: Any, b: Any, values: Any) -> Any:
-    """Linear attention with keys and values contracted first."""
-    return a @ (b.T @ values) / (a @ sa.sum(b, axis=0))[:, None]
+    """Linear attention of features, with keys and values contracted first."""
+    return A.linear(a, b, values, feature=None)
 
 
 def test_K01_the_normaliser_of_causal_linear_attention_divides():
     """lucidrains/performer-pytorch#40: the reciprocal is missing, so that outputs are multiplied by the sum."""
     keys, values = sa.tensor("K", n, d), sa.tensor("V", n, e)
-    a, b = phi(Q), phi(keys)
+    a, b = A.elu_plus_one(Q), A.elu_plus_one(keys)
     normaliser = rowsum(a * sa.cumsum(b, axis=0))
 
     def summed(v):
-        return sa.einsum("nd,nde->ne", a, sa.cumsum(b[:, :, None] * v[:, None, :], axis=0))
+        return A.causal_linear(Q, keys, v, form="state", normalise=False)
 
     wanted, ones = weighted(sa.tril(a @ b.T), values), sa.ones(n, e)
     proved(summed(values) / normaliser, wanted)
+    for form in ("weights", "state"):
+        proved(A.causal_linear(Q, keys, values, form=form), wanted)
+        proved(A.causal_linear(Q, keys, ones, form=form), ones)
     refuted(summed(values) * normaliser, wanted)
     proved(summed(ones) / normaliser, ones)  # the property that shows the mistake
     refuted(summed(ones) * normaliser, ones)
@@ -76,7 +75,7 @@ def test_K03_the_running_sum_goes_along_time_in_every_layout():
     refuted(sa.cumsum(other_layout, axis=1), sa.moveaxis(right, 1, 2))
 
     arrays = {"K": np.random.default_rng(3).normal(size=(1, 3, 2, 2))}
-    right, wrong = (x.subs({keys: phi(keys)}) for x in (right, wrong))
+    right, wrong = (x.subs({keys: A.elu_plus_one(keys)}) for x in (right, wrong))
     assert first_difference(right, wrong, arrays).largest == digits(3.67686)
 
 
@@ -90,6 +89,8 @@ def test_K05_columns_of_a_QR_factor_need_a_sign_correction():
     x, y = (sa.tensor(name, m) for name in "xy")  # what is estimated: exp(x y), here by positive features
     features = sa.tensor("W", m, m)
     terms = sa.exp(features @ x - x @ x / 2) * sa.exp(features @ y - y @ y / 2)
+    by_name = [A.performer_features(m ** sympy.Rational(1, 4) * z[None], features)[0] for z in (x, y)]
+    proved(by_name[0] * by_name[1], terms / m)
     proved(terms, sa.exp(-(x @ x + y @ y) / 2) * sa.exp(features @ (x + y)))
 
     rng = np.random.default_rng(0)
@@ -111,22 +112,28 @@ def test_K05_columns_of_a_QR_factor_need_a_sign_correction():
 def test_K07_a_key_is_masked_by_its_features():
     """lucidrains/performer-pytorch#89: which of features, keys and values to zero for a padding mask."""
     kept = sa.tensor("M", m, binary=True)[:, None]
-    a = phi(Q)
-    wanted = weighted((a @ phi(K).T) * kept.T, V)
+    a = A.elu_plus_one(Q)
+    wanted = weighted((a @ A.elu_plus_one(K).T) * kept.T, V)
     masked_features, masked_keys, masked_values = (
-        linear(a, phi(K) * kept, V),
-        linear(a, phi(K * kept), V),
-        linear(a, phi(K), V * kept),
+        linear(a, A.elu_plus_one(K) * kept, V),
+        linear(a, A.elu_plus_one(K * kept), V),
+        linear(a, A.elu_plus_one(K), V * kept),
     )
     proved(masked_features, wanted)
-    proved(linear(a, sa.concat([phi(K), 0 * Q]), sa.concat([V, sa.tensor("U", n, e)])), linear(a, phi(K), V))
-    proved(phi(0 * K), sa.ones(m, d))  # why a key of zeros still counts
+    by_name = [A.linear(Q, K, V, mask=kept[:, 0], form=form) for form in ("state", "weights")]
+    proved(*by_name)  # as wanted, where a key is left
+    proved(
+        linear(a, sa.concat([A.elu_plus_one(K), 0 * Q]), sa.concat([V, sa.tensor("U", n, e)])),
+        linear(a, A.elu_plus_one(K), V),
+    )
+    proved(A.elu_plus_one(0 * K), sa.ones(m, d))  # why a key of zeros still counts
     refuted(masked_keys, wanted)
     refuted(masked_values, wanted)
 
     arrays = {**STANDARD, "M": [1, 1, 0]}
     without = {name: np.asarray(rows)[:2] if name in "KV" else rows for name, rows in STANDARD.items()}
-    assert compute(masked_features, arrays) == pytest.approx(compute(linear(a, phi(K), V), without), rel=1e-14)
+    for right in (masked_features, *by_name):
+        assert compute(right, arrays) == pytest.approx(compute(linear(a, A.elu_plus_one(K), V), without), rel=1e-14)
     for wrong, largest in ((masked_keys, 0.599694), (masked_values, 0.63032)):
         assert first_difference(wanted, wrong, arrays).largest == digits(largest)
 
@@ -135,11 +142,11 @@ def test_K09_elu_plus_one_is_positive_and_a_feature_map_with_signs_is_not():
     """LeapLabTHU/MLLA#19: why one is added to elu."""
     x, q = sa.tensor("x", n), sa.tensor("q", d)
     elu = sa.where(x > 0, x, sa.exp(x) - 1)
-    proved(elu + 1, phi(x))
-    proved(sa.lt(0, phi(x)))
+    proved(elu + 1, A.elu_plus_one(x))
+    proved(sa.lt(0, A.elu_plus_one(x)))
     refuted(sa.le(0, elu))
 
-    positive, signed = phi(q) @ phi(K).T, q @ K.T
+    positive, signed = A.elu_plus_one(q) @ A.elu_plus_one(K).T, q @ K.T
     proved(sa.lt(0, sa.sum(positive)))
     proved(sa.lt(0, positive / sa.sum(positive)))
     proved(sa.sum(positive / sa.sum(positive)), 1)

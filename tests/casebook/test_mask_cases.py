@@ -189,3 +189,107 @@ def test_M17_a_guard_against_nan_changes_rows_below_its_floor():
     low = {"z": [-20000.0, -20001.0]}
     assert compute(guarded(z), low).tolist() == [0, 0]
     assert compute(sa.softmax(z), low) == digits([0.731059, 0.268941])
+
+
+# --- the same by the functions of sa.attention, run ---
+
+
+def test_M01_evaluate_under_a_declared_convention():
+    """pytorch/pytorch#131060: zeros or an error, as is asked for; a finite fill value leaves the scores as they are."""
+    row = {"Z": [[0.4, -0.2, 1.0]], "M": [[0, 0, 0]]}
+    assert compute(sa.attention.probabilities(Z, mask=M), row).tolist() == [[0, 0, 0]]
+    assert compute(sa.attention.probabilities(Z + sa.attention.as_bias(M)), row).tolist() == [[0, 0, 0]]
+    finite = sa.attention.probabilities(Z + sa.where(M, 0, -(10**4)))
+    assert compute(finite, row) == digits([[0.296654, 0.162807, 0.540539]])
+    with pytest.raises(sa.EvaluationError, match="nothing to attend to"):
+        compute(sa.attention.probabilities(Z, mask=M, empty="error"), row)
+
+
+def test_M03_evaluate_with_the_polarity_stated():
+    """rasbt/LLMs-from-scratch#1061: the upper triangle is right where it says what to block."""
+    upper = ~sa.attention.causal_mask(n)
+    seen = {}
+    for polarity in ("attend", "block"):
+        square = sa.attention.scores(QS, KS)
+        weights = compute(sa.attention.probabilities(square, mask=upper, mask_polarity=polarity), STANDARD)
+        seen[polarity] = [np.flatnonzero(row).tolist() for row in weights]
+    assert seen == {"attend": [[1, 2], [2], []], "block": [[0], [0, 1], [0, 1, 2]]}
+
+
+def test_M05_evaluate_with_the_mask_and_without():
+    """pytorch/pytorch#117939: as a mask and as a bias it is the same; the printed code leaves it out."""
+    masked, added, left_out = (
+        sa.attention.scaled_dot_product(Q, K, V, **form)
+        for form in ({"mask": M}, {"bias": sa.attention.as_bias(M)}, {})
+    )
+    assert same(masked, added, DROPPED)
+    assert first_difference(masked, left_out, DROPPED).largest == digits(0.50083)
+
+
+def test_M07_evaluate_a_decoding_step():
+    """pytorch/pytorch#103082: one query after seven cached keys, under both alignments, and by its offset."""
+    masks = {
+        align: compute(sa.attention.causal_mask(1, 8, align=align), {})[0] for align in ("top-left", "bottom-right")
+    }
+    assert {align: np.flatnonzero(mask).tolist() for align, mask in masks.items()} == {
+        "top-left": [0],
+        "bottom-right": list(range(8)),
+    }
+    rng = np.random.default_rng(2)
+    arrays = {name: rng.normal(size=(8, 3)) for name in "QKV"}
+    full = sa.attention.scaled_dot_product(QS, KS, VS, scale=1, mask=sa.attention.causal_mask(n))
+
+    def step(**placed):
+        return sa.attention.scaled_dot_product(QS[-1:], KS, VS, scale=1, mask=sa.attention.causal_mask(1, n, **placed))
+
+    assert same(full[-1:], step(align="bottom-right"), arrays)
+    assert same(full[-1:], step(offset=n - 1), arrays)
+    assert first_difference(full[-1:], step(), arrays).largest == digits(1.454136)
+
+
+def test_M09_evaluate_before_and_after_the_softmax():
+    """abisee/pointer-generator#88: equal on ordinary scores; where all kept weights underflow, only before is right."""
+    before, after = sa.attention.probabilities(Z, mask=M), renormalised(sa.attention.probabilities(Z) * M)
+    ordinary = {"Z": [[1, -2, 0.5]], "M": [[1, 0, 1]]}
+    assert same(before, after, ordinary)
+    assert compute(before, ordinary) == digits([[0.622459, 0, 0.377541]])
+    extreme = {"Z": [[0, 900, 1]], "M": [[1, 0, 1]]}
+    assert compute(before, extreme) == digits([[0.268941, 0, 0.731059]])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(compute(after, extreme)).all()
+
+
+def test_M13_evaluate_what_a_late_mask_loses():
+    """lucidrains/memory-compressed-attention#2: rows of a late mask sum to less than 1, and oo is no fill value."""
+    row = {"Z": [[0.2, 0.1, -0.4]], "M": [[1, 0, 1]]}
+    late, early = sa.attention.probabilities(Z) * M, sa.attention.probabilities(Z, mask=M)
+    assert compute(rowsum(late), row) == digits([[0.631228]])
+    assert compute(rowsum(early), row) == pytest.approx(1, abs=1e-15)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(compute(sa.attention.probabilities(Z), {"Z": [[0.2, np.inf, -0.4]]})).any()
+    with pytest.raises(sa.OperandError, match="oo is not a real scalar"):
+        sa.attention.scaled_dot_product(Q, K, V, bias=sa.where(M, 0, sympy.oo))
+
+
+def test_M15_evaluate_how_many_keys_a_window_sees():
+    """huggingface/transformers#39408: w + 1, w and 2w + 1 keys, by the keyword that says what is counted."""
+
+    def seen(size, **window):
+        return int(compute(sa.attention.sliding_window_mask(20, left=size, **window), {})[12].sum())
+
+    assert [seen(4, right=0), seen(4, right=0, includes_self=True), seen(4, right=4)] == [5, 4, 9]
+    for count, extra, window in (
+        (w + 1, w, {"right": 0}),
+        (w, w, {"right": 0, "includes_self": True}),
+        (2 * w + 1, 2 * w, {"right": w, "offset": w}),
+    ):
+        mask = sa.attention.sliding_window_mask(n, n + extra, left=w, **{"offset": extra, **window})
+        proved(sa.sum(mask, axis=-1), count * sa.ones(n))
+
+
+def test_M17_evaluate_rows_far_below_the_floor():
+    """tracel-ai/burn#4697: a softmax needs no guard, however low its scores are."""
+    q, k = {"Q": [[1.0]], "K": [[-20000.0], [-20001.0]]}, sa.tensor("K", m, 1)
+    scores = sa.attention.scores(sa.tensor("Q", n, 1), k)
+    assert compute(sa.attention.probabilities(scores), q) == digits([[0.731059, 0.268941]])
+    assert compute(sa.attention.probabilities(Z), {"Z": [[0.4, -0.2]]}).sum() == pytest.approx(1, abs=1e-15)

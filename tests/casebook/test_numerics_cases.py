@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import sympy
 
 import symattn as sa
@@ -181,3 +182,46 @@ def test_N15_a_factorised_decay_is_exact_and_overflows():
     assert (up[8191], down[8190]) == (0, np.inf)
     with np.errstate(invalid="ignore"):
         assert np.isnan(up[8191] * down[8190])
+
+
+# --- the same by the functions of sa.attention ---
+
+
+def test_N01_N03_N05_blockwise_attention_rescales_what_it_has():
+    keys, values = [sa.tensor("K_1", m, d), sa.tensor("K_2", k, d)], [V1, V2]
+    blocks = sa.attention.blockwise(Q, keys, values, scale=1)
+    whole = sa.attention.scaled_dot_product(Q, sa.concat(keys), sa.concat(values), scale=1)
+    proved(blocks, whole)
+    identity = {"Q": np.eye(2), **{f"K_{b}": np.transpose(BLOCKS[f"Z_{b}"]) for b in (1, 2)}}  # so that Z is Q @ K.T
+    given = {**identity, "V_1": BLOCKS["V_1"], "V_2": BLOCKS["V_2"]}
+    for output in (blocks, whole):
+        assert compute(output, given) == digits([[-0.423047, 0.648951], [0.366493, -0.08667]])
+
+
+def test_N09_attention_of_keys_without_their_mean():
+    plain, shifted = (sa.attention.scaled_dot_product(Q, keys, V) for keys in (K, K - sa.mean(K, axis=0)))
+    proved(shifted, plain)
+    assert compute(shifted, STANDARD) == digits(compute(plain, STANDARD))
+
+
+def test_N11_scores_scale_after_the_product_unless_the_query_is_scaled():
+    query = sa.tensor("q", n, d)
+    late = sa.attention.scores(query, K)
+    early = sa.attention.scores(query / sympy.sqrt(d), K, scale=1)
+    proved(late, early)
+    vector = np.zeros((1, 64), np.float16)
+    vector[0, 0] = np.sqrt(1e5)
+    with np.errstate(over="ignore"):
+        found = [compute(z, {"q": vector, "K": vector}, np.float16).item() for z in (late, early)]
+    assert found == [np.inf, pytest.approx(1e5 / 8, rel=1e-3)]
+
+
+def test_N15_a_decay_by_differences_of_logarithms_does_not_overflow():
+    g = sa.tensor("g", n)
+    gates = np.full(1024, np.log(0.9), np.float32)  # 0.9**-1023 is above the largest number of single precision
+    decay = compute(sa.attention.decay_matrix(g), {"g": gates}, np.float32)
+    assert np.isfinite(decay).all()
+    assert decay[1023, 1022] == pytest.approx(0.9, rel=1e-4)
+    assert decay[1022, 1023] == 0
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.exp(-np.cumsum(gates))[-1])

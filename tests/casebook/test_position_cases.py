@@ -13,6 +13,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn import attention
 
 from .test_gradient_cases import compute, digits, first_difference
 from .test_permutation_cases import proved, refuted
@@ -60,6 +61,17 @@ def score(x: sa.Tensor, **places: float) -> float:
     return float(compute(x.subs({i: places["at"], j: places["to"]}), FOUR))
 
 
+def rotary(x: sa.Tensor, t: Any, **conventions: Any) -> sa.Tensor:
+    """Four features at position t, as the library rotates them."""
+    return attention.rotary(x.subs({r: 2})[None], offset=t, **conventions)[0]
+
+
+def rotary_product(s: float, t: float) -> sa.Tensor:
+    """``R(s).T @ R(t)`` for four features: the rotated unit vectors are the columns of R."""
+    left, right = (attention.rotary(sa.eye(4), positions=sa.from_index((4,), lambda _, at=at: at)) for at in (s, t))
+    return left @ right.T
+
+
 def test_R01_angles_and_pairs_belong_to_one_layout():
     """raiyanyahya/how-to-train-your-gpt#6: angles expanded for neighbours, features rotated by halves."""
     for layout in (halves, neighbours):
@@ -72,7 +84,9 @@ def test_R01_angles_and_pairs_belong_to_one_layout():
 
     assert [score(scores, at=3, to=1), score(scores, at=7, to=5)] == digits([15.602184, 6.849442])
     right = neighbours(q, i) @ neighbours(k, j)
-    assert [score(right, at=3, to=1), score(right, at=7, to=5)] == digits([8.703632, 8.703632])
+    library = rotary(q, i, layout="interleaved") @ rotary(k, j, layout="interleaved")
+    for x in (right, library):
+        assert [score(x, at=3, to=1), score(x, at=7, to=5)] == digits([8.703632, 8.703632])
     cos, sin = (sa.diag(f(sa.repeat(i * OMEGA, 2, axis=0))) for f in (sa.cos, sa.sin))
     quarter = sa.concat([sa.concat([0 * sa.eye(r), -sa.eye(r)], axis=1), sa.concat([sa.eye(r), 0 * sa.eye(r)], axis=1)])
     matrix = cos + sin @ quarter
@@ -97,6 +111,9 @@ def test_R03_rotating_both_by_the_transpose_keeps_the_relative_property():
     apart = first_difference(textbook.subs(places), (rotation(-i).T @ rotation(-j)).subs(places), FOUR)
     assert apart.largest == digits(1.513605)
 
+    apart = first_difference(rotary_product(3, 7), rotary_product(-3, -7), FOUR)
+    assert apart.largest == digits(1.513605)
+
 
 def test_R05_rotating_halves_is_the_formula_for_features_in_another_order():
     """rasbt/LLMs-from-scratch#838: the block matrix of a paper, for four channels, against c1 c2 c1 c2."""
@@ -107,6 +124,9 @@ def test_R05_rotating_halves_is_the_formula_for_features_in_another_order():
     proved(halves(by_halves(q), s), by_halves(neighbours(q, s)))
     proved(neighbours(interleaved(q[:r], q[r:]), s), interleaved(*turned(q[:r], q[r:], s)))
     refuted(halves(q, s), neighbours(q, s))
+    cosines, sines = sa.cos(s * OMEGA)[None], sa.sin(s * OMEGA)[None]
+    for layout, rotated in (("half", halves), ("interleaved", neighbours)):
+        proved(attention.rotate(q[None], cosines, sines, layout=layout)[0], rotated(q, s))
 
     a, b, c, d, t1, t2 = sympy.symbols("a b c d t1 t2")
     values = dict(zip([*q.as_explicit({r: 2}), *OMEGA.as_explicit({r: 2})], (a, b, c, d, t1, t2), strict=True))
@@ -133,6 +153,11 @@ def test_R07_two_inverse_rotations_are_relative_and_one_is_not():
     assert score(both, at=3, to=7) == score(both, at=10, to=14) == digits(12.286125)
     assert abs(score(one, at=3, to=7) - score(one, at=10, to=14)) == digits(2.097769)
 
+    def library(a, b):
+        return score(rotary(q, a * i, layout="interleaved") @ rotary(k, b * j, layout="interleaved"), at=3, to=7)
+
+    assert [library(1, 1), library(-1, -1)] == digits([9.658808, 12.286125])
+
 
 def test_R09_positions_are_renumbered_on_both_sides_or_not_at_all():
     """rajveer43/VeloxQuant-MLX#389: after eviction new queries are counted from the keys that are left."""
@@ -144,6 +169,7 @@ def test_R09_positions_are_renumbered_on_both_sides_or_not_at_all():
     places = {i: 12, j: 2, evicted: 5}
     apart = first_difference(seen.subs(places), (rotation(i - evicted).T @ rotation(j)).subs(places), FOUR)
     assert apart.largest == digits(1.122734)
+    assert first_difference(rotary_product(12, 2), rotary_product(7, 2), FOUR).largest == digits(1.122734)
 
 
 def test_R11_floor_division_takes_the_whole_quotient():
@@ -155,6 +181,8 @@ def test_R11_floor_division_takes_the_whole_quotient():
     found = [compute(x.subs({r: 128}), {})[:3] for x in (floored, pairs)]
     assert [np.log(x[1]) for x in found] == digits([-1, -0.071956])
     assert [x[2] for x in found] == pytest.approx([0.1353, 0.866], rel=0, abs=6e-5)
+    encoding = compute(attention.sinusoidal(2, 256)[1], {})
+    assert np.arctan2(encoding[4], encoding[5]) == pytest.approx(0.866, rel=0, abs=6e-5)
 
 
 def test_R13_features_may_stay_unrotated():
@@ -174,6 +202,13 @@ def test_R13_features_may_stay_unrotated():
 
     proved(matrix(i).T @ matrix(j), matrix(j - i))
 
+    X, Y = sa.tensor("X", n, 2 * r + u), sa.tensor("Y", m, 2 * r + u)
+
+    def rotated(x, t):
+        return attention.rotary(x, width=2 * r, offset=t)
+
+    proved(rotated(X, s) @ rotated(Y, s).T, rotated(X, 0) @ rotated(Y, 0).T)
+
 
 def test_R15_a_constant_in_the_bias_of_a_row_cancels():
     """vllm-project/vllm#945: a slope times j - length or j - length + 1; the code is right, logsumexp moves."""
@@ -186,6 +221,9 @@ def test_R15_a_constant_in_the_bias_of_a_row_cancels():
     proved(sa.softmax(biased(c)), sa.softmax(biased(0)))
     difference = sa.logsumexp(biased(c - 1)) - sa.logsumexp(biased(c))
     proved(difference, slope * sa.ones(n))
+    scores = [Z + attention.alibi(n, m, slopes=slope, offset=o) for o in (1, 0)]
+    proved(sa.softmax(scores[0]), sa.softmax(scores[1]))
+    proved(sa.logsumexp(scores[1]) - sa.logsumexp(scores[0]), slope * sa.ones(n))
     refuted(sa.softmax(biased(sa.tensor("c", m))), sa.softmax(biased(0)))  # a constant of each column does not
     assert compute(difference, {"Z": [[0.5, 2, -1, 0.3, 0.1]], "slope": 0.25, "c": [[5]]}) == digits([0.25])
 
@@ -196,6 +234,8 @@ def test_R17_the_slopes_of_heads_start_at_exponent_one():
     proved(reported, 2 ** (8 / h) * right)
     assert refuted(reported, right).left == 1
     assert compute(right.subs({h: 8}), {}).tolist() == [2.0**-a for a in range(1, 9)]
+    proved(attention.alibi_slopes(h, rule="geometric"), right)
+    assert compute(attention.alibi_slopes(8), {}).tolist() == [2.0**-a for a in range(1, 9)]
     assert compute(reported.subs({h: 8}), {}).tolist() == [2.0**-a for a in range(8)]
 
 
@@ -212,8 +252,10 @@ def test_R19_sine_and_cosine_of_a_pair_share_their_frequency():
     pairs = sa.concat([table(sympy.sin)[..., None], table(sympy.cos)[..., None]], axis=-1)
     encoding = sa.merge_axes(pairs, (1, 2))
     proved(encoding, sa.from_index((T, 2 * r), entry))
+    proved(encoding, attention.sinusoidal(T, 2 * r))
     example = encoding[1].subs({T: 2, r: 2})
-    assert compute(example, {}) == digits([0.841471, 0.540302, 0.01, 0.99995])
+    for x in (example, attention.sinusoidal(2, 4)[1]):
+        assert compute(x, {}) == digits([0.841471, 0.540302, 0.01, 0.99995])
     assert list(example.as_explicit()) == [
         sympy.sin(1),
         sympy.cos(1),

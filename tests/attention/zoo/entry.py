@@ -30,7 +30,7 @@ class Variant(NamedTuple):
     wrt: list[Any]
     torch: Callable[..., Any]
     data: tuple[sa.Tensor, ...] = ()
-    draw: Mapping[Any, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {}  # noqa: RUF012  never written to
+    draw: Mapping[Any, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {}
     keywords: tuple[sympy.Symbol, ...] = ()
 
 
