@@ -134,6 +134,9 @@ EXAMPLES = {
     "diag": [sa.diag(b)],
     "diagonal": [sa.diag(A)],
     "trace": [sa.trace(A), sa.trace(B)],
+    "one_hot": [
+        sa.attention.one_hot(I, T), sa.attention.one_hot(J, 3), sa.attention.one_hot(sa.where(sa.equal(I, 1), 0, I), S),
+    ],
     "take": [
         sa.take(X, I, 0), sa.take(X, J, -1), sa.take(W, J, 1), sa.take(W, I, -1), sa.take(b, 1, 0), sa.take(N, I, 0),
         sa.take(X, sa.tensor("n", integer=True), 0),

@@ -7,6 +7,7 @@ differentiates, compiles and is proved like anything else. Conventions on which 
 from __future__ import annotations
 
 from .. import language  # noqa: F401  operators and printing come with any tensor
+from ..ops.classes import one_hot
 from .biases import (
     alibi,
     alibi_slopes,
@@ -162,6 +163,7 @@ __all__ = [
     "multi_query",
     "mup",
     "normalised",
+    "one_hot",
     "parameter_count",
     "performer_features",
     "post_norm_block",

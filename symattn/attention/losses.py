@@ -7,8 +7,9 @@ from typing import Any, Literal
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import add, divide, multiply, subtract
-from ..ops.leaves import as_tensor, from_index, let, scalar_value
-from ..ops.logic import equal, logical_not
+from ..ops.classes import one_hot
+from ..ops.leaves import as_tensor, let, scalar_value
+from ..ops.logic import equal, logical_not, where
 from ..sizes import broadcast_shapes, same_shape, same_size
 from ..tensor import Tensor
 from .options import one_of, operand
@@ -40,22 +41,22 @@ def cross_entropy(
 ) -> Tensor:
     """How improbable the targets are, ``-sum(Y * log(softmax(Z)))`` for each row, and the mean of that.
 
-    Z[.., T, n] are the scores of n classes and Y the targets: Y[.., T], declared ``integer=True``, the class of each
-    row (one that is not from 0 to n - 1 counts as no class), or Y[.., T, n], their probabilities, which need not add up
-    to 1. ``smoothing`` s puts ``(1 - s) * Y + s/n`` in place of Y. ``weight``[n] multiplies the term of each class.
-    ``ignore`` is a class or any other integer, such as PyTorch's -100: rows with that target are 0, and do not count in
-    the mean. ``reduction`` is "mean" (the default; over all rows, by the weights of their classes where Y gives
-    classes), "sum" or "none". All as in PyTorch's ``cross_entropy`` and ONNX's SoftmaxCrossEntropyLoss, except that
-    their classes are axis 1: bring them last by ``moveaxis``. A mean over no rows is 0/0. Raises ShapeError for sizes
+    Z[.., T, n] are the scores of n classes and Y the targets: Y[.., T], declared ``integer=True``, the class of
+    each row, from 0 to n - 1, or Y[.., T, n], their probabilities, which need not add up to 1. ``smoothing`` s puts
+    ``(1 - s) * Y + s/n`` in place of Y. ``weight``[n] multiplies the term of each class. ``ignore`` is a class or
+    any other integer, such as PyTorch's -100: rows with that target are 0, and do not count in the mean.
+    ``reduction`` is "mean" (the default; over all rows, by the weights of their classes where Y gives classes),
+    "sum" or "none". All as in PyTorch's ``cross_entropy`` and ONNX's SoftmaxCrossEntropyLoss, except that their
+    classes are axis 1: bring them last by ``moveaxis``. A mean over no rows is 0/0. Raises ShapeError for sizes
     that differ, and OperandError for classes not declared integers, for ``ignore`` with probabilities and for a
-    smoothing outside 0 to 1.
+    smoothing outside 0 to 1; the compiled function raises EvaluationError for a class that is not there.
     Source: Szegedy et al. 2016 (arXiv:1512.00567), section 7, for the smoothing.
 
     >>> import symattn as sa
     >>> Z, y = sa.tensor("Z", "T n"), sa.tensor("y", "T", integer=True)
     >>> for x in sa.attention.cross_entropy(Z, y).intermediates:
     ...     print(x.name, "=", x.inputs[0])
-    Y = y[:, None] == from_index((n,), lambda i: i)
+    Y = one_hot(y, size=n)
     L = mean(rowlogsumexp(Z) - rowsum(Y * Z))
     """
     what = "cross_entropy"
@@ -64,7 +65,7 @@ def cross_entropy(
     by_class = _by_class(what, z, y)
     classes = None if weight is None else _class_weights(what, weight, z)
     kept = None if ignore is None else _kept(what, y, ignore, by_class)
-    target = let("Y", equal(y[..., None], from_index(z.shape[-1], lambda j: j))) if by_class else y
+    target = let("Y", one_hot(_classes(y, ignore), z.shape[-1])) if by_class else y
     wanted = target if classes is None else let("A", multiply(target, classes))
     share = kept  # of a row in the mean; None where all rows are alike
     if by_class and classes is not None:
@@ -92,6 +93,11 @@ def _by_class(what: str, z: Tensor, y: Tensor) -> bool:
     if y.kind != "integer":
         raise OperandError(f"{what}: the targets {y.brief()} are classes of the rows: declare them integer=True")
     return True
+
+
+def _classes(y: Tensor, ignore: Any) -> Tensor:
+    """The classes, with any of them where a row does not count."""
+    return y if ignore is None else where(equal(y, as_tensor(ignore)), 0, y)
 
 
 def _class_weights(what: str, weight: Any, z: Tensor) -> Tensor:

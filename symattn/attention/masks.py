@@ -12,20 +12,17 @@ from typing import Any, Literal
 import sympy
 
 from ..errors import OperandError, ShapeError
-from ..ops.arithmetic import add, add_op, maximum_op, minimum_op, mod, multiply_op
+from ..ops.arithmetic import add, mod
+from ..ops.classes import holds_integers
 from ..ops.index import getitem
 from ..ops.leaves import as_tensor, from_index, scalar_value
-from ..ops.logic import as_mask, equal, less, logical_or, where, where_op
-from ..ops.pointwise import floor_op
-from ..ops.rows import sum_op
-from ..ops.scans import cumsum_op
+from ..ops.logic import as_mask, equal, less, logical_or, where
 from ..sizes import as_size
-from ..tensor import Tensor, topological
+from ..tensor import Tensor
 from .options import one_of, operand
 
 Align = Literal["top-left", "bottom-right"]
 _UNBOUNDED = dict.fromkeys(("left", "right"), "; None is a window without a bound on this side")
-_KEEPS_WHOLE = {add_op, multiply_op, maximum_op, minimum_op, sum_op, cumsum_op, where_op}
 _ROW, _LAST = (..., None, slice(None)), (..., None)
 
 
@@ -228,22 +225,9 @@ def _whole(what: str, keyword: str, value: Any) -> Any:
     """A whole number as a SymPy scalar, or a tensor of whole numbers."""
     made = as_tensor(value)
     number = scalar_value(made)
-    if not (_is_whole(made) if number is None else number.is_integer):
+    if not (holds_integers(made) if number is None else number.is_integer):
         raise OperandError(
             f"{what}: {keyword} holds whole numbers: integers, expressions of sizes, or tensors declared integer=True, "
             f"not {made.brief() if number is None else number}"
         )
     return made if number is None else number
-
-
-def _is_whole(x: Tensor) -> bool:
-    """Whether all entries are whole by declaration, by the formula of a constant, or by how they are made of such."""
-
-    def below(node: Tensor) -> tuple[Tensor, ...]:
-        return node.inputs if node.op in _KEEPS_WHOLE or node.op.kind == "inputs" else ()
-
-    def leaf(node: Tensor) -> bool:
-        formula = node.params.get("formula")
-        return node.kind != "real" or node.op is floor_op or bool(getattr(formula, "is_integer", False))
-
-    return x.kind != "binary" and all(below(node) or leaf(node) for node in topological([x], inputs=below))

@@ -122,6 +122,11 @@ def whole(index, size, name):
     return found
 
 
+def one_hot(index, size, name):
+    """1 at the place of the index, along a new last axis."""
+    return whole(index, size, name)[..., None] == np.arange(size)
+
+
 def take(x, index, axis, ranks, name):
     """Entries along an axis, counted from the end; ``ranks`` of both without loop axes, which broadcast."""
     index = whole(index, x.shape[axis], name)
@@ -196,11 +201,11 @@ def entmax15(z, axis=-1):
 
 
 NEEDS = {"masked_softmax": ("softmax",), "silu": ("sigmoid",), "gelu": ("erf",), "take": ("whole",),
-         "scatter_add": ("whole",)}  # fmt: skip
+         "scatter_add": ("whole",), "one_hot": ("whole",)}  # fmt: skip
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, sigmoid, softplus, silu, erf, gelu, spread, sum_to,
-              split_axis, merge_axes, concat, embed, inside, diag, whole, take, scatter_add, shift, inv, solve,
+              split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, inv, solve,
               sparsemax, entmax15)
 }  # fmt: skip
 

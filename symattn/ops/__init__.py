@@ -12,6 +12,7 @@ from ..tensor import Table, Tensor, topological
 from . import (
     arithmetic,
     broadcasting,
+    classes,
     contraction,
     gather,
     index,
@@ -28,7 +29,7 @@ from . import (
 
 FAMILIES = (
     leaves, broadcasting, arithmetic, logic, pointwise, rows, index, layout, contraction, gather, scans, inverse,
-    sparse, opaque,
+    sparse, opaque, classes,
 )  # fmt: skip
 
 RECORDS: Mapping[str, Operation] = MappingProxyType(
