@@ -51,12 +51,12 @@ def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
     return parts[x]
 
 
-_MOVED = ("embed", "merge_axes", "repeat", "split_axis", "transpose")  # layout, which has no matrix notation
+_MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
 
 
 def moves_entries(x: Tensor) -> bool:
-    """Whether a node only moves entries, in a way for which matrix notation has no sign, or is a slice of such."""
-    while x.op.name == "index":
+    """Whether a node moves entries in a way for which matrix notation has no sign, or is a slice or a sum of such."""
+    while x.op.name in ("index", "sum"):
         x = x.inputs[0]
     return x.op.name in _MOVED and not _is_matrix_transpose(x)
 

@@ -17,7 +17,7 @@ import sympy
 import symattn as sa
 from symattn.errors import SymattnError
 from symattn.ops.broadcasting import broadcast_to
-from symattn.sizes import as_shape, same_shape, same_size
+from symattn.sizes import as_shape, never_negative, same_shape, same_size
 
 n, m, h, d, r = sa.sizes("n m h d r")
 Shape = tuple[Any, ...]
@@ -313,6 +313,8 @@ def _sliced(t: Maker, shape: Shape, depth: int) -> sa.Tensor | None:
     if not shape:
         return None
     axis, whole = t.axis(shape), t.size()
+    if not never_negative(whole - shape[axis]):
+        return None
     x = t.term(_with(shape, axis, whole), depth)
     start = t.rng.choice([0, sympy.expand(whole - shape[axis])])
     place = len(shape) + axis

@@ -8,7 +8,7 @@ default and heads in front, and go to ``scaled_dot_product(..., bias=)``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, SupportsIndex, Unpack
 
 import sympy
 
@@ -24,9 +24,9 @@ from ..ops.pointwise import abs as absolute
 from ..ops.pointwise import log1p, relu, sign
 from ..sizes import as_size, same_size
 from ..tensor import Tensor
-from .dot_product import attention_pooling, probabilities
+from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
-from .options import Masking, kept, one_of, operand, same
+from .options import Masking, exactly, kept, one_of, operand, same, scalar
 from .positions import sinusoidal
 
 # --- linear biases ---
@@ -75,7 +75,8 @@ def alibi(T: Any, S: Any = None, *, slopes: Any, symmetric: bool = False, offset
     >>> print(sa.attention.alibi("T", slopes=sa.tensor("m")).inputs[0])
     m * from_index((T, T), lambda i, j: -i + j)
     """
-    if isinstance(slopes, int):  # easily meant as a number of heads, of which there is no sign in a scalar
+    if isinstance(slopes, SupportsIndex) or (isinstance(slopes, sympy.Symbol) and slopes.is_integer):
+        # easily meant as a number of heads, of which there is no sign in a scalar
         raise OperandError(
             f"alibi: slopes={slopes} is no tensor of slopes: for {slopes} heads give alibi_slopes({slopes})"
         )
@@ -140,9 +141,9 @@ def t5_bias(
 ) -> Tensor:
     """Relative biases from a table (T5), ``B[a, i, j] = table[a, bucket(i - j)]``.
 
-    table[.., h, n] with one number a bucket, or [n]; B[.., h, T, S]. The keywords are those of ``t5_bucket``; n is a
-    number. T5 does not divide the scores by sqrt(d): ``scaled_dot_product(..., scale=1, bias=B)``. Raises ShapeError
-    for a table of symbolic width.
+    table[.., h, n] with one number a bucket, or [n]; B[.., h, T, S]. transformers has the table as [n, h]: give its
+    ``.T``. The keywords are those of ``t5_bucket``; n is a number. T5 does not divide the scores by sqrt(d):
+    ``scaled_dot_product(..., scale=1, bias=B)``. Raises ShapeError for a table of symbolic width.
     Source: Raffel et al. 2019 (arXiv:1910.10683), section 2.1.
 
     >>> import symattn as sa
@@ -194,8 +195,8 @@ def sandwich(T: Any, S: Any = None, *, ratios: Any, width: Any = 128, base: Any 
     (h, T, S)
     """
     start = whole_number(offset, "sandwich: the offset")
-    queries = sinusoidal(T, width, base=base, offset=start)
-    keys = sinusoidal(T if S is None else S, width, base=base)
+    queries = sinusoidal(T, width, base=base, offset=start, layout="half")
+    keys = sinusoidal(T if S is None else S, width, base=base, layout="half")
     return let("B", divide(queries @ matrix_transpose(keys), _per_head(ratios)))
 
 
@@ -213,12 +214,12 @@ def fire(T: Any, S: Any = None, *, c: Any, L: Any, W_1: Any, b_1: Any, W_2: Any,
     >>> sa.attention.fire("T", c=sa.tensor("c"), L=sa.tensor("L"), **given).shape
     (h, T, T)
     """
-    start, rate = whole_number(offset, "fire: the offset"), as_tensor(c)
+    start, rate = whole_number(offset, "fire: the offset"), scalar("fire", "c", c)
     places = from_index((as_size(T),), lambda i: i + start)
-    furthest = getitem(maximum(as_tensor(L), places), (..., None))
+    furthest = getitem(maximum(scalar("fire", "L", L), places), (..., None))
     distance = _by_distance("fire", T, S, offset, sympy.Abs)
     x = let("X", log1p(rate * distance) / log1p(rate * furthest))
-    return _network("fire", getitem(x, (..., None)) * operand("fire", W_1, 1, "W_1[r]"), b_1, W_2, b_2)
+    return _network("fire", getitem(x, (..., None)) * exactly("fire", W_1, "W_1[r]"), b_1, W_2, b_2)
 
 
 def log_cpb(rows: Any, columns: Any, *, W_1: Any, b_1: Any, W_2: Any) -> Tensor:
@@ -236,7 +237,7 @@ def log_cpb(rows: Any, columns: Any, *, W_1: Any, b_1: Any, W_2: Any) -> Tensor:
     >>> sa.attention.log_cpb("H", "W", **given).shape
     (h, H*W, H*W)
     """
-    width, first = as_size(columns), operand("log_cpb", W_1, 2, "W_1[2, r]")
+    width, first = as_size(columns), exactly("log_cpb", W_1, "W_1[2, r]")
     n = as_size(rows) * width
 
     down = from_index((n, n), lambda i, j: sympy.floor(i / width) - sympy.floor(j / width))
@@ -249,12 +250,12 @@ def log_cpb(rows: Any, columns: Any, *, W_1: Any, b_1: Any, W_2: Any) -> Tensor:
 
 def _network(what: str, x: Tensor, b_1: Any, W_2: Any, b_2: Any = None) -> Tensor:
     """Numbers for each pair of places, one a head, from what goes into a hidden layer; heads come in front."""
-    shift_1, second = operand(what, b_1, 1, "b_1[r]"), operand(what, W_2, 2, "W_2[r, h]")
+    shift_1, second = exactly(what, b_1, "b_1[r]"), exactly(what, W_2, "W_2[r, h]")
     same(what, shift_1, -1, x, -1, "the hidden width")
     same(what, second, -2, x, -1, "the hidden width")
     out = let("H", relu(x + shift_1)) @ second
     if b_2 is not None:
-        shift_2 = operand(what, b_2, 1, "b_2[h]")
+        shift_2 = exactly(what, b_2, "b_2[h]")
         same(what, shift_2, -1, second, -1, "the number of heads")
         out = out + shift_2
     return let("B", moveaxis(out, -1, 0))
@@ -287,12 +288,14 @@ def transformer_xl(
     given = {name: operand("transformer_xl", x, 1, f"{name}[.., d]") for name, x in (("u", u), ("w", w))}
     for x in given.values():
         same("transformer_xl", x, -1, queries, -1, "their width")
+        if x.rank >= queries.rank:
+            raise ShapeError(f"transformer_xl: {x.brief()} has axes in front that {queries.brief()} lacks")
     content, place = (getitem(x, (..., None, slice(None))) for x in given.values())
     T, S = queries.shape[-2], keys.shape[-2]
     by_content = let("A", (queries + content) @ matrix_transpose(keys))
     farthest_first = (queries + place) @ matrix_transpose(flip(relative, -2))  # column S - 1 - x is the distance x
     by_place = let("B", shift(farthest_first, lambda *index: T - 1 - index[-1]))
-    z = let("Z", multiply(_scale(queries, scale), by_content + by_place))
+    z = let("Z", scaled("transformer_xl", by_content + by_place, queries.shape[-1], scale))
     causal, given_mask = causal_mask(T, S, align="bottom-right"), kept("transformer_xl", z, masking)
     keep = causal if given_mask is None else logical_and(causal, given_mask)
     return attention_pooling(probabilities(z, mask=keep, empty=masking.get("empty", "zero")), V)
@@ -357,7 +360,7 @@ def shaw(
     T, S = queries.shape[-2], keys.shape[-2]
     a = _pairwise("A_k", A_k, "a", T, S, keys, offset)
     relative = let("R", _paired("td,tsd->ts", queries, a))
-    z = let("Z", multiply(_scale(queries, scale), queries @ matrix_transpose(keys) + relative))
+    z = let("Z", scaled("shaw", queries @ matrix_transpose(keys) + relative, queries.shape[-1], scale))
     p = probabilities(z, **masking)
     if A_v is None:
         return attention_pooling(p, values)
@@ -399,10 +402,6 @@ def _per_head(x: Any) -> Tensor:
     """Numbers of heads where a bias has its heads, in front of two axes; a scalar is for all of them."""
     numbers = as_tensor(x)
     return getitem(numbers, (..., None, None)) if numbers.rank else numbers
-
-
-def _scale(queries: Tensor, scale: Any) -> Any:
-    return 1 / sympy.sqrt(queries.shape[-1]) if scale is None else as_tensor(scale)
 
 
 __all__ = [

@@ -136,7 +136,8 @@ def pre_norm_block(
 
     X[.., T, d]; the result has its shape, and so have the results of the two parts, which are functions of one tensor.
     ``norm`` is a function (default: ``layer_norm`` without gain), or one for each part, with their own gains. GPT-2 and
-    Llama are built of these; a last norm follows the last block. Raises ShapeError for a part that changes the shape.
+    Llama are built of these; a last norm follows the last block. Raises ShapeError for a part that changes the shape
+    and OperandError for what is no function.
     Source: Xiong et al. 2020 (arXiv:2002.04745), table 1.
 
     >>> import symattn as sa
@@ -160,7 +161,7 @@ def post_norm_block(
 
     X[.., T, d]; the result has its shape, and so have the results of the two parts, which are functions of one tensor.
     ``norm`` is a function (default: ``layer_norm`` without gain), or one for each part. The first transformer and BERT
-    are built of these. Raises ShapeError for a part that changes the shape.
+    are built of these. Raises ShapeError for a part that changes the shape and OperandError for what is no function.
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.1.
 
     >>> import symattn as sa
@@ -179,8 +180,9 @@ def post_norm_block(
 def _two(norm: Layer | tuple[Layer, Layer]) -> tuple[Layer, Layer]:
     if callable(norm):
         return norm, norm
-    first, second = norm
-    return first, second
+    if not isinstance(norm, tuple | list) or len(norm) != 2:
+        raise OperandError(f"norm is a function of a tensor, or two of them, one for each part, not {norm!r}")
+    return norm[0], norm[1]
 
 
 def _of_same_shape(what: str, part: str, layer: Any, x: Tensor) -> Tensor:

@@ -10,14 +10,15 @@ from ..errors import ShapeError
 from ..ops.arithmetic import multiply, power
 from ..ops.contraction import einsum_of
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, from_index, let
+from ..ops.leaves import from_index, let
 from ..ops.logic import logical_and, where
 from ..ops.pointwise import exp, softplus
 from ..ops.scans import cumsum, tril
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .masks import causal_mask
-from .options import Masking, kept, one_of, operand, same
+from .options import Masking, factor, kept, one_of, operand, same
+from .similarities import per_head
 
 
 def forgetting(Q: Any, K: Any, V: Any, f: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
@@ -65,11 +66,12 @@ def retention(Q: Any, K: Any, V: Any, gamma: Any, *, scale: Any = 1) -> Tensor:
     O = A @ V
     """
     queries, keys, values = positions("retention", Q, K, V)
-    decay = per_head("retention", gamma, keys)
+    products = queries @ matrix_transpose(keys)
+    decay = per_head("retention", gamma, products)
     # above the diagonal too the exponent is not negative: what is left out must not overflow before
     ages = from_index((keys.shape[-2],) * 2, lambda i, j: sympy.Abs(i - j))
     D = let("D", tril(power(decay, ages)))
-    return attention_pooling(let("A", _scaled(scale, queries @ matrix_transpose(keys) * D)), values)
+    return attention_pooling(let("A", _scaled("retention", scale, products * D)), values)
 
 
 def gated_linear(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1) -> Tensor:
@@ -89,7 +91,7 @@ def gated_linear(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1) -> Tensor:
     """
     queries, keys, values = positions("gated_linear", Q, K, V)
     D = decay_matrix(per_position("gated_linear", g, keys, "g"))
-    return attention_pooling(let("A", _scaled(scale, queries @ matrix_transpose(keys) * D)), values)
+    return attention_pooling(let("A", _scaled("gated_linear", scale, queries @ matrix_transpose(keys) * D)), values)
 
 
 def gla(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1, form: Literal["safe", "factored"] = "safe") -> Tensor:
@@ -115,7 +117,7 @@ def gla(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1, form: Literal["safe",
     else:
         c = let("c", cumsum(gates, axis=-2))
         weights = tril((queries * exp(c)) @ matrix_transpose(keys * exp(-c)))
-    return attention_pooling(let("A", _scaled(scale, weights)), values)
+    return attention_pooling(let("A", _scaled("gla", scale, weights)), values)
 
 
 def decay_matrix(g: Any) -> Tensor:
@@ -173,24 +175,10 @@ def per_channel(what: str, x: Any, keys: Tensor, name: str) -> Tensor:
     return made
 
 
-def per_head(what: str, gamma: Any, keys: Tensor) -> Tensor:
-    """A decay, or one a head with two axes more, for positions and channels."""
-    decay = as_tensor(gamma)
-    if decay.rank > keys.rank - 2:
-        raise ShapeError(
-            f"{what}: {decay.brief()} has {decay.rank} axes where a scalar gamma is meant, or gamma[h], one a head of "
-            f"{keys.brief()}"
-        )
-    for axis in range(-decay.rank, 0):
-        if decay.shape[axis] != 1:
-            same(what, decay, axis, keys, axis - 2, "the number of heads")
-    return decay[..., None, None] if decay.rank else decay
-
-
 def decayed_products(rows: Tensor, keys: Tensor, D: Tensor) -> Tensor:
     """The products of rows i and keys j, each channel decayed from j to i: D[.., d, T, T]."""
     return einsum_of((rows, keys, D), (("in", "jn", "nij"), "ij"))
 
 
-def _scaled(scale: Any, x: Tensor) -> Tensor:
-    return multiply(as_tensor(scale), x)
+def _scaled(what: str, scale: Any, x: Tensor) -> Tensor:
+    return multiply(factor(what, scale), x)

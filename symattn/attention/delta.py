@@ -7,10 +7,11 @@ from typing import Any
 from ..ops.arithmetic import multiply
 from ..ops.inverse import inv
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, eye, let
+from ..ops.leaves import eye, let
 from ..ops.scans import tril
 from ..tensor import Tensor
 from .decay import decay_matrix, decayed_products, per_channel, per_position, positions
+from .options import factor
 
 
 def delta_rule(Q: Any, K: Any, V: Any, beta: Any, *, scale: Any = 1) -> Tensor:
@@ -35,7 +36,7 @@ def delta_rule(Q: Any, K: Any, V: Any, beta: Any, *, scale: Any = 1) -> Tensor:
     queries, keys, values = positions("delta_rule", Q, K, V)
     rates = per_position("delta_rule", beta, keys, "beta")
     weights = tril(queries @ matrix_transpose(keys))
-    return _corrected(weights, keys @ matrix_transpose(keys), rates, values, scale)
+    return _corrected(weights, keys @ matrix_transpose(keys), rates, values, factor("delta_rule", scale))
 
 
 def gated_delta_rule(Q: Any, K: Any, V: Any, g: Any, beta: Any, *, scale: Any = 1) -> Tensor:
@@ -57,7 +58,7 @@ def gated_delta_rule(Q: Any, K: Any, V: Any, g: Any, beta: Any, *, scale: Any = 
     D = decay_matrix(per_position("gated_delta_rule", g, keys, "g"))
     rates = per_position("gated_delta_rule", beta, keys, "beta")
     weights, overlaps = queries @ matrix_transpose(keys) * D, keys @ matrix_transpose(keys) * D
-    return _corrected(weights, overlaps, rates, values, scale)
+    return _corrected(weights, overlaps, rates, values, factor("gated_delta_rule", scale))
 
 
 def kimi_delta(Q: Any, K: Any, V: Any, g: Any, beta: Any, *, scale: Any = 1) -> Tensor:
@@ -80,13 +81,13 @@ def kimi_delta(Q: Any, K: Any, V: Any, g: Any, beta: Any, *, scale: Any = 1) -> 
     D = decay_matrix(matrix_transpose(per_channel("kimi_delta", g, keys, "g")))
     rates = per_position("kimi_delta", beta, keys, "beta")
     weights, overlaps = decayed_products(queries, keys, D), decayed_products(keys, keys, D)
-    return _corrected(weights, overlaps, rates, values, scale)
+    return _corrected(weights, overlaps, rates, values, factor("kimi_delta", scale))
 
 
-def _corrected(weights: Tensor, overlaps: Tensor, rates: Tensor, values: Tensor, scale: Any) -> Tensor:
+def _corrected(weights: Tensor, overlaps: Tensor, rates: Tensor, values: Tensor, scale: Tensor) -> Tensor:
     """What was written, U, each value less what the memory held already; and the weights of it."""
     column = rates[..., None]
-    A = let("A", multiply(as_tensor(scale), weights))
+    A = let("A", multiply(scale, weights))
     L = let("L", tril(column * overlaps, -1))
     U = let("U", inv(eye(values.shape[-2]) + L) @ (column * values))
     return let("O", A @ U)

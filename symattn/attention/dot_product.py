@@ -13,14 +13,16 @@ from ..ops.leaves import as_tensor, let, scalar_value
 from ..ops.pointwise import tanh
 from ..ops.rows import softmax
 from ..tensor import Tensor
-from .options import Masking, Scoring, kept, known, operand, same
+from .options import Masking, Scoring, factor, fitting, kept, known, one_query, operand, same
 
 
 def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
     r"""How well each query fits each key, ``Z = Q @ K.mT * scale``.
 
-    Q[.., T, d] or one query Q[d], K[.., S, d]; Z[.., T, S] or Z[S]. ``scale`` is a scalar, by default 1/sqrt(d), with d
-    the width of a query, of one head where there are heads. Raises ShapeError for widths that differ.
+    Q[.., T, d], K[.., S, d]; Z[.., T, S]; or one query Q[d], K[S, d]; Z[S]. ``scale`` is a scalar, or [h, 1, 1] with
+    heads, by default 1/sqrt(d), with d the width of a query, of one head where there are heads. Raises ShapeError for
+    widths that differ, a scale of another shape, and one query of several heads, whose Z[h, S] could not be told from
+    Z[T, S].
     Source: Vaswani et al. 2017 (arXiv:1706.03762), equation 1.
 
     >>> import symattn as sa
@@ -30,8 +32,14 @@ def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
     """
     queries, keys = operand("scores", Q, 1, "Q[.., T, d]"), operand("scores", K, 2, "K[.., S, d]")
     same("scores", queries, -1, keys, -1, "their width")
-    factor = 1 / sympy.sqrt(queries.shape[-1]) if scale is None else as_tensor(scale)
-    return let("Z", multiply(factor, queries @ matrix_transpose(keys)))
+    one_query("scores", queries, keys)
+    return let("Z", scaled("scores", queries @ matrix_transpose(keys), queries.shape[-1], scale))
+
+
+def scaled(what: str, products: Tensor, width: sympy.Expr, scale: Any) -> Tensor:
+    """The products times the scale that is given, or else over the root of the width."""
+    by = 1 / sympy.sqrt(width) if scale is None else fitting(what, "scale", factor(what, scale), products)
+    return multiply(by, products)
 
 
 def probabilities(Z: Any, **masking: Unpack[Masking]) -> Tensor:
@@ -69,9 +77,9 @@ def weights(Q: Any, K: Any, **options: Unpack[Scoring]) -> Tensor:
     z = scores(Q, K, scale=options.get("scale"))
     cap, bias = options.get("softcap"), options.get("bias")
     if cap is not None:
-        z = let("Z_cap", capped(z, cap))
+        z = let("Z_cap", capped(z, fitting("weights", "softcap", factor("weights", cap, "softcap"), z)))
     if bias is not None:
-        z = add(z, _additive(bias))
+        z = add(z, fitting("weights", "bias", _additive(bias), z))
     masking: Any = {keyword: value for keyword, value in options.items() if keyword in Masking.__annotations__}
     return probabilities(z, **masking)
 

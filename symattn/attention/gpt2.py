@@ -116,6 +116,8 @@ def gpt(tokens: Any, parameters: Parameters, *, activation: Any = "gelu_tanh", e
     >>> print(scores.inputs[0], scores.shape)
     N_5 @ W_e.T (T, n)
     """
+    if not isinstance(parameters, Parameters):
+        raise OperandError(f"gpt: the parameters are those that gpt_parameters makes, not {parameters!r}")
     x = embed(tokens, parameters.W_e, parameters.W_p)
     for block in parameters.blocks:
         x = _applied(block, x, parameters.heads, activation, eps)
@@ -150,5 +152,7 @@ def parameter_count(parameters: Parameters | Iterable[Any]) -> sympy.Expr:
     >>> print(sa.attention.parameter_count(sa.attention.gpt_parameters("n", "C", "d", layers=1, heads="h")))
     C*d + 12*d**2 + d*n + 15*d
     """
+    if not isinstance(parameters, Iterable):
+        raise OperandError(f"parameter_count takes gpt_parameters or several tensors, not {parameters!r}")
     given = parameters.tensors if isinstance(parameters, Parameters) else map(as_tensor, parameters)
     return sympy.expand(sympy.Add(*(sympy.Mul(*x.shape) for x in dict.fromkeys(given))))

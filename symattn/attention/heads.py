@@ -21,7 +21,7 @@ from ..sizes import as_size, quotient, same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores, weights
 from .norms import rms_norm
-from .options import Masking, Scoring, one_of, operand, same
+from .options import Masking, Scoring, one_of, operand, same, scalar
 from .projections import merge_heads, per_head, projected, split_heads
 
 
@@ -160,6 +160,9 @@ def multi_query(Q: Any, K: Any, V: Any, **options: Unpack[Scoring]) -> Tensor:
     """
     q = operand("multi_query", Q, 3, "Q[.., h, T, d]")
     k, v = operand("multi_query", K, 2, "K[.., S, d]"), operand("multi_query", V, 2, "V[.., S, e]")
+    for x, shape in ((k, "K[.., S, d]"), (v, "V[.., S, e]")):
+        if x.rank >= q.rank:
+            raise ShapeError(f"multi_query: {x.brief()} has axes in front that {q.brief()} lacks; {shape} has no heads")
     shared = (x if x.rank == 2 else x[..., None, :, :] for x in (k, v))
     return scaled_dot_product(q, *shared, **options)
 
@@ -232,12 +235,15 @@ def differential(
     (T, e)
     """
     first, second = weights(Q1, K1, **options), weights(Q2, K2, **options)
+    if min(first.rank, second.rank) > 1:
+        same("differential", first, -2, second, -2, "the number of queries")
     same("differential", first, -1, second, -1, "the number of keys")
     factor = as_tensor(lam)
     if any(size != 1 for size in factor.shape[-2:]):
         raise ShapeError(f"differential: {factor.brief()} is no scalar; with one for each head it is lam[h, 1, 1]")
     difference = let("A", subtract(first, multiply(factor, second)))
-    return let("O_diff", multiply(1 - as_tensor(initial), rms_norm(attention_pooling(difference, V), gain, eps=eps)))
+    rest = 1 - scalar("differential", "initial", initial)
+    return let("O_diff", multiply(rest, rms_norm(attention_pooling(difference, V), gain, eps=eps)))
 
 
 def lambda_init(depth: Any) -> sympy.Expr:
@@ -286,6 +292,7 @@ def differential_v2(Q1: Any, Q2: Any, K: Any, V: Any, lam: Any, **options: Unpac
     O_1 - sigmoid(l)[:, None] * O_2
     """
     first, second = (scaled_dot_product(Q, K, V, **options) for Q in (Q1, Q2))
+    same("differential_v2", first, -2, second, -2, "the number of queries")
     weight = operand("differential_v2", lam, 1, "lam[.., T]")
     same("differential_v2", weight, -1, first, -2, "the number of queries")
     return let("O_diff", subtract(first, multiply(sigmoid(weight)[..., None], second)))

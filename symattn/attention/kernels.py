@@ -17,7 +17,7 @@ from ..sizes import same_shape
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .normalisers import masked
-from .options import Masking, one_of, operand, same
+from .options import Masking, one_of, one_query, operand, same
 from .similarities import differences, points, positive, squared
 
 Kernel = str | Callable[[Tensor], Tensor]
@@ -99,6 +99,7 @@ def kernel_regression_dot(X: Any, Z: Any, Y: Any, *, bandwidth: Any = 1, **maski
     """
     what, h = "kernel_regression_dot", _bandwidth("kernel_regression_dot", bandwidth)
     x, z = points(what, X, Z)
+    one_query(what, x, z)
     if z.rank == 1:
         x, z = x[..., None], z[:, None]
     single = x.rank == 1
@@ -109,6 +110,7 @@ def kernel_regression_dot(X: Any, Z: Any, Y: Any, *, bandwidth: Any = 1, **maski
 
 def _kernel_weights(X: Any, Z: Any, kernel: Kernel, bandwidth: Any, masking: Masking) -> Tensor:
     what, h = "kernel_regression", _bandwidth("kernel_regression", bandwidth)
+    one_query(what, *points(what, X, Z))
     u, on_a_line = differences(what, X, Z), as_tensor(Z).rank == 1
     if callable(kernel):
         scaled = let("U", u / h)

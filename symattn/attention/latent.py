@@ -6,14 +6,13 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import sympy
 
-from ..errors import ShapeError
-from ..ops.arithmetic import add, multiply
+from ..ops.arithmetic import add
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let
 from ..tensor import Tensor
-from .dot_product import attention_pooling, probabilities
+from .dot_product import attention_pooling, probabilities, scaled
 from .heads import joined
-from .options import Masking, known, same
+from .options import Masking, exactly, known, same
 from .positions import rotary
 from .projections import projected
 
@@ -91,7 +90,7 @@ class _Parts(NamedTuple):
 
 def _parts(what: str, X: Any, weights: tuple[Any, ...], options: Latent) -> _Parts:
     shapes = ("W_dkv[D, c]", "W_uk[h, c, d]", "W_uv[h, c, e]", "W_q[h, D, d]", "W_qr[h, D, m]", "W_kr[D, m]")
-    w_dkv, w_uk, w_uv, w_q, w_qr, w_kr = (_exactly(what, w, shape) for w, shape in zip(weights, shapes, strict=True))
+    w_dkv, w_uk, w_uv, w_q, w_qr, w_kr = (exactly(what, w, shape) for w, shape in zip(weights, shapes, strict=True))
     known(what, options, Latent)
     for w in (w_uv, w_q, w_qr):
         same(what, w_uk, 0, w, 0, "the number of heads")
@@ -100,7 +99,7 @@ def _parts(what: str, X: Any, weights: tuple[Any, ...], options: Latent) -> _Par
     same(what, w_q, -1, w_uk, -1, "the width of queries and keys")
     same(what, w_qr, -1, w_kr, -1, "the width of rotated queries and keys")
     down = options.get("W_dq")
-    source = X if down is None else let("C_q", projected(what, X, _exactly(what, down, "W_dq[D, b]")))
+    source = X if down is None else let("C_q", projected(what, X, exactly(what, down, "W_dq[D, b]")))
     turn: dict[str, Any] = {key: options[key] for key in ("base", "layout") if key in options}
     return _Parts(
         let("C", projected(what, X, w_dkv)),
@@ -111,19 +110,10 @@ def _parts(what: str, X: Any, weights: tuple[Any, ...], options: Latent) -> _Par
     )
 
 
-def _exactly(what: str, W: Any, shape: str) -> Tensor:
-    """The weights, if they have as many axes as the shape that is meant."""
-    w = as_tensor(W)
-    if w.rank != shape.count(",") + 1:
-        raise ShapeError(f"{what}: {w.brief()} has {w.rank} axes where {shape} is meant")
-    return w
-
-
 def _weights(part: _Parts, q: Tensor, k: Tensor, options: Latent) -> Tensor:
     """The probabilities of queries and keys, whose rotated features are added to the scores."""
     k_r = part.k_r if part.k_r.rank == 2 else part.k_r[..., None, :, :]
-    scale = options.get("scale")
-    factor = 1 / sympy.sqrt(part.width) if scale is None else as_tensor(scale)
-    z = multiply(factor, add(q @ matrix_transpose(k), part.q_r @ matrix_transpose(k_r)))
+    products = add(q @ matrix_transpose(k), part.q_r @ matrix_transpose(k_r))
+    z = let("Z", scaled("latent", products, part.width, options.get("scale")))
     masking: dict[str, Any] = {key: options[key] for key in ("mask", "mask_polarity", "empty") if key in options}
-    return probabilities(let("Z", z), **masking)
+    return probabilities(z, **masking)

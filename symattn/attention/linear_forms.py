@@ -19,7 +19,7 @@ from ..ops.scans import cumsum, tril
 from ..sizes import same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, scores
-from .options import kept, one_of, operand, same
+from .options import epsilon, kept, one_of, one_query, operand, same
 
 Form = Literal["state", "weights"]
 Polarity = Literal["attend", "block"]
@@ -213,7 +213,7 @@ def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, fo
     ``O = A @ V / maximum(rowsum(A), eps)``. Q[.., T, d], K[.., S, d], V[.., S, e]; O[.., T, e]. ``length`` is M, by
     default the larger of T and S, so that A is not negative; ``eps`` (1e-6, as in the authors' code) is for rows of
     zeros. ``form="state"`` writes the cosine of a difference as two products, which makes it linear attention.
-    Raises ShapeError for shapes that do not fit and OperandError for another ``form``.
+    Raises ShapeError for shapes that do not fit and OperandError for another ``form`` or a negative eps.
     Source: Qin et al. 2022 (arXiv:2202.08791), section 3.
 
     >>> import symattn as sa
@@ -226,6 +226,7 @@ def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, fo
     values = operand("cosformer", V, 2, "V[.., S, e]")
     same("cosformer", keys, -2, values, -2, "the number of keys and values")
     T, S = queries.shape[-2], keys.shape[-2]
+    least = epsilon("cosformer", eps)
     M = sympy.Max(T, S) if length is None else as_scalar(length)
     if M.is_nonpositive:
         raise OperandError(f"cosformer: length is positive, not {M}")
@@ -238,7 +239,7 @@ def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, fo
         f_q, f_k = let("F_Q", _turned(relu(queries), quarter)), let("F_K", _turned(relu(keys), quarter))
         output = f_q @ let("H", matrix_transpose(f_k) @ values)
         total = f_q @ let("z", rows.sum(f_k, axis=-2))[..., None]
-    return let("O", output / maximum(total, eps))
+    return let("O", output / maximum(total, least))
 
 
 # --- what they share ---
@@ -248,6 +249,7 @@ def _features(what: str, feature: Any, Q: Any, K: Any, V: Any) -> tuple[Tensor, 
     """The features of queries and keys, named unless there are none, and the values; their sizes are checked."""
     queries, keys = operand(what, Q, 1, "Q[.., T, d]"), operand(what, K, 2, "K[.., S, d]")
     same(what, queries, -1, keys, -1, "their width")
+    one_query(what, queries, keys)
     values = operand(what, V, 2, "V[.., S, e]")
     same(what, keys, -2, values, -2, "the number of keys and values")
     if feature is None:

@@ -16,7 +16,7 @@ from ..ops.pointwise import abs, exp, relu, sigmoid
 from ..ops.sparse import entmax15, sparsemax
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
-from .options import Masking, kept
+from .options import Masking, epsilon, kept
 from .similarities import per_head
 
 # --- softmax with something besides the keys ---
@@ -25,7 +25,7 @@ from .similarities import per_head
 def sink(Q: Any, K: Any, V: Any, b: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
     """Attention with a sink, ``P[i, j] = exp(Z[i, j]) / (exp(b) + sum_k exp(Z[i, k]))``.
 
-    The sink takes weight and has no value.     Q[.., T, d], K[.., S, d], V[.., S, e]; O[.., T, e]. ``b`` is the
+    The sink takes weight and has no value. Q[.., T, d], K[.., S, d], V[.., S, e]; O[.., T, e]. ``b`` is the
     logit of the sink: a scalar, or b[h] with heads (gpt-oss). It is written as softmax times the share of the keys,
     ``sigmoid(logsumexp(Z) - b)``, so nothing overflows; a softmax of one more column, which is then dropped, is the
     same. A row without keys gives zeros. ``scale`` is 1/sqrt(d) by default. Raises ShapeError for shapes that do
@@ -111,7 +111,7 @@ def softpick(Q: Any, K: Any, V: Any, *, eps: Any = 1e-6, scale: Any = None, **ma
     Q[.., T, d], K[.., S, d], V[.., S, e]; O[.., T, e]. Both sides of the fraction are multiplied by exp(-m), with m
     the largest score of a row or 0, so nothing overflows; ``eps`` (1e-6) as well, so that the value does not depend
     on m, where the authors' code adds it as it is. Masked keys have weight 0 and no part in the sum. ``scale`` is
-    1/sqrt(d) by default. Raises ShapeError for shapes that do not fit.
+    1/sqrt(d) by default. Raises ShapeError for shapes that do not fit and OperandError for a negative eps.
     Source: Zuhri et al. 2025 (arXiv:2504.20966).
 
     >>> import symattn as sa
@@ -122,11 +122,12 @@ def softpick(Q: Any, K: Any, V: Any, *, eps: Any = 1e-6, scale: Any = None, **ma
     E = exp(Z - m) - exp(-m)
     P = relu(E) / (rowsum(abs(E)) + exp(-m) / 1000000)
     """
+    shift = epsilon("softpick", eps)
     z = _seen("softpick", scores(Q, K, scale=scale), masking, 0)  # a score of 0 has the weight 0
     wide = z.rank > 1
     m = let("m", stop_gradient(maximum(rows.max(z, axis=-1, keepdims=wide), 0)))
     lifted = let("E", exp(z - m) - exp(-m))
-    total = rows.sum(abs(lifted), axis=-1, keepdims=wide) + as_tensor(eps) * exp(-m)
+    total = rows.sum(abs(lifted), axis=-1, keepdims=wide) + shift * exp(-m)
     return attention_pooling(let("P", relu(lifted) / total), V)
 
 

@@ -8,11 +8,11 @@ from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import merge_axes, split_axis
-from ..ops.leaves import as_tensor, let, scalar_value
+from ..ops.leaves import as_tensor, let
 from ..ops.pointwise import rsqrt
 from ..sizes import as_size, broadcast_shapes, quotient, same_shape
 from ..tensor import Tensor
-from .options import operand
+from .options import epsilon, operand
 
 
 def layer_norm(X: Any, gain: Any = None, bias: Any = None, *, eps: Any = 1e-5, axes: int = 1) -> Tensor:
@@ -115,7 +115,7 @@ def group_norm(X: Any, groups: Any, gain: Any = None, bias: Any = None, *, eps: 
     if features.is_Integer and count.is_Integer and features % count:
         raise ShapeError(f"group_norm: {count} groups do not divide the {features} features of {x.brief()}")
     grouped = let("G", split_axis(x, -1, (count, quotient(features, count))))
-    normal = merge_axes(layer_norm(grouped, eps=eps), (-2, -1))
+    normal = merge_axes(layer_norm(grouped, eps=epsilon("group_norm", eps)), (-2, -1))
     return _scaled("group_norm", let("H", normal), x, gain, bias, 1)
 
 
@@ -123,13 +123,8 @@ def _prepared(what: str, X: Any, eps: Any, axes: Any) -> tuple[Tensor, tuple[int
     """The checked operand, the axes to normalise counted from the end, and what is added under the root."""
     if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
         raise OperandError(f"{what}: axes is how many last axes are normalised together, 1 or more, not {axes!r}")
-    x, shift = operand(what, X, axes, "X[.., d]" if axes == 1 else f"X with {axes} axes or more"), as_tensor(eps)
-    if shift.rank:
-        raise ShapeError(f"{what}: eps is a number or a scalar, not {shift.brief()}")
-    value = scalar_value(shift)
-    if value is not None and value.is_negative:
-        raise OperandError(f"{what}: eps is 0 or more, not {eps}")
-    return x, tuple(range(-axes, 0)), shift
+    x = operand(what, X, axes, "X[.., d]" if axes == 1 else f"X with {axes} axes or more")
+    return x, tuple(range(-axes, 0)), epsilon(what, eps)
 
 
 def _centred(x: Tensor, mean: Tensor) -> Tensor:
@@ -140,13 +135,13 @@ def _scaled(what: str, normal: Tensor, x: Tensor, gain: Any, bias: Any, axes: in
     """The normalised ``x`` with the gain and the bias that there are; as it is, and with its own name, without."""
     result = normal
     if gain is not None:
-        result = multiply(result, _features(what, "gain", gain, x, axes))
+        result = multiply(result, features(what, "gain", gain, x, axes))
     if bias is not None:
-        result = add(result, _features(what, "bias", bias, x, axes))
+        result = add(result, features(what, "bias", bias, x, axes))
     return result if result is normal else let("N", result)
 
 
-def _features(what: str, role: str, given: Any, x: Tensor, axes: int) -> Tensor:
+def features(what: str, role: str, given: Any, x: Tensor, axes: int) -> Tensor:
     """A gain or bias: it has the normalised axes in full, and may differ along those in front of them (by head)."""
     made = as_tensor(given)
     whole = made.rank >= axes and same_shape(made.shape[-axes:], x.shape[-axes:])

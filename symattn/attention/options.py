@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from ..errors import OperandError, ShapeError
-from ..ops.leaves import as_tensor
+from ..ops.leaves import as_tensor, scalar_value
 from ..ops.logic import as_mask, logical_not
 from ..sizes import same_size
 from ..tensor import Tensor
@@ -15,7 +15,9 @@ from ..tensor import Tensor
 class Masking(TypedDict, total=False):
     """The keywords by which a mask is given, the same in all functions that take one.
 
-    ``mask`` is a binary tensor that broadcasts with the scores. ``mask_polarity`` says what True means in it:
+    ``mask`` is a binary tensor that broadcasts with the scores, and leaves them their shape; only scores [T, S] without
+    axes in front get those of the mask. Between a batch and queries there may be heads, mask[B, 1, T, S] or
+    mask[B, 1, 1, S]. ``mask_polarity`` says what True means in it:
     ``"attend"`` (the default; PyTorch's ``scaled_dot_product_attention``, JAX, ONNX) or ``"block"`` (PyTorch's
     ``MultiheadAttention`` and its ``key_padding_mask``). ``empty`` says what becomes of a row without keys: ``"zero"``
     (the default; zeros, with gradient zero) or ``"error"`` (a ValueError when it is run).
@@ -29,8 +31,8 @@ class Masking(TypedDict, total=False):
 class Scoring(Masking, total=False):
     """The keywords of ``scaled_dot_product``, which other functions hand on to it.
 
-    ``scale`` is the factor of the scores, by default 1/sqrt(d); ``softcap`` the c of c tanh(Z/c); ``bias`` is added to
-    the scores. The mask comes last.
+    ``scale`` is the factor of the scores, by default 1/sqrt(d); ``softcap`` the c of c tanh(Z/c), both scalars or
+    numbers of heads, [h, 1, 1]; ``bias`` is added to the scores, and broadcasts as the mask does. The mask comes last.
     """
 
     scale: Any
@@ -39,20 +41,32 @@ class Scoring(Masking, total=False):
 
 
 def kept(what: str, scores: Tensor, masking: Mapping[str, Any]) -> Tensor | None:
-    """The mask of these scores with True for "attend", or None; its last two sizes are those of the scores, or 1."""
+    """The mask of these scores with True for "attend", or None."""
     known(what, masking, Masking)
     polarity = one_of(what, "mask_polarity", masking.get("mask_polarity", "attend"), "attend", "block")
     one_of(what, "empty", masking.get("empty", "zero"), "zero", "error")
     if masking.get("mask") is None:
         return None
     keep = as_mask(masking["mask"], f"the mask of {what}")
-    for axis in (-1, -2)[: scores.rank]:
-        if keep.rank >= -axis and keep.shape[axis] != 1 and not same_size(keep.shape[axis], scores.shape[axis]):
-            raise ShapeError(
-                f"{what}: the mask {keep.brief()} does not fit the scores {scores.brief()}: axis {axis}, of the "
-                f"{'keys' if axis == -1 else 'queries'}, has the size {keep.shape[axis]}, not {scores.shape[axis]}"
-            )
+    fitting(what, "mask", keep, scores)
     return logical_not(keep) if polarity == "block" else keep
+
+
+def fitting(what: str, role: str, x: Tensor, scores: Tensor) -> Tensor:
+    """What broadcasts to the shape of the scores; scores [T, S] without axes in front get those of x."""
+    if scores.rank == 1 and x.rank > 1:
+        raise ShapeError(
+            f"{what}: the {role} {x.brief()} has {x.rank} axes, and {scores.brief()} are the scores of one query: "
+            f"give the query an axis, Q[None, :], or the {role} the axis of the keys alone"
+        )
+    misfit = f"{what}: the {role} {x.brief()} does not fit the scores {scores.brief()}: "
+    if x.rank > scores.rank > 2:
+        raise ShapeError(f"{misfit}it has more axes")
+    for axis in range(-1, -min(x.rank, scores.rank) - 1, -1):
+        size, of = x.shape[axis], {-1: "of the keys", -2: "of the queries"}.get(axis, "in front of them")
+        if size != 1 and not same_size(size, scores.shape[axis]):
+            raise ShapeError(f"{misfit}axis {axis}, {of}, has the size {size}, not {scores.shape[axis]}")
+    return x
 
 
 def known(what: str, options: Mapping[str, Any], declared: Any) -> None:
@@ -78,6 +92,48 @@ def operand(what: str, x: Any, rank: int, shape: str) -> Tensor:
     made = as_tensor(x)
     if made.rank < rank:
         raise ShapeError(f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant")
+    return made
+
+
+def one_query(what: str, queries: Tensor, keys: Tensor) -> None:
+    """Raise a ShapeError for one query Q[d] of several heads: its scores, [h, S], would be read as [T, S]."""
+    if queries.rank == 1 and keys.rank > 2:
+        raise ShapeError(
+            f"{what}: {queries.brief()} is one query, and {keys.brief()} has axes in front: "
+            "give the query an axis, Q[None, :]"
+        )
+
+
+def factor(what: str, scale: Any, role: str = "scale") -> Tensor:
+    """A factor of scores: a scalar, or one a head with places for queries and keys."""
+    made = as_tensor(scale)
+    if made.rank and (made.rank < 2 or made.shape[-2:] != (1, 1)):
+        raise ShapeError(f"{what}: the {role} {made.brief()} is a scalar, or one a head, with the sizes [h, 1, 1]")
+    return made
+
+
+def epsilon(what: str, eps: Any) -> Tensor:
+    """What keeps a divisor from 0: a number of 0 or more, or a scalar."""
+    made = scalar(what, "eps", eps)
+    value = scalar_value(made)
+    if value is not None and value.is_negative:
+        raise OperandError(f"{what}: eps is 0 or more, not {eps}")
+    return made
+
+
+def exactly(what: str, x: Any, shape: str) -> Tensor:
+    """The tensor, if it has as many axes as the shape that is meant, as ``W[h, D, d]``."""
+    made = as_tensor(x)
+    if made.rank != shape.count(",") + 1:
+        raise ShapeError(f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant")
+    return made
+
+
+def scalar(what: str, role: str, x: Any) -> Tensor:
+    """A number, a symbol or a tensor without axes."""
+    made = as_tensor(x)
+    if made.rank:
+        raise ShapeError(f"{what}: {role} is a number or a scalar, not {made.brief()}")
     return made
 
 

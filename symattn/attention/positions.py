@@ -12,12 +12,12 @@ from ..ops.arithmetic import add, divide, maximum, minimum, multiply
 from ..ops.gather import take
 from ..ops.index import getitem
 from ..ops.layout import concat, merge_axes, split_axis
-from ..ops.leaves import as_scalar, as_tensor, from_index, let
+from ..ops.leaves import as_scalar, as_tensor, from_index, let, scalar_value
 from ..ops.pointwise import cos as cosine
 from ..ops.pointwise import sin as sine
 from ..sizes import as_size, quotient, same_size
 from ..tensor import Tensor
-from .options import one_of, operand, same
+from .options import exactly, one_of, operand, same, scalar
 
 TWO = sympy.Integer(2)
 
@@ -27,7 +27,8 @@ def sinusoidal(T: Any, d: Any, *, base: Any = 10000, layout: str = "interleaved"
 
     ``layout`` says where a pair stands: at 2c and 2c + 1 ("interleaved", the default, as in the paper), or at c and
     c + d/2 ("half", all sines first; tensor2tensor and fairseq stand so too, but divide by d/2 - 1 in the exponent).
-    Row p is position p + ``offset``, a number or a symbol, 0 by default.
+    Row p is position p + ``offset``, a number or a symbol, 0 by default. Where a symbolic d turns out to be odd, the
+    last pair has no cosine if interleaved, and "half" is refused.
     Raises ShapeError for an odd width and OperandError for a base that is not positive.
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5.
 
@@ -37,16 +38,17 @@ def sinusoidal(T: Any, d: Any, *, base: Any = 10000, layout: str = "interleaved"
     """
     width, b, start = as_size(d), _base("sinusoidal", base), as_scalar(offset)
     pairs = _pairs("sinusoidal", width)
-    if one_of("sinusoidal", "layout", layout, "interleaved", "half") == "interleaved":
 
-        def entry(p: Any, c: Any) -> Any:
-            angle = (p + start) * b ** (-2 * sympy.floor(c / 2) / width)
-            return sympy.Piecewise((sympy.sin(angle), sympy.Eq(sympy.Mod(c, 2), 0)), (sympy.cos(angle), True))
-    else:
+    def angle(p: Any, c: Any) -> Any:
+        return (p + start) * b ** (-2 * c / width)
 
-        def entry(p: Any, c: Any) -> Any:
-            first, second = ((p + start) * b ** (-2 * a / width) for a in (c, c - pairs))
-            return sympy.Piecewise((sympy.sin(first), c < pairs), (sympy.cos(second), True))
+    if one_of("sinusoidal", "layout", layout, "interleaved", "half") == "half":
+        tables = [from_index((T, pairs), lambda p, c, f=f: f(angle(p, c))) for f in (sympy.sin, sympy.cos)]
+        return let("E_pos", concat(tables, axis=-1))
+
+    def entry(p: Any, k: Any) -> Any:
+        turned = angle(p, sympy.floor(k / 2))
+        return sympy.Piecewise((sympy.sin(turned), sympy.Eq(sympy.Mod(k, 2), 0)), (sympy.cos(turned), True))
 
     return let("E_pos", from_index((T, width), entry))
 
@@ -64,11 +66,11 @@ def embed(tokens: Any, W_e: Any, W_p: Any = None) -> Tensor:
     >>> sa.attention.embed(tokens, sa.tensor("W_e", "n d"), sa.tensor("W_p", "C d")).shape
     (T, d)
     """
-    places, table = operand("embed", tokens, 1, "tokens[.., T]"), _exactly("embed", W_e, 2, "W_e[n, d]")
+    places, table = operand("embed", tokens, 1, "tokens[.., T]"), exactly("embed", W_e, "W_e[n, d]")
     rows = take(table, places, axis=-2)
     if W_p is None:
         return let("X", rows)
-    positions = _exactly("embed", W_p, 2, "W_p[C, d]")
+    positions = exactly("embed", W_p, "W_p[C, d]")
     same("embed", positions, -1, table, -1, "their width")
     length = places.shape[-1]
     if (positions.shape[0] - length).is_negative:
@@ -126,7 +128,8 @@ def rotary(
 
     X[.., T, d], queries or keys, and the result likewise; ``layout`` and ``width`` (which then stands for d) are those
     of ``rotate``. Row p stands at position p + ``offset`` (default 0; a number, a symbol or a tensor without axes), or
-    at ``positions``[.., T] + ``offset``. ``frequencies``[m] stand for base**(-2c/d), and ``scale`` multiplies what is
+    at ``positions``[.., T] + ``offset``, which broadcast with X[.., T, d]: for a batch of several heads they are
+    ``positions[:, None]``. ``frequencies``[m] stand for base**(-2c/d), and ``scale``, also a scalar, multiplies what is
     turned (the attention factor of YaRN). A symbolic d has to be even, which the compiled function holds against the
     arrays; for a proof put ``.subs({d: 2*m})``. Raises ShapeError for an odd width and for positions or frequencies
     that do not fit, and OperandError for a base that is not positive.
@@ -142,8 +145,9 @@ def rotary(
     x = operand("rotary", X, 2, "X[.., T, d]")
     turned, length, b = _width("rotary", x, width), x.shape[-2], _base("rotary", base)
     pairs = _pairs("rotary", turned)
-    if positions is None and frequencies is None and not isinstance(offset, Tensor):
-        start, factor = as_scalar(offset), as_scalar(scale)
+    by, grown = scalar("rotary", "offset", offset), scalar("rotary", "scale", scale)
+    start, factor = scalar_value(by), scalar_value(grown)
+    if positions is None and frequencies is None and start is not None and factor is not None:
 
         def table(name: str, function: Callable[[Any], Any]) -> Tensor:
             return let(
@@ -157,11 +161,11 @@ def rotary(
     if frequencies is None:
         omega = let("omega", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
     else:
-        omega = _exactly("rotary", frequencies, 1, "frequencies[m]")
+        omega = exactly("rotary", frequencies, "frequencies[m]")
         if not same_size(omega.shape[-1], pairs):
             raise ShapeError(f"rotary: the frequencies {omega.brief()} are not one for each of the {pairs} pairs")
-    theta = let("Theta", getitem(add(places, as_tensor(offset)), (..., None)) * omega)
-    c, s = (let(name, multiply(as_tensor(scale), f(theta))) for name, f in (("C_theta", cosine), ("S_theta", sine)))
+    theta = let("Theta", getitem(add(places, by), (..., None)) * omega)
+    c, s = (let(name, multiply(grown, f(theta))) for name, f in (("C_theta", cosine), ("S_theta", sine)))
     return rotate(x, c, s, layout=layout, width=turned)
 
 
@@ -183,12 +187,17 @@ def yarn_frequencies(
     """
     turned, b = as_size(width), _base("yarn_frequencies", base)
     pairs = _pairs("yarn_frequencies", turned)
-    s, old, low, high = map(as_scalar, (factor, length, slow, fast))
+    given = {"factor": factor, "length": length, "slow": slow, "fast": fast}
+    s, old, low, high = (_positive("yarn_frequencies", name, x) for name, x in given.items())
+    if (high - low).is_positive is False:
+        raise OperandError(f"yarn_frequencies: fast={high} is not more turns than slow={low}")
     theta = let("theta", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
     if one_of("yarn_frequencies", "ramp", ramp, "rotations", "index") == "rotations":
         turns = let("r", multiply(old / (2 * sympy.pi), theta))
         kept = divide(turns - low, high - low)
     else:
+        if (b - 1).is_positive is False:
+            raise OperandError(f"yarn_frequencies: the base is more than 1, not {b}")
         ends = [turned * sympy.log(old / (n * 2 * sympy.pi)) / (2 * sympy.log(b)) for n in (high, low)]
         if not all(end.is_number for end in ends):
             raise OperandError('yarn_frequencies: ramp="index" rounds: width, length, base, slow and fast are numbers')
@@ -217,9 +226,13 @@ def yarn_scale(factor: Any) -> sympy.Expr:
 
 
 def _base(what: str, base: Any) -> sympy.Expr:
-    value = as_scalar(base)
+    return _positive(what, "base", base)
+
+
+def _positive(what: str, name: str, given: Any) -> sympy.Expr:
+    value = as_scalar(given)
     if value.is_positive is False:
-        raise OperandError(f"{what}: the base is positive, not {value}")
+        raise OperandError(f"{what}: the {name} is positive, not {value}")
     return value
 
 
@@ -235,13 +248,6 @@ def _width(what: str, x: Tensor, width: Any) -> sympy.Expr:
     if (x.shape[-1] - turned).is_negative:
         raise ShapeError(f"{what}: width={turned} is more than the {x.shape[-1]} features of {x.brief()}")
     return turned
-
-
-def _exactly(what: str, x: Any, rank: int, shape: str) -> Tensor:
-    made = operand(what, x, rank, shape)
-    if made.rank != rank:
-        raise ShapeError(f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant")
-    return made
 
 
 def _fits(what: str, table: Tensor, meant: str, x: Tensor, pairs: sympy.Expr) -> None:

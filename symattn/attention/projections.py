@@ -34,8 +34,11 @@ def project(X: Any, W_q: Any, W_k: Any, W_v: Any, *, memory: Any = None) -> tupl
     K = X @ W_k
     V = X @ W_v
     """
-    source = X if memory is None else memory
-    q, k, v = (projected("project", x, w) for x, w in ((X, W_q), (source, W_k), (source, W_v)))
+    source, weights = X if memory is None else memory, [as_tensor(w) for w in (W_q, W_k, W_v)]
+    q, k, v = (projected("project", x, w) for x, w in zip((X, source, source), weights, strict=True))
+    if len({w.rank for w in weights}) > 1:
+        shown = ", ".join(w.brief() for w in weights)
+        raise ShapeError(f"project: of {shown} some are given by head; use one form for all three")
     same("project", q, -1, k, -1, "the width of queries and keys")
     return let("Q", q), let("K", k), let("V", v)
 

@@ -13,9 +13,10 @@ from ..ops.leaves import as_tensor, from_index, let
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import exp
 from ..tensor import Tensor
-from .decay import per_channel, per_head, per_position, positions, retention
+from .decay import per_channel, per_position, positions, retention
 from .dot_product import scores
-from .options import one_of, operand, same
+from .options import factor, one_of, operand, same
+from .similarities import per_head
 
 Rule = Literal["linear", "gated", "delta", "gated_delta"]
 
@@ -61,7 +62,7 @@ def recurrence(
     O = concat([Q[:1, :] @ S_1, Q[1:, :] @ S_2], axis=-2)
     """
     queries, keys, values = positions("recurrence", Q, K, V)
-    T = _whole("recurrence", keys)
+    T, by = _whole("recurrence", keys), factor("recurrence", scale)
     g, b = _gates(rule, decay, beta, keys)
     S = None if state is None else _state(state, keys, values)
     outputs = []
@@ -73,7 +74,7 @@ def recurrence(
             w = let(f"w_{t + 1}", b[..., t : t + 1, :] * (w if S is None else w - k @ S))
         written = matrix_transpose(k) @ w
         S = let(f"S_{t + 1}", written if S is None else S + written)
-        outputs.append(multiply(as_tensor(scale), q @ S))
+        outputs.append(multiply(by, q @ S))
     assert S is not None
     return Recurrent(let("O", concat(outputs, axis=-2)), S)
 
@@ -131,10 +132,10 @@ def chunked_retention(
     for b, chunk in enumerate(_blocks("chunked_retention", Q=queries, K=keys, V=values), 1):
         q, k, v = positions("chunked_retention", *chunk)
         output = retention(q, k, v, gamma, scale=scale)
-        decay, B = per_head("chunked_retention", gamma, k), k.shape[-2]
+        decay, B = per_head("chunked_retention", gamma, q @ matrix_transpose(k)), k.shape[-2]
         since_start, to_end = power(decay, _column(B, 1, 1)), power(decay, _column(B, -1, B - 1))
         if state is not None:
-            output = output + multiply(as_tensor(scale), since_start * (q @ state))
+            output = output + multiply(factor("chunked_retention", scale), since_start * (q @ state))
         written = matrix_transpose(k) @ (to_end * v)
         state = let(f"R_{b}", written if state is None else power(decay, B) * state + written)
         outputs.append(output)

@@ -17,8 +17,8 @@ from ..ops.pointwise import log, tanh
 from ..sizes import broadcast_shapes, same_shape
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
-from .norms import l2_norm, layer_norm, rms_norm
-from .options import Masking, kept, one_of, operand, same
+from .norms import features, l2_norm, layer_norm, rms_norm
+from .options import Masking, kept, known, one_of, one_query, operand, same
 
 # --- other scales of the dot product ---
 
@@ -53,7 +53,7 @@ def mup(Q: Any, K: Any, V: Any, **masking: Unpack[Masking]) -> Tensor:
     >>> print(sa.attention.mup(Q, K, V).intermediates[0].inputs[0])
     Q @ K.T / d
     """
-    return scaled_dot_product(Q, K, V, scale=1 / operand("mup", Q, 1, "Q[.., T, d]").shape[-1], **masking)
+    return _attended("mup", Q, K, V, 1 / operand("mup", Q, 1, "Q[.., T, d]").shape[-1], masking)
 
 
 def scalable_softmax(Q: Any, K: Any, V: Any, s: Any, *, count: str = "visible", **masking: Unpack[Masking]) -> Tensor:
@@ -114,7 +114,7 @@ def luong_dot(Q: Any, K: Any, V: Any, **masking: Unpack[Masking]) -> Tensor:
     >>> print(sa.attention.luong_dot(Q, K, V).intermediates[0].inputs[0])
     Q @ K.T
     """
-    return scaled_dot_product(Q, K, V, scale=1, **masking)
+    return _attended("luong_dot", Q, K, V, 1, masking)
 
 
 def luong_general(Q: Any, K: Any, V: Any, W: Any, **masking: Unpack[Masking]) -> Tensor:
@@ -130,7 +130,7 @@ def luong_general(Q: Any, K: Any, V: Any, W: Any, **masking: Unpack[Masking]) ->
     Q @ W @ K.T
     """
     turned = _projected("luong_general", Q, "Q[.., T, d]", W, "W[d, f]")
-    return scaled_dot_product(turned, K, V, scale=1, **masking)
+    return _attended("luong_general", turned, K, V, 1, masking)
 
 
 def luong_concat(Q: Any, K: Any, V: Any, W: Any, a: Any, **masking: Unpack[Masking]) -> Tensor:
@@ -171,7 +171,7 @@ def low_rank_bilinear(Q: Any, K: Any, V: Any, A: Any, B: Any, *, scale: Any = 1,
     """
     queries = _projected("low_rank_bilinear", Q, "Q[.., T, d]", A, "A[d, r]")
     keys = _projected("low_rank_bilinear", K, "K[.., S, f]", B, "B[f, r]")
-    return scaled_dot_product(queries, keys, V, scale=scale, **masking)
+    return _attended("low_rank_bilinear", queries, keys, V, scale, masking)
 
 
 # --- similarities of normalised queries and keys ---
@@ -212,7 +212,7 @@ def qk_norm(
     chosen = one_of("qk_norm", "norm", norm, *_NORMS)
     queries = _normalised("Qhat", operand("qk_norm", Q, 1, "Q[.., T, d]"), chosen, gain_q, eps)
     keys = _normalised("Khat", operand("qk_norm", K, 2, "K[.., S, d]"), chosen, gain_k, eps)
-    return scaled_dot_product(queries, keys, V, scale=scale, **masking)
+    return _attended("qk_norm", queries, keys, V, scale, masking)
 
 
 def cosine(Q: Any, K: Any, V: Any, g: Any, *, eps: Any = 0, **masking: Unpack[Masking]) -> Tensor:
@@ -248,6 +248,7 @@ def l2(Q: Any, K: Any, V: Any, **masking: Unpack[Masking]) -> Tensor:
     -D / sqrt(d)
     """
     queries, keys = operand("l2", Q, 1, "Q[.., T, d]"), operand("l2", K, 2, "K[.., S, d]")
+    one_query("l2", queries, keys)
     distances = squared(differences("l2", queries, keys), False)
     z = let("Z", -distances / sympy.sqrt(queries.shape[-1]))
     return attention_pooling(probabilities(z, **masking), V)
@@ -321,9 +322,16 @@ def _pairs(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return (x, y) if x.rank == 1 else (x[..., :, None, :], y[..., None, :, :])
 
 
+def _attended(what: str, Q: Any, K: Any, V: Any, scale: Any, masking: Masking) -> Tensor:
+    """Scaled dot products with a scale that is given, and the keywords of a mask only."""
+    known(what, masking, Masking)
+    return scaled_dot_product(Q, K, V, scale=scale, **masking)
+
+
 def _products(what: str, Q: Any, K: Any) -> Tensor:
     queries, keys = operand(what, Q, 1, "Q[.., T, d]"), operand(what, K, 2, "K[.., S, d]")
     same(what, queries, -1, keys, -1, "their width")
+    one_query(what, queries, keys)
     return queries @ matrix_transpose(keys)
 
 
@@ -342,6 +350,7 @@ def _network(what: str, Q: Any, K: Any, W: Any, U: Any, a: Any) -> Tensor:
         raise ShapeError(f"{what}: {last.brief()} is not a vector a[m]")
     same(what, queries, -1, keys, -1, "the width of the hidden layer")
     same(what, queries, -1, last, -1, "the width of the hidden layer")
+    one_query(what, queries, keys)
     left, right = _pairs(let("A", queries), let("B", keys))
     return let("Z", tanh(left + right) @ last)
 
@@ -353,7 +362,5 @@ def _normalised(name: str, x: Tensor, norm: str, gain: Any, eps: Any) -> Tensor:
         unit = l2_norm(x, **options)
         if gain is None:
             return let(name, definition(unit))
-        factor = operand("qk_norm", gain, 1, "gain[d]")
-        same("qk_norm", x, -1, factor, -1, "their width")
-        return let(name, unit * factor)
+        return let(name, unit * features("qk_norm", "gain", gain, x, 1))
     return let(name, definition(_NORMS[norm](x, gain, **options)))

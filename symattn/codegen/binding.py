@@ -111,6 +111,10 @@ def checked_array(a: Tensor, value: Any) -> Any:
         if x.dtype.kind != "b" and not ((x == 0) | (x == 1)).all():
             raise EvaluationError(f"{a.name} is declared binary, but has entries other than 0 and 1")
         return x.astype(bool)
+    if a.kind == "integer":
+        if x.dtype.kind not in "biu" and not (x == np.floor(x.real)).all():
+            raise EvaluationError(f"{a.name} is declared integer, but has entries that are not whole")
+        return x.astype(np.int64)  # in which sums and differences of small or unsigned numbers do not wrap
     return x
 
 

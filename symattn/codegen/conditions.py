@@ -7,7 +7,9 @@ from typing import Any
 
 import sympy
 
+from ..ops.gather import tile_op
 from ..ops.index import NEW, embed_op, index_op
+from ..ops.layout import repeat_op
 from ..sizes import Shape
 from ..tensor import Tensor
 
@@ -21,6 +23,9 @@ def size_conditions(nodes: Iterable[Tensor]) -> list[Condition]:
         for size in node.shape:
             if not (size.is_Symbol or size.is_Integer):
                 _keep(found, size - 1, f"the size {size} of {node.brief()} must be a positive whole number")
+        if node.op is repeat_op or node.op is tile_op:
+            times = node.params["times"]
+            _keep(found, times - 1, f"the times {times} of {node.brief()} must be a positive whole number")
         if node.op is index_op or node.op is embed_op:
             for edge, size, text in _edges(node):
                 _keep(found, edge, f"{text} must lie inside the size {size}")

@@ -294,12 +294,19 @@ def _power_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | Non
     return unbroadcast(multiply(g, to_base), a.shape, y.shape), above
 
 
+def _power_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
+    if scalar_value(node.inputs[1]) == 3:  # a square is multiplied by NumPy itself, a cube is not
+        x = code.line(a)
+        return f"({x}) * ({x}) * ({x})"
+    return f"({a}) ** ({b})"
+
+
 power_op = entrywise(
     "power",
     lambda a, b: a**b,
     vjp=_power_vjp,
     jvp=lambda tangents, y, a, b: product_rule(tangents, _power_slopes(y, a, b), y.shape),
-    numpy=lambda code, node, a, b: f"({a}) ** ({b})",
+    numpy=_power_numpy,
     notation=_power_notation,
     build=lambda a, b: _power(a, b),
     reason="power rule, entry by entry",

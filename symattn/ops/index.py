@@ -7,6 +7,7 @@ An index is a tuple of items, one an axis of the input or a new axis, the leadin
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import sympy
@@ -113,15 +114,19 @@ def _shown_edge(at: sympy.Expr, size: sympy.Expr | None) -> sympy.Expr:
 
 
 def _item_text(p: Any, item: Item, size: sympy.Expr | None) -> str:
+    def edge(at: sympy.Expr) -> str:
+        written = p.scalar(_shown_edge(at, size))
+        return re.sub(r"\\frac\{(\w+)\}\{(\w+)\}", r"\1/\2", written)  # a small fraction hides the colon beside it
+
     if item == NEW:
         return "None"
     if item[0] == "at":
-        return p.scalar(_shown_edge(item[1], size))
+        return edge(item[1])
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
-    first = "" if start == 0 and step > 0 else p.scalar(_shown_edge(start, size))
+    first = "" if start == 0 and step > 0 else edge(start)
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else p.scalar(_shown_edge(stop, size))
+    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else edge(stop)
     return f"{first}:{last}" + (f":{step}" if step != 1 else "")
 
 

@@ -403,7 +403,10 @@ def test_recurrences_are_linear_attention_of_onnx(case):
         (lambda: A.cosformer(Q, K, V, length=0), "cosformer: length is positive, not 0"),
         (lambda: A.cosformer(Q, K, V, length="M"), "the text 'M' stands where a tensor is meant"),
         (lambda: A.forgetting(Q, KT, VT, G), "forgetting: g[T, d] has 2 axes where f[.., T] is meant"),
-        (lambda: A.retention(Q, KT, VT, g), "retention: g[T] has 1 axes where a scalar gamma is meant, or gamma[h]"),
+        (
+            lambda: A.retention(Q, KT, VT, g),
+            "retention: g[T] does not fit the scores (Q @ K.T)[T, T]: a scalar is meant",
+        ),
         (lambda: A.retention(Q, K, V, gamma), "retention: Q[T, d] and K[S, d] differ in the number of positions"),
         (lambda: A.gated_linear(Q, KT, VT, G), "gated_linear: g[T, d] has 2 axes where g[.., T] is meant"),
         (lambda: A.gla(Q, KT, VT, g), "gla: g[T] has 1 axes where g[.., T, d] is meant"),

@@ -188,7 +188,7 @@ def test_heads_of_additive_attention_have_weights_of_their_own():
         (
             lambda: at.qk_norm(Q, K, V, sa.tensor("g", S), norm="l2"),
             ShapeError,
-            "qk_norm: Q[T, d] and g[S] differ in their width: axis -1 of the first is d, axis -1 of the second is S",
+            "qk_norm of Q[T, d]: the gain g[S] does not fit; it has the normalised sizes, [d]",
         ),
         (
             lambda: at.cosine(Q, K, V, sa.tensor("g", h)),

@@ -46,3 +46,25 @@ def test_prints_as_its_golden_file(name):
 
 def test_every_golden_file_belongs_to_a_variant():
     assert {path.stem for path in GOLDEN.glob("*.tex")} == set(ZOO)
+
+
+PARTS = {  # of variants, and tested with them
+    "capped", "decay_matrix", "differential_lambda", "elu_plus_one", "gelu_tanh", "gpt_parameters", "lambda_init",
+    "merge_heads", "normalised", "one_hot", "parameter_count", "performer_features", "probabilities", "project",
+    "rotate", "scores", "split_heads", "t5_bias", "t5_bucket", "taylor_features", "weights", "yarn_frequencies",
+    "yarn_scale",
+}  # fmt: skip
+NO_SOURCE = {"fused_projection", "log_softmax", "one_hot", "parameter_count"}  # nobody's invention
+
+
+def test_every_public_function_is_a_variant_or_a_part_of_some():
+    covered = {name for name in sa.attention.__all__ if any(f"{entry}_".startswith(f"{name}_") for entry in ZOO)}
+    assert set(sa.attention.__all__) == covered | PARTS
+    assert not covered & PARTS
+
+
+@pytest.mark.parametrize("name", sa.attention.__all__)
+def test_every_public_function_says_what_it_is_its_source_and_an_example(name):
+    text = getattr(sa.attention, name).__doc__
+    assert ">>> " in text
+    assert "Source: " in text or name in NO_SOURCE
