@@ -31,6 +31,7 @@ from .scalars import ScalarCode
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
+_ARITHMETIC = {"add", "divide", "matmul", "maximum", "minimum", "multiply", "power"}  # where int32 would widen float32
 
 
 class Writer:
@@ -133,10 +134,11 @@ class Writer:
         self.text[node] = name
 
     def _operand(self, node: Tensor, k: int) -> str:
-        """An input as text; a mask becomes a number where it is used as one."""
+        """An input as text; a mask, or an integer among real numbers, becomes a number where it is used as one."""
         x = node.inputs[k]
         text = self.text.get(x, "")
         number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
+        number |= x.kind == "integer" and node.kind == "real" and node.op.name in _ARITHMETIC
         is_number = not x.rank and x not in self.loops and x.kind != "binary"
         if is_number and node.op.kind == "inputs":  # what moves entries needs an array
             return f"np.asarray({text}, {self.dtype()})"

@@ -424,3 +424,10 @@ def test_weights_of_fire_fit_each_other(weight):
     given = {name: sa.tensor(name, shape) for name, shape in shapes.items()}
     with pytest.raises(sa.ShapeError, match=weight):
         attention.fire(T, c=1, L=4, **given)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_positions_of_any_integer_type_keep_the_dtype_of_the_tokens(dtype):
+    X, p = sa.tensor("X", "T", 4), sa.tensor("p", "T", integer=True)
+    turned = sa.lambdify([X, p], sa.attention.rotary(X, positions=p))
+    assert turned(np.ones((5, 4), np.float32), np.arange(5, dtype=dtype)).dtype == np.float32
