@@ -65,6 +65,10 @@ def __getattr__(name: str) -> Any:
 def _suggestion(name: str) -> str:
     from difflib import get_close_matches  # for a message only
 
+    from . import attention
+
+    if name in attention.__all__:
+        return f"; did you mean 'sa.attention.{name}'?"
     close = get_close_matches(name, __all__, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

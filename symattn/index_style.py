@@ -17,7 +17,7 @@ from sympy.printing.latex import LatexPrinter
 
 from .entries import _expand, _free_letters, _reads
 from .errors import OperandError
-from .latex import Printer, Row
+from .latex import Printer, Row, symbol_names
 from .naming import latex_name
 from .ops.formulas import Choice, Max, Min
 from .ops.leaves import definition, indexed, is_named
@@ -78,15 +78,22 @@ def by_entry(p: Printer, x: Tensor) -> str:
             else:
                 read[y] = rf"\left({p.operand(y, Binding.OR)}\right)"
     names = {**p.names, **{y: f" {n}" for n, y in enumerate(read)}}
-    return IndexPrinter([x, *read], names, {names[y]: text for y, text in read.items()}).refer(x)
+    symbols = p.symbols | symbol_names([x], p.names)
+    return IndexPrinter([x, *read], names, {names[y]: text for y, text in read.items()}, symbols).refer(x)
 
 
 class IndexPrinter:
     """Writes tensors by one entry each; named ones are read by their names."""
 
-    def __init__(self, roots: Sequence[Tensor], names: Mapping[Tensor, str], spelling: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Tensor],
+        names: Mapping[Tensor, str],
+        spelling: Mapping[str, str],
+        symbols: Collection[str] | None = None,
+    ) -> None:
         self.names = names
-        symbols = {symbol.name for node in topological([*roots, *names]) for symbol in node.own_symbols}
+        symbols = symbol_names([*roots, *names]) if symbols is None else symbols
         taken = {*names.values(), *spelling.values(), *symbols}
         pool = [c for c in _INNER + _OUTER if c not in taken]
         self.letters = [*pool, *(c for n in range(1, 20) if (c := f"i_{n}") not in taken)]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .heads import Head
     from .index_style import IndexPrinter
 
+_ON_A_PAGE = 30  # lines of a block that may still be kept together
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
 _LETTERS = "ijlmnpqrtuvwxyz"
 
@@ -103,12 +104,26 @@ def numbered(labels: Mapping[str, Sequence[Tensor]], fixed: Collection[str]) -> 
 class Printer:
     """Writes nodes in one dialect; records call it back for their operands."""
 
-    def __init__(self, names: Mapping[Tensor, str], latex: bool, spellings: Mapping[Tensor, str] | None = None) -> None:
+    def __init__(
+        self,
+        names: Mapping[Tensor, str],
+        latex: bool,
+        spellings: Mapping[Tensor, str] | None = None,
+        symbols: set[str] | None = None,
+    ) -> None:
         self.latex = latex
         self.names = names
         self.spellings = spellings or {}
+        self._symbols = symbols
         self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
         self.written: dict[Tensor, Written] = {}
+
+    @property
+    def symbols(self) -> set[str]:
+        """The names of sizes and scalar symbols below the named nodes; indices have other letters."""
+        if self._symbols is None:
+            self._symbols = symbol_names(self.names)
+        return self._symbols
 
     def write(self, root: Tensor) -> str:
         """The node's own expression: a named intermediate is written by what it stands for."""
@@ -133,7 +148,8 @@ class Printer:
     def _of_one(self, head: Head) -> str:
         marked = {one: _of_head(self.name(y), head.axis) for y, one in head.operands.items()}
         names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
-        written = Printer(names, latex=True, spellings={**self.spellings, **marked}).refer(head.expression)
+        spellings = {**self.spellings, **marked}
+        written = Printer(names, True, spellings, self.symbols).refer(head.expression)
         for name in marked.values():  # one superscript, not two above each other
             written = written.replace(rf"{{{name}}}^{{\top}}", rf"{name[:-1]}\top}}")
         return written
@@ -238,6 +254,11 @@ def text(x: Tensor) -> str:
     if tree_size(x) > LONGEST:
         return f"<{definition(x).op.name}{show_shape(x.shape)}, {len(topological([x]))} nodes>"
     return Printer(displayed_names([x]), latex=False).write(x)
+
+
+def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[str]:
+    """The names of the sizes and scalar symbols below some nodes."""
+    return {symbol.name for node in topological(roots, stop=stop) for symbol in node.own_symbols}
 
 
 def tree_size(x: Tensor) -> int:
@@ -351,7 +372,10 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
         for row in several:
             reason = rf" && \text{{{tex_text(row.reason)}}}" if row.reason else ""
             lines.append(rf"  {row.left} &= {row.right}{beside}{reason}")
-    return rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
+    block = rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
+    if len(lines) > _ON_A_PAGE and environment != "aligned":
+        return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
+    return block
 
 
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}

@@ -16,7 +16,7 @@ from .latex import Names, numbered
 from .naming import fresh_name
 from .ops.arithmetic import multiply, split_scalar, sum_of
 from .ops.broadcasting import broadcast_to_op
-from .ops.index import index_op
+from .ops.index import index_op, only_adds_axes
 from .ops.layout import transpose_op
 from .ops.leaves import (
     constant,
@@ -54,7 +54,7 @@ class Reverse:
         self.bar: dict[Tensor, list[tuple[int, Tensor, str]]] = {}
         self.symbol_bar: dict[sympy.Symbol, list[Tensor]] = {}
         self.tidied: dict[Tensor, Tensor] = {n: forward.label.get(n, n) for n in forward.order}
-        self.steps: list[tuple[Tensor, str]] = []
+        self.steps: dict[Tensor, str] = {}  # the named cotangents, and why
         self.results: dict[Any, Tensor] = {}
         self.because: dict[Tensor, str] = {}
         self.shared: dict[Tensor, str] = {}  # forward nodes named on the way, under provisional names
@@ -163,7 +163,8 @@ class Reverse:
             return branches > 1
         rule = zip(node.inputs, self._parts(node, cotangent), strict=True)
         parts = [p for x, p in rule if x in self.needed and p is not None]
-        fresh = topological([p for p in parts if p is not cotangent], stop=ChainMap({cotangent: 0}, self.forward.place))
+        known = ChainMap[Tensor, Any]({cotangent: 0}, self.forward.place, self.steps)
+        fresh = topological([p for p in parts if p is not cotangent], stop=known)
         return sum(x is cotangent for new in fresh if new is not cotangent for x in new.inputs) > 1
 
     def _parts(self, node: Tensor, cotangent: Tensor) -> Sequence[Tensor | None]:
@@ -179,7 +180,7 @@ class Reverse:
         self.forward.taken.add(name)
         named = cotangent_op(expression, of, *self.pairs, name=name)
         self.tidied[named] = named
-        self.steps.append((named, reason))
+        self.steps[named] = reason
         return named
 
     def _propagate(self, node: Tensor, cotangent: Tensor) -> None:
@@ -198,7 +199,8 @@ class Reverse:
             part = tidy(part, self.tidied, self.forward.place)
             if not same_shape(part.shape, self.batch + x.shape):
                 raise ShapeError(f"the rule of {op.name} gave {part.brief()} for the cotangent of {x.brief()}")
-            reason = self.because[node] if op is transpose_op or scalar_value(node.inputs[0]) is not None else op.reason
+            passed_on = op is transpose_op or only_adds_axes(node) or scalar_value(node.inputs[0]) is not None
+            reason = self.because[node] if passed_on else op.reason
             self.bar.setdefault(x, []).append((self.forward.place[node], part, reason))
 
     def _to_symbols(self, node: Tensor, cotangent: Tensor) -> None:
@@ -230,12 +232,12 @@ class Reverse:
             self.results[key] = self._step(of, f"d{shown}", zeros(*self.batch, *of.shape), reason)
 
     def _collect(self) -> Gradient:
-        roots = [named for named, _ in self.steps]
+        roots = [*self.steps]
         outputs = self._share_forward(roots)
         in_order = sorted(self.shared, key=self.forward.place.__getitem__)
         lets = {**outputs, **numbered({"U": in_order} if in_order else {}, self.forward.taken)}
         final = _with_lets([*roots, *self.results.values(), *self.forward.automatic], lets)
-        steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps)
+        steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps.items())
         named = {str(final[r].name): final[r] for r in roots}
         results = {
             v: final.get(self.results[k], self.results[k])
@@ -274,7 +276,7 @@ class Reverse:
         named += [final[node] for node in lets if node in final]
         automatic = dict.fromkeys(named)
         seen: set[Tensor] = set()  # what the steps show, and what the definitions of those show in turn
-        pending = [final[r].inputs[0] for r, _ in self.steps]
+        pending = [final[r].inputs[0] for r in self.steps]
         while pending:
             for x in topological([pending.pop()], stop=Names()):
                 if x in automatic and x not in seen:

@@ -26,6 +26,7 @@ _nodes: weakref.WeakValueDictionary[Any, Tensor] = weakref.WeakValueDictionary()
 _interning = threading.Lock()
 _set = object.__setattr__  # for the one place that makes a node; a node does not change afterwards
 _NONE: frozenset[sympy.Symbol] = frozenset()
+_BRIEF = 30  # characters of a text that still serves as a name in messages
 
 
 class Tensor:
@@ -129,11 +130,20 @@ class Tensor:
 
     def brief(self) -> str:
         """``Q[T, d]`` for messages: the name, else a short text such as ``(Q @ K.T)[T, S]``, else the operation."""
-        written = self.name or str(self)
+        written = self.name or (self.op.name if self._has_more_nodes(_BRIEF) else str(self))
         if not self.name:
-            written = self.op.name if written.startswith("<") or len(written) > 30 else written
+            written = self.op.name if written.startswith("<") or len(written) > _BRIEF else written
             written = f"({written})" if " " in written else written
         return written + show_shape(self.shape)
+
+    def _has_more_nodes(self, count: int) -> bool:
+        """Whether the printed tree has more nodes than that, found without a walk through all of a large graph."""
+        waiting = [self]
+        while waiting and count >= 0:
+            node = waiting.pop()
+            count -= 1
+            waiting += () if node.name else node.inputs
+        return count < 0
 
     def subs(self, *replacement: Any) -> Tensor:
         """Put values for sizes and scalar symbols, and tensors for tensors, all at once.

@@ -35,7 +35,7 @@ from .ops.contraction import (
     trace_op,
 )
 from .ops.gather import shift_op, tile_op
-from .ops.index import embed_op, index, index_op
+from .ops.index import embed_op, index, index_op, reads_all
 from .ops.layout import (
     matrix_transpose,
     merge_axis_op,
@@ -140,13 +140,14 @@ class _Closed(Collection[Tensor]):
 
 
 def _index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """``rowsum(x)[..., 0] -> sum(x, axis=-1)``; scalar factors come out."""
+    """``rowsum(x)[..., 0] -> sum(x, axis=-1)``, and of several axes likewise; scalar factors come out."""
     c, rest = split_scalar(x)
     if rest is None:
         return None
-    kept = rest.op in (sum_op, mean_op) and rest.params == {"axes": (-1,), "keepdims": True}
-    if kept and items == (("at", sympy.S.Zero),):
-        return multiply(c, rest.op(rest.inputs[0], axes=(-1,), keepdims=False))
+    taken = tuple(axis for axis, item in enumerate(items, -len(items)) if item == ("at", sympy.S.Zero))
+    kept = rest.op in (sum_op, mean_op) and rest.params == {"axes": taken, "keepdims": True}
+    if kept and rest.rank >= len(items) == sum(map(reads_all, items, rest.shape[-len(items) :])) + len(taken):
+        return multiply(c, rest.op(rest.inputs[0], axes=taken, keepdims=False))
     return None if c == 1 else multiply(c, index(rest, items))
 
 

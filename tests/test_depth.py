@@ -9,12 +9,14 @@ import sys
 import time
 
 import pytest
+import sympy
 
 import symattn as sa
 from symattn.latex import tree_size
 
 T, d = sa.sizes("T d")
-X = sa.tensor("X", T, d)
+X, W = sa.tensor("X", T, d), sa.tensor("W", d, d)
+c = sympy.Symbol("c", positive=True)
 LONG = 100_000
 
 
@@ -140,12 +142,52 @@ def test_named_intermediates_keep_a_deep_graph_printable():
     ids="build str subs free_symbols pickle gradient".split(),
 )
 def test_work_grows_linearly_with_depth(work):
-    def seconds(length):
-        taken = []
-        for _ in range(3):
-            start = time.process_time()  # of this process alone, so that a busy machine changes little
-            work(chain(length))
-            taken.append(time.process_time() - start)
-        return min(taken)
+    assert seconds(lambda: work(chain(8000))) < 9 * seconds(lambda: work(chain(2000))) + 0.05  # a quadratic walk: 16
 
-    assert seconds(8000) < 9 * seconds(2000) + 0.05  # four times the depth; far from the sixteen of a quadratic walk
+
+def seconds(work):
+    taken = []
+    for _ in range(3):
+        start = time.process_time()  # of this process alone, so that a busy machine changes little
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def scaled_by_a_symbol(length):
+    t = X
+    for _ in range(length):
+        t = c * t - c * X  # SymPy is asked first, and is told what a tensor is
+    return t
+
+
+def sliced(length):
+    t = X
+    for _ in range(length):
+        t = (t[None] @ W)[0]
+    return t
+
+
+def test_building_by_scalar_symbols_grows_linearly_with_depth():
+    assert seconds(lambda: scaled_by_a_symbol(1200)) < 9 * seconds(lambda: scaled_by_a_symbol(300)) + 0.05
+
+
+def test_compiling_slices_writes_no_message_that_nobody_reads(monkeypatch):
+    y = sliced(100)
+    g = sa.gradient(sa.sum(y), [X, W])
+    monkeypatch.setattr(sa.Tensor, "brief", lambda x: pytest.fail("a walk through the graph for each slice"))
+    assert sa.lambdify([X, W], g).source
+
+
+@pytest.mark.parametrize("cotangent", [False, True], ids="loss output".split())
+def test_a_network_compiles_to_a_source_that_grows_linearly_with_its_depth(cotangent):
+    def compiled(layers):
+        weights = [sa.tensor(f"W_{k}", d, d) for k in range(layers)]
+        t = X
+        for weight in weights:
+            t = sa.let("t", t + sa.tanh(t @ weight))
+        g = sa.gradient(t if cotangent else sa.sum(t), weights)
+        return sa.lambdify([X, *weights, *([g.cotangent] if cotangent else [])], g)
+
+    assert len(compiled(80).source) < 5 * len(compiled(20).source)
+    assert seconds(lambda: compiled(160)) < 9 * seconds(lambda: compiled(40)) + 0.05

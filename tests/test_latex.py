@@ -258,6 +258,16 @@ def test_latex_of_other_things_is_that_of_sympy_or_their_own():
     assert sa.latex(sa.gradient(A @ B, [A])).startswith(r"\begin{align}")
 
 
+def test_a_block_longer_than_a_page_may_break():
+    t = X
+    for _ in range(40):
+        t = sa.let("t", sa.tanh(t))
+    g = sa.gradient(t, [X])
+    assert g.latex().startswith("{\\allowdisplaybreaks\n\\begin{align}\n")
+    assert g.latex().endswith("\\end{align}\n}")
+    assert g.latex(environment="aligned").startswith("\\begin{aligned}")
+
+
 def test_an_align_block_has_a_row_a_line_and_a_reason_column():
     block = align([Row("a", "b", "by 100% & luck"), Row("c", "d")], "aligned")
     assert block == "\\begin{aligned}\n  a &= b && \\text{by 100\\% \\& luck} \\\\\n  c &= d\n\\end{aligned}"

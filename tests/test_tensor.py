@@ -352,3 +352,10 @@ def test_a_tensor_prints_its_expression_and_briefly_its_name_and_shape():
     assert str(sa.let("P", sa.softmax(Q)) @ Q.T) == "P @ Q.T"
     assert Q.brief() == "Q[T, d]"
     assert (Q @ K.T).brief() == "(Q @ K.T)[T, S]"
+
+
+def test_a_let_of_its_own_name_is_itself():
+    A = sa.tensor("A", "T d")
+    O = sa.let("O", sa.exp(A))
+    assert sa.let("O", O) is O
+    assert sa.let("U", O) is not O

@@ -79,6 +79,9 @@ RULES = {
     "a broadcast row sum over its length": (
         by(1 / d, broadcast_to_op(sa.sum(X, -1, True), shape=(T, d))), "broadcast_to(rowmean(X), (T, d))",
     ),
+    "the entry left of a sum over the last axis": (sa.sum(X, -1, True)[:, 0], "sum(X, axis=-1)"),
+    "the entry left of a sum over several axes": (sa.sum(W, (-2, -1), True)[:, 0, 0], "sum(W, axis=(-2, -1))"),
+    "the entry left of a mean over the first axis": (sa.mean(X, 0, True)[0], "mean(X, axis=-2)"),
     "nested": (
         transpose(matmul_op(by(2, X), transpose(by(3, B @ R[0].T), (-1, -2)), core=(2, 2)), (-1, -2)),
         "6 * (B @ R[0, :, :].T @ X.T)",
@@ -88,6 +91,8 @@ STAY = {
     "the row sum over another number": by(1 / T, sa.sum(X, -1, True)),
     "the row sum over a number": by(sympy.Rational(1, 3), sa.sum(X, -1, True)),
     "the row sum over the root of its length": by(1 / sympy.sqrt(d), sa.sum(X, -1, True)),
+    "a row of a sum over a later axis": sa.sum(X, -1, True)[0],
+    "a part of the entries left of a sum": sa.sum(W, (-2, -1), True)[1:, 0, 0],
     "a product of a matrix and a vector": X @ u,
     "a softmax of a multiple": sa.softmax(by(3, X)),
     "a maximum of a multiple": sa.max(by(-3, X), -1),

@@ -68,7 +68,8 @@ def gpt_parameters(
     W_e[n, d] and W_p[C, d] for a ``vocabulary`` of n tokens, a ``context`` of C places and the ``width`` d; in block 1
     gamma_a_1[d], W_q_1[d, d], b_q_1[d], .. and W_in_1[d, f], W_out_1[f, d] with ``hidden`` f (default 4 d); and so on
     for ``layers`` blocks; a last gamma[d] and beta[d]. ``tied`` (the default, as in GPT-2): the scores of the tokens
-    are read by W_e; else there is W_u[d, n]. Raises ShapeError if the heads do not divide the width.
+    are read by W_e; else there is W_u[d, n]. ``.tensors`` lists all of them, for ``sa.gradient`` and ``sa.lambdify``.
+    Raises ShapeError if the heads do not divide the width.
     Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.3.
 
     >>> import symattn as sa

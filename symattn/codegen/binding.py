@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,15 +12,22 @@ import sympy
 
 from ..errors import EvaluationError
 from ..tensor import Tensor
+from .conditions import Condition
 from .plan import Plan
 
 Known = dict[sympy.Symbol, Any]
+
+_DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified by
+    "positive": lambda x: x > 0, "negative": lambda x: x < 0, "zero": lambda x: x == 0, "nonzero": lambda x: x != 0,
+    "nonnegative": lambda x: x >= 0, "nonpositive": lambda x: x <= 0,
+    "even": lambda x: x % 2 == 0, "odd": lambda x: x % 2 == 1,
+}  # fmt: skip
 
 
 class Binding:
     """Reads the sizes off the arrays, completes them from keywords, and holds every axis against them."""
 
-    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[tuple[Any, str]]) -> None:
+    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[Condition]) -> None:
         self.plan, self.needed, self.conditions = plan, needed, conditions
         arguments = set(map(id, plan.arguments))
         self.keywords = {s.name: s for s in plan.symbols if id(s) not in arguments}
@@ -49,11 +56,11 @@ class Binding:
         if lacking:
             asked = ", ".join(f"{name}=..." for name in lacking)
             raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{shown(known)}")
-        for expression, asked in self.conditions:
-            if expression.free_symbols <= known.keys():
-                value = _value(expression, known)
+        for condition in self.conditions:
+            if condition.expression.free_symbols <= known.keys():
+                value = _value(condition.expression, known)
                 if not (value.is_Integer and value >= 0):
-                    raise EvaluationError(f"{asked}, which does not hold{shown(known)}")
+                    raise EvaluationError(f"{condition}, which does not hold{shown(known)}")
         return known
 
     def _keyword(self, name: str) -> sympy.Symbol:
@@ -71,7 +78,7 @@ class Binding:
         size = a.shape[axis]
         others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
         source = f" (as in {', '.join(others)})" if others else ""
-        wanted = f"{size} = {_value(size, known)}{source}"
+        wanted = f"{size}{source}" if size.is_Integer else f"{size} = {_value(size, known)}{source}"
         raise EvaluationError(
             f"{a.name} has shape {x.shape} for {a.brief()}: axis {axis} must be {wanted}, "
             f"not {x.shape[axis]}{shown(known)}"
@@ -126,4 +133,8 @@ def checked_scalar(s: sympy.Symbol, value: Any) -> Any:
     if s.is_integer and (not isinstance(value, numbers.Integral) or (s.is_positive and value < 1)):
         what = f"the size {s.name} is a positive integer" if s.is_positive else f"{s.name} is an integer"
         raise EvaluationError(f"{what}, not {value!r}")
+    if isinstance(value, numbers.Real):
+        for declared, holds in _DECLARED.items():
+            if getattr(s, f"is_{declared}") and not holds(value):
+                raise EvaluationError(f"{s.name} is declared {declared}, and cannot be {value!r}")
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 
@@ -13,34 +13,43 @@ from ..ops.layout import repeat_op
 from ..sizes import Shape
 from ..tensor import Tensor
 
-Condition = tuple[Any, str]  # an expression that must be a whole number >= 0, and the sentence that says so
+
+class Condition(NamedTuple):
+    """An expression that must be a whole number >= 0, and which part of which tensor asks for it."""
+
+    expression: Any
+    part: str
+    tensor: Tensor
+    asked: str
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.tensor.brief()} must {self.asked}"  # of a large graph the text is slow to find
 
 
 def size_conditions(nodes: Iterable[Tensor]) -> list[Condition]:
     """The conditions on sizes below some nodes, without those that always hold."""
-    found: dict[Any, str] = {}
+    found: dict[Any, Condition] = {}
     for node in nodes:
-        for size in node.shape:
-            if not (size.is_Symbol or size.is_Integer):
-                _keep(found, size - 1, f"the size {size} of {node.brief()} must be a positive whole number")
-        if node.op is repeat_op or node.op is tile_op:
-            times = node.params["times"]
-            _keep(found, times - 1, f"the times {times} of {node.brief()} must be a positive whole number")
-        if node.op is index_op or node.op is embed_op:
-            for edge, size, text in _edges(node):
-                _keep(found, edge, f"{text} must lie inside the size {size}")
-                _keep(found, size - 1 - edge, f"{text} must lie inside the size {size}")
-    return list(found.items())
+        for condition in (*_of_sizes(node), *_of_edges(node)):
+            expression = sympy.expand(condition.expression)
+            if not (expression.is_nonnegative and expression.is_integer):
+                found.setdefault(expression, condition._replace(expression=expression))
+    return list(found.values())
 
 
-def _keep(found: dict[Any, str], expression: Any, sentence: str) -> None:
-    expression = sympy.expand(expression)
-    if not (expression.is_nonnegative and expression.is_integer):
-        found.setdefault(expression, sentence)
+def _of_sizes(node: Tensor) -> Iterator[Condition]:
+    for size in node.shape:
+        if not (size.is_Symbol or size.is_Integer):
+            yield Condition(size - 1, f"the size {size} of", node, "be a positive whole number")
+    if node.op is repeat_op or node.op is tile_op:
+        times = node.params["times"]
+        yield Condition(times - 1, f"the times {times} of", node, "be a positive whole number")
 
 
-def _edges(node: Tensor) -> Iterator[tuple[Any, Any, str]]:
-    """The first and the last place that an index reads, with the size of the axis."""
+def _of_edges(node: Tensor) -> Iterator[Condition]:
+    """That the first and the last place that an index reads lie inside."""
+    if node.op is not index_op and node.op is not embed_op:
+        return
     items = node.params["items"]
     x = node.inputs[0] if node.op is index_op else node
     count = sum(item != NEW for item in items)
@@ -52,4 +61,5 @@ def _edges(node: Tensor) -> Iterator[tuple[Any, Any, str]]:
         size = next(sizes)
         places = [item[1]] if item[0] == "at" else [item[1], item[1] + item[2] * (item[3] - 1)]
         for place in places:
-            yield place, size, f"index {sympy.expand(place)} in {node.brief()}"
+            for room in (place, size - 1 - place):
+                yield Condition(room, f"index {sympy.expand(place)} in", node, f"lie inside the size {size}")

@@ -164,12 +164,14 @@ def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[
     found: dict[Any, list[tuple[Tensor, Tensor, list[Tensor]]]] = {}
     for node in graph.gradients:
         pairs = node.inputs[2:]
+        if pairs in found:
+            continue
         rows = []
         for y, c in zip(pairs[::2], pairs[1::2], strict=True):
             below = [x for x in topological([y]) if x.op is variable]
             if all(x in plan.tensors for x in below):
                 rows.append((y, c, below))
-        found.setdefault(pairs, rows)
+        found[pairs] = rows
     return list(found.values())
 
 

@@ -23,7 +23,7 @@ def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) ->
     """
     order = topological(roots)
     symbols = sorted({s for node in order for s in node.own_symbols if s.is_integer and s.is_positive}, key=str)
-    conditions = [condition for condition, _ in size_conditions(order)]
+    conditions = [condition.expression for condition in size_conditions(order)]
     rng = np.random.default_rng(seed)
     for trial in range(trials):
         top = min(len(_RANGE), len(symbols) + 2 + trial * len(_RANGE) // trials)

@@ -13,7 +13,7 @@ import keyword
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -51,6 +51,8 @@ class Writer:
         self.names = self._names()
         self.text: dict[Tensor, str] = {}
         self.loops = self._with_loops()
+        self.below, self.read = self._arguments_below(None), self._arguments_below(operands)
+        self.loop_shapes: dict[int, str] = {}
         self.uses = Counter(x for node in self.order for x in operands(node))
         self.solved = {node.inputs[0] for node in self.order if node.op.name == "matmul" and self._is_solved(node)}
 
@@ -74,6 +76,16 @@ class Writer:
             if node.op is variable or any(x in looped for x in operands(node)):
                 looped.add(node)
         return looped
+
+    def _arguments_below(self, inputs: Callable[[Tensor], Sequence[Tensor]] | None) -> dict[Tensor, int]:
+        """For each node the arguments that it is made from, a bit of a number each; a last bit for what is missing."""
+        bits = {a: 1 << k for k, a in enumerate(self.plan.tensors)}
+        below: dict[Tensor, int] = {}
+        for node in topological(self.outputs, inputs=inputs):
+            below[node] = bits.get(node, 1 << len(bits)) if node.op is variable else 0
+            for x in node.inputs if inputs is None else inputs(node):
+                below[node] |= below[x]
+        return below
 
     def _is_solved(self, product: Tensor) -> bool:
         """Whether the left factor is an inverse that serves this product alone, which is then solved for."""
@@ -156,29 +168,33 @@ class Writer:
         text = self._operand(node, 0)
         if body.op is constant or body.kind == "binary":
             text = f"np.asarray({text}, {self.dtype()})"
-        given = {c for c in pairs[1::2] if c in self.plan.tensors}
-        full = self._loop_shape(pairs[::2])
-        own = self._loop_shape([of]) if of.op is not constant else "()"
-        if not pairs or full is None or own is None:
-            return text  # some argument is missing, so its loop axes are not known
-        if full == own == "()":
-            return text
+        full, own = 0, self.below[of]
+        for y in pairs[::2]:
+            full |= self.below[y]
+        if not pairs or not full | own or (full | own) >> len(self.plan.tensors):
+            return text  # no loop axes, or some argument is missing, so that they are not known
         text = self.line(text)
         core = f" + {text}.shape[-{node.rank}:]" if node.rank else ""
-        if not given & set(computed([body])):  # no cotangent brings the loop axes in
-            text = f"np.broadcast_to({text}, {full}{core})"
+        given = sum(1 << k for k, a in enumerate(self.plan.tensors) if a in pairs[1::2])
+        if not given & self.read[body]:  # no cotangent brings the loop axes in
+            text = f"np.broadcast_to({text}, {self._loop_shape(full)}{core})"
         if full == own:
             return text
         whole = of.op is variable and node.rank == of.rank
-        return self.helper("sum_to", text, f"{self.names[of]}.shape" if whole else own + core)
+        return self.helper("sum_to", text, f"{self.names[of]}.shape" if whole else self._loop_shape(own) + core)
 
-    def _loop_shape(self, roots: Sequence[Tensor]) -> str | None:
-        """The loop axes of what depends on the arguments below; None if an argument is missing."""
-        below = [a for a in topological(roots) if a.op is variable]
-        if any(a not in self.plan.tensors for a in below):
-            return None
-        loops = [f"{self.names[a]}.shape" + (f"[:-{a.rank}]" if a.rank else "") for a in below]
-        return "()" if not loops else loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
+    def _loop_shape(self, below: int) -> str:
+        """The loop axes of what is made from these arguments; a line of its own where that is long."""
+        if below not in self.loop_shapes:
+            arguments = [a for k, a in enumerate(self.plan.tensors) if below >> k & 1]
+            loops = [f"{self.names[a]}.shape" + (f"[:-{a.rank}]" if a.rank else "") for a in arguments]
+            text = "()" if not loops else loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
+            if len(text) > _INLINE:
+                name = self._identifier("loops")
+                self.lines.append(f"{name} = {text}")
+                text = name
+            self.loop_shapes[below] = text
+        return self.loop_shapes[below]
 
     def _signature(self) -> str:
         positional = [self.names[a] if isinstance(a, Tensor) else self.symbols[a] for a in self.plan.arguments]

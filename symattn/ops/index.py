@@ -51,7 +51,8 @@ def _whole(size: sympy.Expr) -> Item:
     return ("slice", sympy.S.Zero, 1, size)
 
 
-def _is_whole(item: Item, size: sympy.Expr) -> bool:
+def reads_all(item: Item, size: sympy.Expr) -> bool:
+    """Whether an item of an index keeps an axis of that size as it is."""
     return item[0] == "slice" and item[1] == 0 and item[2] == 1 and same_size(item[3], size)
 
 
@@ -100,7 +101,7 @@ def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
             back.append(("at", sympy.S.Zero))
         elif item[0] == "at" and size == 1:
             back.append(NEW)
-        elif item[0] == "slice" and _is_whole(item, size):
+        elif item[0] == "slice" and reads_all(item, size):
             back.append(item)
         else:
             return embed_op(g, items=items, core=core)
@@ -169,7 +170,7 @@ def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
         return broadcast_to(x, _index_shape(x, items))
     if x.op is index_op and (joined := _composed(x, items)) is not None:
         x, items = x.inputs[0], joined
-    while items and items[0] != NEW and _is_whole(items[0], x.shape[x.rank - _axes_read(items)]):
+    while items and items[0] != NEW and reads_all(items[0], x.shape[x.rank - _axes_read(items)]):
         items = items[1:]
     return index_op.node(x, items=items) if items else x
 
@@ -190,7 +191,7 @@ def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:
         above = rest.pop(0)
         if item == NEW:
             if above[0] == "slice":
-                if not _is_whole(above, ONE):
+                if not reads_all(above, ONE):
                     return None
                 joined.append(NEW)
         elif above[0] == "at":
@@ -208,7 +209,15 @@ def without_new_axes(x: Tensor) -> Tensor:
     rest = [item for item in x.params["items"] if item != NEW]
     in_front = x.params["items"][len(x.params["items"]) - len(rest) :] == tuple(rest)
     read = x.inputs[0].shape[x.inputs[0].rank - len(rest) :]
-    return x.inputs[0] if in_front and len(rest) == x.inputs[0].rank and all(map(_is_whole, rest, read)) else x
+    return x.inputs[0] if in_front and len(rest) == x.inputs[0].rank and all(map(reads_all, rest, read)) else x
+
+
+def only_adds_axes(x: Tensor) -> bool:
+    """Whether the node is its input with new axes of size 1."""
+    if x.op is not index_op:
+        return False
+    rest = [item for item in x.params["items"] if item != NEW]
+    return all(map(reads_all, rest, x.inputs[0].shape[x.inputs[0].rank - len(rest) :]))
 
 
 def expand_dims(x: Tensor, axis: int) -> Tensor:

@@ -331,7 +331,8 @@ let_op = Operation(
 def let(name: str, x: Any) -> Tensor:
     """Name an intermediate: it prints, differentiates and compiles by that name.
 
-    The name is a label: two different intermediates may share it, and are numbered where both occur.
+    The name is a label: two different intermediates may share it, and are numbered where both occur. What has the name
+    already stays as it is, such as the result of a function that names it.
     Raises NamingError for a name that is not allowed.
 
     >>> import symattn as sa
@@ -340,7 +341,8 @@ def let(name: str, x: Any) -> Tensor:
     >>> print(sa.softmax(Z))
     softmax(Z)
     """
-    return let_op(as_tensor(x), name=check_name(name))
+    x, name = as_tensor(x), check_name(name)
+    return x if x.op is let_op and x.params["name"] == name else let_op(x, name=name)
 
 
 # The result of a gradient is its expression, named, which also knows what it is the gradient of (input 1), and of
