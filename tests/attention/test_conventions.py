@@ -56,7 +56,7 @@ def test_found_by_hand(name):
     CONVENTIONS[name]()
 
 
-@pytest.mark.skipif(torch is None, reason="PyTorch is not installed: pip install 'symattn[torch]'")
+@pytest.mark.torch
 @pytest.mark.parametrize("name", IN_PYTORCH)
 def test_as_in_pytorch(name):
     IN_PYTORCH[name]()

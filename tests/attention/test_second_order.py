@@ -149,7 +149,7 @@ def test_products_equal_differences_of_gradients(name, rng):
     assert_near(products(*found, cotangent, *directions), [(a - b) / (2 * step) for a, b in sides], 1e-7)
 
 
-@pytest.mark.skipif(torch is None, reason="PyTorch is not installed: pip install 'symattn[torch]'")
+@pytest.mark.torch
 @pytest.mark.parametrize("name", VARIANTS)
 def test_products_equal_those_of_pytorch(name, rng):
     variant, _, products = second_order(name)
