@@ -110,6 +110,7 @@ def scaled_dot_product(Q: Any, K: Any, V: Any, **options: Unpack[Scoring]) -> Te
     P = softmax(Z)
     O = P @ V
     """
+    known("scaled_dot_product", options, Scoring)
     return attention_pooling(weights(Q, K, **options), V)
 
 

@@ -356,7 +356,11 @@ def test_there_is_no_mask_without_keys_or_queries(name, sizes):
         ),
         (lambda: scaled_dot_product(Q, K, V, bias=as_bias(causal_mask(T))), sa.ShapeError, "T.*S"),
         (lambda: scaled_dot_product(Q, K, V, bias=M), sa.OperandError, r"bias M\[T, S\] is binary.*give it as mask="),
-        (lambda: scaled_dot_product(Q, K, V, causal=True), sa.OperandError, "no keyword 'causal'.*mask=causal_mask"),
+        (
+            lambda: scaled_dot_product(Q, K, V, causal=True),
+            sa.OperandError,
+            "scaled_dot_product has no keyword 'causal'.*mask=causal_mask",
+        ),
         (lambda: scaled_dot_product(Q, K, V, mask_polarity="keep"), sa.OperandError, "mask_polarity is 'attend' or"),
         (lambda: scaled_dot_product(Q, K, V, empty="nan"), sa.OperandError, "empty is 'zero' or 'error'"),
         (
