@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import sympy
@@ -55,8 +56,10 @@ class Plan:
             if a is None:
                 break
             waiting.remove((a, axis))
-            for s in a.shape[axis].free_symbols - known.keys():
-                value = _solution(a.shape[axis].subs(known), s, shapes[a][axis])
+            size = a.shape[axis]
+            for s in size.free_symbols - known.keys():
+                found = tuple((k, known[k]) for k in size.free_symbols if k in known)
+                value = _solution(size, found, s, shapes[a][axis])
                 if value is None:
                     raise EvaluationError(
                         f"{a.name} has shape {shapes[a]} for {a.brief()}: no {s} makes axis {axis}, "
@@ -67,7 +70,8 @@ class Plan:
         return known
 
 
-def _solution(size: sympy.Expr, s: sympy.Symbol, found: int) -> int | None:
+@lru_cache(maxsize=1024)  # SymPy takes a millisecond, and a function is called with the same shapes again and again
+def _solution(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...], s: sympy.Symbol, found: int) -> int | None:
     """The positive integer s for which the size is what was found; None if there is none."""
-    whole = [v for v in sympy.solve(size - found, s) if v.is_Integer and v > 0]
+    whole = [v for v in sympy.solve(size.subs(dict(known)) - found, s) if v.is_Integer and v > 0]
     return int(whole[0]) if len(whole) == 1 else None
