@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .budget import Budget, OutOfBudget
 from .codegen import lambdify
 from .codegen.check import Point, compare, difference_gradient, sample_point
 from .codegen.reference import values
@@ -15,7 +16,6 @@ from .errors import EvaluationError
 from .latex import tex_text
 from .moments.report import Moments
 from .ops.leaves import computed, cotangent_op, variable, zeros
-from .proof.budget import Budget, OutOfBudget
 from .proof.claims import Claim, Independence
 from .proof.counterexample import Counterexample
 from .proof.engine import prove

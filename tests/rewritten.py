@@ -9,8 +9,8 @@ import numpy as np
 import sympy
 
 import symattn as sa
+from symattn.budget import Budget
 from symattn.codegen.sampling import generic_array
-from symattn.proof.budget import Budget
 from symattn.proof.rewriting import Lemma, normalise
 from symattn.proof.rules import Rule
 

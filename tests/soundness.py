@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 import symattn as sa
+from symattn.budget import Budget, OutOfBudget
 from symattn.errors import EvaluationError
-from symattn.proof.budget import Budget, OutOfBudget
+from symattn.normal.constructors import CONSTRUCTORS
+from symattn.normal.contraction import RULES
+from symattn.normal.lowering import Lowering, Partition, Repartition
+from symattn.normal.ring import Ring
+from symattn.normal.terms import TooLarge, Undefined, Unsupported
 from symattn.proof.claims import eq
 from symattn.proof.counterexample import Counterexample
+from symattn.proof.decide import Unreached, definitions_in, in_one_order
 from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
-from symattn.proof.normal.constructors import CONSTRUCTORS
-from symattn.proof.normal.contraction import RULES
-from symattn.proof.normal.decide import Unreached, definitions_in, in_one_order
-from symattn.proof.normal.lowering import Lowering, Partition, Repartition
-from symattn.proof.normal.ring import Ring
-from symattn.proof.normal.terms import TooLarge, Undefined, Unsupported
 from symattn.proof.refuter import refute
 from symattn.proof.rewriting import rewrite
 from symattn.tensor import topological

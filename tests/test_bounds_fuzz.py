@@ -12,9 +12,9 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.budget import Budget, OutOfBudget
 from symattn.codegen.reference import values
 from symattn.proof.bounds import bound_proof
-from symattn.proof.budget import Budget, OutOfBudget
 from symattn.proof.claims import Claim, eq, le, lt
 from symattn.tensor import rebuild
 

@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.proof.budget import Budget, OutOfBudget
+from symattn.budget import Budget, OutOfBudget
 from symattn.proof.claims import independent
 from symattn.proof.dependence import dependence_proof
 

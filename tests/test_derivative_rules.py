@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import symattn as sa
-from symattn.proof.budget import Budget, OutOfBudget
+from symattn.budget import Budget, OutOfBudget
+from symattn.proof.decide import Unreached, compare_gradient
 from symattn.proof.gradients import gradient_proof
-from symattn.proof.normal.decide import Unreached, compare_gradient
 from symattn.tensor import Tensor
 
 from .test_registry import EXAMPLES, c

@@ -6,9 +6,9 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.proof.budget import Budget
+from symattn.budget import Budget
+from symattn.proof.decide import Unreached, compare
 from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
-from symattn.proof.normal.decide import Unreached, compare
 from symattn.proof.rules import RULES
 
 n, m, d, h, r = sa.sizes("n m d h r")

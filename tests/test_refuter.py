@@ -14,9 +14,9 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.budget import Budget
 from symattn.codegen.reference import values
 from symattn.proof.balls import Arithmetic, Outside, Undecided, ball, exact_form
-from symattn.proof.budget import Budget
 from symattn.proof.claims import Claim, Independence, eq, independent, le, lt
 from symattn.proof.counterexample import Agreement, Counterexample
 from symattn.proof.refuter import refute
@@ -421,7 +421,7 @@ def test_the_precision_of_flint_is_left_as_it_was() -> None:
 
 _SCRIPT = """
 import symattn as sa
-from symattn.proof.budget import Budget
+from symattn.budget import Budget
 from symattn.proof.claims import eq
 from symattn.proof.refuter import refute
 n, d = sa.sizes("n d")

@@ -13,7 +13,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.proof.budget import Budget, OutOfBudget
+from symattn.budget import Budget, OutOfBudget
 from symattn.proof.rewriting import Lemma, Memo, normalise, rewrite
 from symattn.proof.rules import RULES, Rule
 
@@ -347,7 +347,7 @@ def test_what_a_memo_knows_is_not_derived_again():
 
 _PRINT = """
 from tests.rewritten import true_claims
-from symattn.proof.budget import Budget
+from symattn.budget import Budget
 from symattn.proof.rewriting import rewrite
 for name, claim in true_claims().items():
     print(name, *map(str, rewrite(*claim, Budget(60)).lemmas), sep="\\n")

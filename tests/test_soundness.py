@@ -14,12 +14,12 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.proof import rewriting
-from symattn.proof.normal import decide, deltas, functions
-from symattn.proof.normal.contraction import RULES
-from symattn.proof.normal.formulas import FORMULAS
-from symattn.proof.normal.ring import Ring
-from symattn.proof.normal.terms import Keys, Poly
+from symattn.normal import deltas, functions
+from symattn.normal.contraction import RULES
+from symattn.normal.formulas import FORMULAS
+from symattn.normal.ring import Ring
+from symattn.normal.terms import Keys, Poly
+from symattn.proof import decide, rewriting
 from symattn.proof.rules import Rule
 
 from .agreement import TOLERANCE, largest_gap

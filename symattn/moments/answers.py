@@ -9,11 +9,11 @@ from typing import Any
 import sympy
 
 from ..errors import NoRuleError
+from ..normal.indices import Index
+from ..normal.ring import Ring
+from ..normal.terms import Atom, Factor, Number, Poly, Term, split_components
 from ..ops.formulas import Choice
 from ..ops.leaves import indexed
-from ..proof.normal.indices import Index
-from ..proof.normal.ring import Ring
-from ..proof.normal.terms import Atom, Factor, Number, Poly, Term, split_components
 
 _LETTERS = "klmnpqrtuvw"
 

@@ -16,11 +16,11 @@ import sympy
 
 from ..errors import NoRuleError
 from ..latex import tex_text
-from ..proof.normal.constructors import scalar
-from ..proof.normal.derivative import Derivative
-from ..proof.normal.functions import single
-from ..proof.normal.indices import Index
-from ..proof.normal.terms import Atom, Poly, Undefined
+from ..normal.constructors import scalar
+from ..normal.derivative import Derivative
+from ..normal.functions import single
+from ..normal.indices import Index
+from ..normal.terms import Atom, Poly, Undefined
 from ..tensor import Tensor
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer

@@ -10,11 +10,11 @@ from collections.abc import Container, Sequence
 from fractions import Fraction
 
 from ..errors import NoRuleError
-from ..proof.normal.functions import exp, single
-from ..proof.normal.indices import Index, affine
-from ..proof.normal.ring import Ring
-from ..proof.normal.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
-from ..proof.normal.writing import LONGEST, Writer
+from ..normal.functions import exp, single
+from ..normal.indices import Index, affine
+from ..normal.ring import Ring
+from ..normal.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
+from ..normal.writing import LONGEST, Writer
 from .sources import Source, count_partitions, set_partitions
 
 _MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors

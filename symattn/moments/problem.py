@@ -9,19 +9,19 @@ from typing import Any, TypeGuard, TypeVar
 
 import sympy
 
+from ..budget import Budget, OutOfBudget
 from ..entries import checked_index
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError
 from ..latex import displayed_names
+from ..normal.constructors import CONSTRUCTORS
+from ..normal.contraction import RULES
+from ..normal.formulas import Env, Reader
+from ..normal.indices import Index
+from ..normal.lowering import Lowering, Partition, Repartition
+from ..normal.ring import Ring
+from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
 from ..ops.formulas import without_piecewise
 from ..ops.leaves import as_tensor, exact, indexed, variable
-from ..proof.budget import Budget, OutOfBudget
-from ..proof.normal.constructors import CONSTRUCTORS
-from ..proof.normal.contraction import RULES
-from ..proof.normal.formulas import Env, Reader
-from ..proof.normal.indices import Index
-from ..proof.normal.lowering import Lowering, Partition, Repartition
-from ..proof.normal.ring import Ring
-from ..proof.normal.terms import Poly, TooLarge, Undefined, Unsupported
 from ..tensor import Tensor, topological
 from .answers import Answer, plainest
 from .expectation import Expectation

@@ -16,8 +16,8 @@ import sympy
 
 from ..codegen import lambdify
 from ..errors import EvaluationError, NoRuleError, OperandError
-from ..proof.normal.indices import ZERO
-from ..proof.normal.terms import Atom, Poly
+from ..normal.indices import ZERO
+from ..normal.terms import Atom, Poly
 from ..tensor import Tensor
 from .approximations import Approximation
 from .laws import Iid

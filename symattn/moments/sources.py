@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import sympy
 
 from ..errors import NoRuleError
-from ..proof.normal.constructors import scalar
-from ..proof.normal.functions import single
-from ..proof.normal.ring import Ring
-from ..proof.normal.terms import ZERO, Atom, Poly
+from ..normal.constructors import scalar
+from ..normal.functions import single
+from ..normal.ring import Ring
+from ..normal.terms import ZERO, Atom, Poly
 from ..tensor import Tensor
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, needed
 

@@ -14,8 +14,8 @@ import sympy
 
 from ..entries import entry
 from ..latex import LONGEST, tree_size
+from ..normal.terms import Poly
 from ..ops.leaves import definition, let_op, variable
-from ..proof.normal.terms import Poly
 from ..tensor import Tensor
 from .answers import plainest
 from .laws import Law, NormalRows, Sphere

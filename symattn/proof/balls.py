@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import sympy
 from flint import arb, fmpq, fmpz
 
-from .budget import Budget
+from ..budget import Budget
 
 _LONGEST = 600  # bits of a rational: beyond that it is rounded to a ball, or repeated squares would never end
 _LARGEST = 60  # parts of a closed form: what is longer than that nobody reads

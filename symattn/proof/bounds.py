@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..budget import Budget
 from ..latex import displayed_names, latex_printer, tex_text
 from ..ops.formulas import Choice, Max, Min
 from ..ops.leaves import computed, constant, definition, from_index_op, variable
 from ..tensor import Tensor, topological
-from .budget import Budget
 from .claims import Claim
 from .conditions import cases
 from .formula_ranges import FormulaRange
@@ -124,7 +124,7 @@ def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundPr
     ``given`` holds inequalities and equalities that are taken as facts. Raises OutOfBudget.
 
     >>> import symattn as sa
-    >>> from symattn.proof.budget import Budget
+    >>> from symattn.budget import Budget
     >>> from symattn.proof.claims import le
     >>> print(bound_proof(le(sa.softmax(sa.tensor("Z", "T S")), 1), [], Budget(10)))
     0 < softmax(Z) <= 1: a softmax entry is one of the positive terms of a sum, over that sum

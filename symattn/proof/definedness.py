@@ -13,10 +13,10 @@ from typing import Any
 import sympy
 
 from ..latex import LONGEST, tree_size
+from ..normal.lowering import Template, bare, template
 from ..ops.formulas import Choice, InverseEntry, Max, Min
 from ..ops.leaves import computed, definition, variable
 from ..tensor import Tensor
-from .normal.lowering import Template, bare, template
 
 _INVERTIBLE = {"invertible", "orthogonal", "permutation"}
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import sympy
 
+from ..budget import Budget
 from ..entries import index_symbols
 from ..latex import displayed_names, tex_text
 from ..ops.leaves import computed, is_named
 from ..ops.leaves import variable as named_tensor
 from ..tensor import Tensor
-from .budget import Budget
 from .claims import Independence
 from .index_constraints import (
     Constraint,
@@ -101,7 +101,7 @@ def dependence_proof(claim: Independence, budget: Budget) -> DependenceProof | N
     None is no answer: a pattern says where an entry *may* depend on the variable. Raises OutOfBudget.
 
     >>> import symattn as sa
-    >>> from symattn.proof.budget import Budget
+    >>> from symattn.budget import Budget
     >>> from symattn.proof.claims import independent
     >>> X = sa.tensor("X", "T d")
     >>> later = independent(sa.cumsum(X, axis=0), X, when=lambda out, inp: inp[0] > out[0])

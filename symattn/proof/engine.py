@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..budget import Budget, OutOfBudget
 from ..errors import OperandError
 from ..tensor import Tensor
 from .bounds import bound_proof
-from .budget import Budget, OutOfBudget
 from .claims import Claim, Independence, eq
 from .counterexample import Agreement, Counterexample
+from .decide import Unreached
 from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
 from .given import Given, applied, stated_in
-from .normal.decide import Unreached
 from .readable import RewritingProof
 from .refuter import refute
 from .rewriting import rewrite

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..budget import Budget
 from ..latex import tex_text
 from ..naming import latex_name
+from ..normal.indices import symbols
+from ..normal.terms import Poly
+from ..normal.writing import LONGEST, Writer
 from ..tensor import Tensor
-from .budget import Budget
 from .claims import Claim
-from .normal.decide import Comparison, Piece, compare
-from .normal.indices import symbols
-from .normal.terms import Poly
-from .normal.writing import LONGEST, Writer
+from .decide import Comparison, Piece, compare
 
 _LETTERS = "ijhabcefg"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..budget import Budget
 from ..latex import tex_text
 from ..naming import fresh_name
 from ..ops.leaves import constant, cotangent_op, variable
 from ..ops.opaque import stop_gradient_op
 from ..tensor import Tensor, rebuild, topological
-from .budget import Budget
+from .decide import Comparison, Unreached, compare_gradient
 from .definedness import conditions
 from .entrywise import assumed
-from .normal.decide import Comparison, Unreached, compare_gradient
 
 _KEPT = ("binary", "integer", "positive")  # properties that leave the entries of a variable free to move
 

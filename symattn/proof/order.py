@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from ..budget import Budget
 from ..ops.formulas import Max, Min
 from ..tensor import Tensor
-from .budget import Budget
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
 from .ranges import (
     ANYTHING,

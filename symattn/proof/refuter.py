@@ -16,12 +16,12 @@ import sympy
 from flint import fmpq
 from sympy.core.relational import Relational
 
+from ..budget import Budget, OutOfBudget
 from ..errors import NoRuleError
 from ..naming import fresh_name
 from ..ops.leaves import variable
 from ..tensor import Tensor, rebuild
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation
-from .budget import Budget, OutOfBudget
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample, as_array, entry_value
 from .samples import Sampler

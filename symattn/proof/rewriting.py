@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
+from ..budget import Budget
 from ..errors import SymattnError
 from ..ops.leaves import cotangent_op, let_op, operands
 from ..tensor import Tensor
-from .budget import Budget
 from .rules import PHASES, Rule, rules_for
 
 _MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the proof

@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 from flint import fmpq
 
+from ..budget import OutOfBudget
 from ..tensor import Tensor
-from .budget import OutOfBudget
 from .samples import Sampler, meets
 from .values import Array, Point, indices, shape_at
 

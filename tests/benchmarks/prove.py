@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import symattn as sa
-from symattn.proof.budget import Budget
+from symattn.budget import Budget
 from symattn.proof.claims import eq
 from symattn.proof.entrywise import entrywise_proof
 from symattn.proof.refuter import refute

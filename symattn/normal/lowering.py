@@ -16,9 +16,9 @@ from typing import Any
 
 import sympy
 
-from ...ops.leaves import constant, definition, from_index_op, is_named, variable
-from ...sizes import never_negative
-from ...tensor import Tensor
+from ..ops.leaves import constant, definition, from_index_op, is_named, variable
+from ..sizes import never_negative
+from ..tensor import Tensor
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
 from .formulas import Reader

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import sympy
 
-from ...sizes import Shape, never_negative
 from ..budget import Budget
+from ..sizes import Shape, never_negative
 from .indices import Index, affine, bounds, number, plus, replaced, symbols
 from .terms import (
     ONE,

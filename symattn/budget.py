@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from ..errors import OperandError
+from .errors import OperandError
 
 
 class OutOfBudget(Exception):

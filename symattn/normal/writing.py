@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import sympy
 
-from ...naming import latex_name
+from ..naming import latex_name
 from .indices import Index
 from .terms import Atom, Factor, Number, Poly, Term, plain
 

@@ -14,20 +14,20 @@ from functools import partial
 
 import sympy
 
-from ...ops.leaves import variable
-from ...tensor import Tensor, topological
 from ..budget import Budget
-from ..claims import Claim
-from .constructors import CONSTRUCTORS
-from .contraction import RULES
-from .derivative import Derivative
-from .facts import Fact, fact, with_facts
-from .functions import single
-from .indices import ZERO as ZERO_INDEX
-from .indices import Index, affine, combined, number, plus, symbols
-from .lowering import Definition, Lowering, Partition, Repartition
-from .ring import Ring
-from .terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
+from ..normal.constructors import CONSTRUCTORS
+from ..normal.contraction import RULES
+from ..normal.derivative import Derivative
+from ..normal.facts import Fact, fact, with_facts
+from ..normal.functions import single
+from ..normal.indices import ZERO as ZERO_INDEX
+from ..normal.indices import Index, affine, combined, number, plus, symbols
+from ..normal.lowering import Definition, Lowering, Partition, Repartition
+from ..normal.ring import Ring
+from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
+from ..ops.leaves import variable
+from ..tensor import Tensor, topological
+from .claims import Claim
 
 _RESTARTS = 24
 _ROUNDS = 200
