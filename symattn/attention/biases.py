@@ -402,18 +402,3 @@ def _per_head(x: Any) -> Tensor:
     """Numbers of heads where a bias has its heads, in front of two axes; a scalar is for all of them."""
     numbers = as_tensor(x)
     return getitem(numbers, (..., None, None)) if numbers.rank else numbers
-
-
-__all__ = [
-    "alibi",
-    "alibi_slopes",
-    "fire",
-    "kerple",
-    "log_cpb",
-    "relative_rows",
-    "sandwich",
-    "shaw",
-    "t5_bias",
-    "t5_bucket",
-    "transformer_xl",
-]

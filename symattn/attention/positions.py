@@ -258,6 +258,3 @@ def _fits(what: str, table: Tensor, meant: str, x: Tensor, pairs: sympy.Expr) ->
         )
     if table.rank > 1 and table.shape[-2] != 1 and not same_size(table.shape[-2], x.shape[-2]):
         raise ShapeError(f"{what}: {table.brief()} is not {meant} with a row for each row of {x.brief()}")
-
-
-__all__ = ["embed", "rotary", "rotate", "sinusoidal", "yarn_frequencies", "yarn_scale"]
