@@ -20,7 +20,7 @@ def derivation() -> sa.Derivation:
     def rowmean(x: sa.Tensor) -> sa.Tensor:
         return sa.mean(x, axis=-1, keepdims=True)
 
-    note = sa.Derivation("Backward pass of layer normalisation", given=[X, gamma, beta, "epsilon > 0", g.cotangent])
+    note = sa.Derivation("Backward pass of layer normalisation", given=[X, gamma, beta, epsilon, g.cotangent])
     note.text(
         "Each row of X is a token with d features. Its mean is taken off, and what is left, C, is divided by its "
         "standard deviation: r is the inverse of that, with a small epsilon added to the variance. Then each feature "

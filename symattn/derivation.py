@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, overload
 
+import sympy
+
 from .errors import OperandError, ShapeError
 from .gradients import Gradient
 from .index_style import IndexPrinter
@@ -36,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Derivation:
-    """A titled derivation; ``given`` are the tensors, or sentences, that it starts from.
+    """A titled derivation; ``given`` are the tensors, scalar symbols or sentences that it starts from.
 
     ``extend`` adds gradients, named intermediates, verdicts and moments, ``then`` continues the last line by an
     equality, and ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` proves what
@@ -56,14 +58,14 @@ class Derivation:
       dz = softmax(z)    # the derivative of logsumexp is softmax
     """
 
-    def __init__(self, title: str, given: Iterable[Tensor | str] = ()) -> None:
+    def __init__(self, title: str, given: Iterable[Tensor | sympy.Symbol | str] = ()) -> None:
         if not isinstance(title, str) or not title.strip():
             raise OperandError(f"a derivation has a title, not {title!r}")
         self.title = title.strip()
-        self.given = (given,) if isinstance(given, (str, Tensor)) else tuple(given)
+        self.given = (given,) if isinstance(given, (str, Tensor, sympy.Symbol)) else tuple(given)
         for x in self.given:
-            if not isinstance(x, (str, Tensor)):
-                raise OperandError(f"given holds tensors and sentences, not {x!r}")
+            if not isinstance(x, (str, Tensor, sympy.Symbol)):
+                raise OperandError(f"given holds tensors, scalar symbols and sentences, not {x!r}")
         self._parts: list[str | Line | Statement | Calculation] = []
 
     @property
@@ -225,7 +227,9 @@ def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
     return "\n".join(aligned(rows))
 
 
-def _given_text(x: Tensor | str) -> str:
+def _given_text(x: Tensor | sympy.Symbol | str) -> str:
+    if isinstance(x, sympy.Symbol):
+        return f"{x} > 0" if x.is_positive else str(x)
     return x if isinstance(x, str) else x.brief() + _hypotheses(x)
 
 
@@ -253,9 +257,11 @@ def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Itera
         yield printer.row(name, line.expression, line.reason)
 
 
-def _given_latex(x: Tensor | str, printer: Printer | IndexPrinter) -> str:
+def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter) -> str:
     if isinstance(x, str):
         return tex_text(x)
+    if isinstance(x, sympy.Symbol):
+        return f"${printer.scalar(x)} > 0$" if x.is_positive else rf"${printer.scalar(x)} \in \mathbb{{R}}$"
     shape = r" \times ".join(map(printer.scalar, x.shape))
     space = r"\mathbb{R}" + (f"^{{{shape}}}" if shape else "")
     return rf"${printer.refer(x)} \in {space}$" + tex_text(_hypotheses(x))

@@ -339,3 +339,10 @@ def test_no_step_passes_without_a_check(without_proofs):
     D = sa.Derivation("A").extend(sa.let("y", f)).then(f + f - f)
     with pytest.raises(sa.NoRuleError, match="phi"):
         D.verify()
+
+
+def test_scalar_symbols_are_given_with_what_is_declared_of_them():
+    tau, mu = sympy.Symbol("tau", positive=True), sympy.Symbol("mu", real=True)
+    note = sa.Derivation("Temperature", given=[sa.tensor("Z", "T S"), tau, mu])
+    assert "Given Z[T, S], tau > 0, mu." in note.text()
+    assert r"$\tau > 0$, $\mu \in \mathbb{R}$." in note.latex()

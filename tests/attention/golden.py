@@ -15,9 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "attention"
 def document(name: str) -> str:
     """The variant as LaTeX: what is given, and its named intermediates in order."""
     v = ZOO[name]()
-    given = [*v.wrt, *v.data]
-    title = name.replace("_", " ").capitalize()
-    note = sa.Derivation(title, given=[x if isinstance(x, sa.Tensor) else f"the scalar {x}" for x in given])
+    note = sa.Derivation(name.replace("_", " ").capitalize(), given=[*v.wrt, *v.data])
     return note.extend(*v.output.intermediates).latex() + "\n"
 
 
