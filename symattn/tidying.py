@@ -23,7 +23,7 @@ from .ops.arithmetic import (
     split_scalar,
     subtract,
 )
-from .ops.broadcasting import broadcast_to_op
+from .ops.broadcasting import broadcast, broadcast_to_op
 from .ops.contraction import (
     diag_op,
     diagonal_op,
@@ -43,9 +43,11 @@ from .ops.layout import (
     split_axis_op,
     transpose_op,
 )
-from .ops.leaves import scalar_value
+from .ops.leaves import is_zero, scalar_value
+from .ops.logic import where_op
 from .ops.rows import mean_op, sum_op
 from .ops.scans import cumsum_op, tril_op, triu_op
+from .sizes import same_shape
 from .tensor import Tensor, topological
 
 Rule = Callable[..., Tensor | None]
@@ -92,6 +94,16 @@ def _add(a: Tensor, b: Tensor) -> Tensor:
     if x is None or y is None or c in (1, -1) or k not in (c, -c):
         return add(a, b)
     return multiply(c, add(x, y) if k == c else subtract(x, y))
+
+
+def _where(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor | None:
+    """``where(m, c, 0) -> c m`` for a scalar c."""
+    c, rest = split_scalar(a)
+    spread = rest.inputs[0] if rest is not None and rest.op is broadcast_to_op else rest
+    is_scalar = spread is None or spread.params.get("formula") == 1
+    if not is_scalar or not is_zero(b) or c.is_infinite:
+        return None
+    return multiply(c, chosen) if same_shape(broadcast("where", chosen, a, b), chosen.shape) else None
 
 
 def _divide(a: Tensor, b: Tensor) -> Tensor:
@@ -162,6 +174,7 @@ TABLE: Mapping[Operation, Rule] = {
     add_op: _add,
     multiply_op: _multiply,
     divide_op: _divide,
+    where_op: _where,
 }
 
 

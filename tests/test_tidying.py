@@ -21,7 +21,7 @@ from symattn.tidying import TABLE, tidy
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, B, C = sa.tensor("X", T, d), sa.tensor("Y", T, d), sa.tensor("B", d, e), sa.tensor("C", d, d)
 W, R, u, v, c = sa.tensor("W", h, T, d), sa.tensor("R", h, d, e), sa.tensor("u", d), sa.tensor("v", T), sa.tensor("c")
-H = sa.tensor("H", T, h * d)
+H, M = sa.tensor("H", T, h * d), sa.tensor("M", T, d, binary=True)
 tau = sympy.Symbol("tau", positive=True)
 
 
@@ -31,6 +31,8 @@ def by(factor, x):
 
 
 RULES = {
+    "a number where a mask lets it, else 0": (sa.where(M, 3, 0), "3 * M"),
+    "a factor where a mask lets it, else 0": (sa.where(M, broadcast_to(by(tau, sa.ones(T, 1)), (T, d)), 0), "tau * M"),
     "factor out of a product's left": (matmul_op(by(3, X), B, core=(2, 2)), "3 * (X @ B)"),
     "factor out of a product's right": (matmul_op(X, by(1 / sympy.sqrt(d), B), core=(2, 2)), "X @ B / sqrt(d)"),
     "factors out of both sides": (matmul_op(by(2, X), by(tau, B), core=(2, 2)), "(2*tau) * (X @ B)"),

@@ -136,7 +136,9 @@ def _row_losses(z: Tensor, wanted: Tensor, sums_to_one: bool) -> Tensor:
     normaliser = rows.logsumexp(z, -1, keepdims=True)
     if not sums_to_one:
         normaliser = multiply(rows.sum(wanted, -1, keepdims=True), normaliser)
-    return subtract(normaliser, rows.sum(multiply(wanted, z), -1, keepdims=True))
+    one_hot = wanted.kind == "binary"  # a score of -oo that is not wanted then has no part
+    shown = where(wanted, z, 0) if one_hot else multiply(wanted, z)
+    return subtract(normaliser, rows.sum(shown, -1, keepdims=True))
 
 
 def _times(x: Tensor, factor: Tensor | None) -> Tensor:

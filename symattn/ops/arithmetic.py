@@ -53,7 +53,7 @@ def sum_of(terms: Sequence[Tensor]) -> Tensor:
     return total
 
 
-def _drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, ...]:
+def drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, ...]:
     """Take off ``broadcast_to`` where an entrywise operation broadcasts by itself to the same shape."""
     for place, x in enumerate(operands):
         coefficient, rest = split_scalar(x)
@@ -111,7 +111,7 @@ def _add(a: Tensor, b: Tensor) -> Tensor:
     if x is not None and y is not None:
         return constant(formula=x + y)
     shape = broadcast("the sum", a, b)
-    a, b = _drop_broadcast((a, b), shape)
+    a, b = drop_broadcast((a, b), shape)
     if is_zero(b):
         return broadcast_to(a, shape)
     return broadcast_to(b, shape) if is_zero(a) else add_op.node(a, b)
@@ -214,7 +214,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     shape = broadcast("the product", a, b)
     if is_zero(a) or is_zero(b):
         return zeros(*shape)
-    a, b = _drop_broadcast((a, b), shape)
+    a, b = drop_broadcast((a, b), shape)
     if scalar_value(a) is not None or scalar_value(b) is not None:
         return multiply(a, b)
     for one, other in ((a, b), (b, a)):
@@ -265,7 +265,7 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
     coefficient, rest = split_scalar(a)
     if coefficient != 1:
         return multiply(coefficient, divide(1 if rest is None else rest, b))
-    return divide_op.node(*_drop_broadcast((a, b), broadcast("the quotient", a, b)))
+    return divide_op.node(*drop_broadcast((a, b), broadcast("the quotient", a, b)))
 
 
 # --- powers, remainders, extremes ---

@@ -10,7 +10,7 @@ import sympy
 from ..errors import OperandError
 from ..operation import Operation
 from ..tensor import Tensor
-from .arithmetic import entrywise
+from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .formulas import choose
 from .leaves import as_tensor, is_zero, zeros
@@ -170,9 +170,8 @@ where_op = entrywise(
 
 def _where(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """A choice between zeros is zeros."""
-    if is_zero(a) and is_zero(b):
-        return zeros(*broadcast("where", chosen, a, b))
-    return where_op.node(chosen, a, b)
+    shape = broadcast("where", chosen, a, b)
+    return zeros(*shape) if is_zero(a) and is_zero(b) else where_op.node(*drop_broadcast((chosen, a, b), shape))
 
 
 def where(condition: Any, a: Any, b: Any) -> Tensor:

@@ -169,6 +169,16 @@ def test_equal_weights_change_a_sum_and_not_a_mean():
     np.testing.assert_allclose(plain, weighted, rtol=1e-14)
 
 
+def test_a_score_of_minus_infinity_that_is_not_the_target_has_no_part():
+    loss = cross_entropy(Z, y)
+    value, slope = sa.lambdify([Z, y], [loss, sa.gradient(loss, [Z])])(
+        np.array([[0.0, -np.inf, 1.0], [2.0, 0.0, -np.inf]]), np.array([2, 0])
+    )
+    p = 1 / (1 + np.exp(-1)), 1 / (1 + np.exp(-2))
+    np.testing.assert_allclose(value, -np.log(p).mean(), rtol=1e-14)
+    np.testing.assert_allclose(slope, [[(1 - p[0]) / 2, 0, (p[0] - 1) / 2], [(p[1] - 1) / 2, (1 - p[1]) / 2, 0]])
+
+
 def test_large_scores_do_not_overflow():
     loss = cross_entropy(Z, y, reduction="none")
     value, slope = sa.lambdify([Z, y], [loss, sa.gradient(sa.sum(loss), [Z])])(
