@@ -57,7 +57,7 @@ def cross_entropy(
     >>> for x in sa.attention.cross_entropy(Z, y).intermediates:
     ...     print(x.name, "=", x.inputs[0])
     Y = one_hot(y, size=n)
-    L = mean(rowlogsumexp(Z) - rowsum(Y * Z))
+    L = mean(rowlogsumexp(Z) - rowsum(where(Y, Z, 0)))
     """
     what = "cross_entropy"
     one_of(what, "reduction", reduction, "mean", "sum", "none")
