@@ -15,7 +15,7 @@ def derivation() -> sa.Derivation:
     p = sa.let("p", sa.softmax(z))
     J = sa.let("J", sa.jacobian(p, z))
 
-    note = sa.Derivation("When softmax saturates", given=[z, c, x, "beta > 0", "gamma > 0"])
+    note = sa.Derivation("When softmax saturates", given=[z, c, x, beta, gamma])
     note.text(
         "Softmax passes gradients on by its Jacobian J. Its entries are p_i (1 - p_i) on the diagonal and -p_i p_j "
         "beside it, and none of them is larger than 1/4 in size."
@@ -51,6 +51,12 @@ def derivation() -> sa.Derivation:
     note.extend(others).then(factor, because="each weight is E times the largest")
     note.extend(sa.prove(sa.le(sa.sum(E) * r[0] ** 2, m * sa.exp(-beta * gamma)), given=below))
     note.extend(sa.prove(sa.le(sa.abs(factor), sa.exp(-beta * gamma) * sa.ones(m, m + 1)), given=below))
+    _of_unscaled_logits(note)
+    _equal_logits(note, c, n)
+    return note
+
+
+def _of_unscaled_logits(note: sa.Derivation) -> None:
     y = sa.tensor("y")
     note.text(
         "By the logits before scaling, the Jacobian has beta as one more factor, which the exponential outweighs. With "
@@ -60,6 +66,9 @@ def derivation() -> sa.Derivation:
     note.extend(sa.let("w", sa.exp(-y) - y * sa.exp(-2 * y)))
     note.then(sa.exp(-2 * y) * (sa.exp(y) - y), because="exp(-2 y) is common to both")
     note.extend(sa.prove(sa.le(y, sa.exp(y))))
+
+
+def _equal_logits(note: sa.Derivation, c: sa.Tensor, n: sympy.Symbol) -> None:
     note.text(
         "So all entries tend to 0 as beta grows, and no gradient passes. What counts is the gap, times the scale, and "
         "not the size of the logits: equal logits have equal weights however large they are, and the same Jacobian."
@@ -68,7 +77,6 @@ def derivation() -> sa.Derivation:
     note.extend(q).then(sa.ones(n) / n, because="n equal shares of 1")
     note.extend(sa.let("H", sa.diag(q) - sa.outer(q, q)))
     note.then((sa.eye(n) - sa.ones(n, n) / n) / n, because="the weights above")
-    return note
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _suggestion(name: str) -> str:
+    if name.startswith("_"):  # what Python's own machinery asks for
+        return ""
     from difflib import get_close_matches  # for a message only
 
     from . import attention

@@ -13,7 +13,7 @@ from ..ops.leaves import as_tensor, let, scalar_value
 from ..ops.pointwise import tanh
 from ..ops.rows import softmax
 from ..tensor import Tensor
-from .options import Masking, Scoring, factor, fitting, kept, known, one_query, operand, same
+from .options import Masking, Scoring, factor, fitting, kept, known, masking_of, one_query, operand, same
 
 
 def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
@@ -80,8 +80,7 @@ def weights(Q: Any, K: Any, **options: Unpack[Scoring]) -> Tensor:
         z = let("Z_cap", capped(z, fitting("weights", "softcap", factor("weights", cap, "softcap"), z)))
     if bias is not None:
         z = add(z, fitting("weights", "bias", _additive(bias), z))
-    masking: Any = {keyword: value for keyword, value in options.items() if keyword in Masking.__annotations__}
-    return probabilities(z, **masking)
+    return probabilities(z, **masking_of(options))
 
 
 def _additive(bias: Any) -> Tensor:

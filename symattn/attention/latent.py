@@ -12,7 +12,7 @@ from ..ops.leaves import as_tensor, let
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled
 from .heads import joined
-from .options import Masking, exactly, known, same
+from .options import Masking, exactly, known, masking_of, same
 from .positions import rotary
 from .projections import projected
 
@@ -115,5 +115,4 @@ def _weights(part: _Parts, q: Tensor, k: Tensor, options: Latent) -> Tensor:
     k_r = part.k_r if part.k_r.rank == 2 else part.k_r[..., None, :, :]
     products = add(q @ matrix_transpose(k), part.q_r @ matrix_transpose(k_r))
     z = let("Z", scaled("latent", products, part.width, options.get("scale")))
-    masking: dict[str, Any] = {key: options[key] for key in ("mask", "mask_polarity", "empty") if key in options}
-    return probabilities(z, **masking)
+    return probabilities(z, **masking_of(options))

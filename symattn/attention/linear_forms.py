@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import sympy
 
@@ -19,10 +19,9 @@ from ..ops.scans import cumsum, tril
 from ..sizes import same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, scores
-from .options import epsilon, kept, one_of, one_query, operand, same
+from .options import Masking, epsilon, kept_or_zero, one_of, one_query, operand, same
 
 Form = Literal["state", "weights"]
-Polarity = Literal["attend", "block"]
 
 
 def linear(
@@ -33,8 +32,7 @@ def linear(
     feature: Callable[[Tensor], Any] | Literal["elu+1"] | None = "elu+1",
     normalise: bool = True,
     form: Form = "state",
-    mask: Any = None,
-    mask_polarity: Polarity = "attend",
+    **masking: Unpack[Masking],
 ) -> Tensor:
     """Linear attention, ``O = F_Q @ (F_K.mT @ V) / (F_Q @ (F_K.mT @ 1))`` with features ``F_Q = feature(Q)``.
 
@@ -58,10 +56,10 @@ def linear(
     if one_of("linear", "form", form, "state", "weights") == "weights":
         weights = let("A", f_q @ matrix_transpose(f_k))
         if normalise:
-            return attention_pooling(normalised(weights, mask=mask, mask_polarity=mask_polarity), values)
-        keep = kept("linear", weights, {"mask": mask, "mask_polarity": mask_polarity})
+            return attention_pooling(normalised(weights, **masking), values)
+        keep = kept_or_zero("linear", weights, masking)
         return attention_pooling(weights if keep is None else where(keep, weights, 0), values)
-    keep = kept("linear", f_q @ matrix_transpose(f_k), {"mask": mask, "mask_polarity": mask_polarity})
+    keep = kept_or_zero("linear", f_q @ matrix_transpose(f_k), masking)
     if keep is not None:
         f_k = let("F_kept", where(_of_keys(keep), f_k, 0))
     output = f_q @ let("H", matrix_transpose(f_k) @ values)
@@ -109,7 +107,7 @@ def causal_linear(
     return let("O", output / rows.sum(f_q * let("z", cumsum(f_k, axis=-2)), axis=-1, keepdims=True))
 
 
-def normalised(A: Any, *, mask: Any = None, mask_polarity: Polarity = "attend") -> Tensor:
+def normalised(A: Any, **masking: Unpack[Masking]) -> Tensor:
     """Weights divided by their sum, ``P = A / rowsum(A)``, over the keys that the mask leaves.
 
     A[.., T, S] or A[S]; P has its shape. ``mask`` broadcasts with A (True = attend, or as ``mask_polarity`` says);
@@ -122,7 +120,7 @@ def normalised(A: Any, *, mask: Any = None, mask_polarity: Polarity = "attend") 
     A / rowsum(A)
     """
     weights = operand("normalised", A, 1, "A[.., T, S]")
-    keep = kept("normalised", weights, {"mask": mask, "mask_polarity": mask_polarity})
+    keep = kept_or_zero("normalised", weights, masking)
     if keep is None:
         return let("P", weights / rows.sum(weights, axis=-1, keepdims=True))
     left = let("A_kept", where(keep, weights, 0))
@@ -186,9 +184,7 @@ def taylor_features(X: Any) -> Tensor:
 # --- weights that have linear forms ---
 
 
-def taylor(
-    Q: Any, K: Any, V: Any, *, scale: Any = None, mask: Any = None, mask_polarity: Polarity = "attend"
-) -> Tensor:
+def taylor(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
     """Attention with the exponential cut after its square, ``A = 1 + Z + Z**2 / 2``, ``P = A / rowsum(A)``.
 
     Q[.., T, d] or one query Q[d], K[.., S, d], V[.., S, e]; O[.., T, e]. A is at least 1/2. ``scale`` is that of
@@ -204,7 +200,7 @@ def taylor(
     """
     z = scores(Q, K, scale=scale)
     weights = let("A", 1 + z + z**2 / 2)
-    return attention_pooling(normalised(weights, mask=mask, mask_polarity=mask_polarity), V)
+    return attention_pooling(normalised(weights, **masking), V)
 
 
 def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, form: Form = "weights") -> Tensor:

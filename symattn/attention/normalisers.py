@@ -6,7 +6,6 @@ from typing import Any, Unpack
 
 import sympy
 
-from ..errors import OperandError
 from ..ops import rows
 from ..ops.arithmetic import maximum
 from ..ops.leaves import as_tensor, let
@@ -16,7 +15,7 @@ from ..ops.pointwise import abs, exp, relu, sigmoid
 from ..ops.sparse import entmax15, sparsemax
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
-from .options import Masking, epsilon, kept
+from .options import Masking, epsilon, kept_or_zero
 from .similarities import per_head
 
 # --- softmax with something besides the keys ---
@@ -170,13 +169,8 @@ def entmax15_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: 
 
 
 def masked(what: str, x: Tensor, masking: Masking, hidden: Any = 0) -> Tensor:
-    """``x``, of the shape of the scores, with ``hidden`` where the mask hides a key.
-
-    A row without keys gets zeros here, whatever its weights sum to; so ``empty="error"`` is an OperandError.
-    """
-    keep = kept(what, x, masking)
-    if masking.get("empty") == "error":
-        raise OperandError(f'{what}: a row without keys gives zeros; empty="error" is for softmax')
+    """``x``, of the shape of the scores, with ``hidden`` where the mask hides a key."""
+    keep = kept_or_zero(what, x, masking)
     return x if keep is None else where(keep, x, hidden)
 
 

@@ -52,6 +52,19 @@ def kept(what: str, scores: Tensor, masking: Mapping[str, Any]) -> Tensor | None
     return logical_not(keep) if polarity == "block" else keep
 
 
+def kept_or_zero(what: str, scores: Tensor, masking: Mapping[str, Any]) -> Tensor | None:
+    """The same where a row without keys gives zeros whatever its weights sum to: ``empty="error"`` is for a softmax."""
+    keep = kept(what, scores, masking)
+    if masking.get("empty") == "error":
+        raise OperandError(f'{what}: a row without keys gives zeros; empty="error" is for softmax')
+    return keep
+
+
+def masking_of(options: Mapping[str, Any]) -> Any:
+    """Those of the keywords that say how a mask is given."""
+    return {keyword: value for keyword, value in options.items() if keyword in Masking.__annotations__}
+
+
 def fitting(what: str, role: str, x: Tensor, scores: Tensor) -> Tensor:
     """What broadcasts to the shape of the scores; scores [T, S] without axes in front get those of x."""
     if scores.rank == 1 and x.rank > 1:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -318,60 +316,6 @@ def test_small_retention_does_not_overflow(rng):
         assert all(np.isfinite(x).all() for x in f(q, k, v, 0.01, np.ones((400, 3))))
 
 
-# --- the LinearAttention operator of ONNX ---
-
-
-def onnx_cases() -> list[Any]:
-    try:
-        node = importlib.import_module("onnx.backend.test.case.node")
-    except ImportError:
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        importlib.import_module("onnx.backend.test.case.node.linear_attention")
-    known = [case for case in node._NodeTestCases if case.model.graph.node[0].op_type == "LinearAttention"]
-    return [pytest.param(case, id=case.name) for case in known if len(case.model.graph.node) == 1]
-
-
-def split(name: str, array: Any, heads: tuple[int, ...]) -> tuple[sa.Tensor, sa.Tensor]:
-    """A packed tensor [positions, heads * width], and the same with its heads in front; batches are loop axes."""
-    packed = sa.tensor(name, *array.shape[1:])
-    apart = sa.split_axis(packed, -1, (heads[0], array.shape[-1] // heads[0]))
-    apart = sa.split_axis(apart, -1, (heads[1], apart.shape[-1] // heads[1]))
-    return packed, sa.moveaxis(apart, 0, -2)
-
-
-@pytest.mark.parametrize("case", onnx_cases())
-def test_recurrences_are_linear_attention_of_onnx(case):
-    """``recurrence`` against the cases of the ONNX operator; a group of queries has an axis, where keys have a 1."""
-    node = case.model.graph.node[0]
-    attributes = {a.name: a.s.decode() or a.f or a.i for a in node.attribute}
-    arrays, outputs = case.data_sets[0]
-    given = dict(zip(filter(None, node.input), arrays, strict=True))
-    kv, groups = attributes["kv_num_heads"], attributes["q_num_heads"] // attributes["kv_num_heads"]
-    query, q = split("Q", given["query"], (kv, groups))
-    packed, data, keywords = [query], [given["query"]], {}
-    for name, array in list(given.items())[1:]:
-        heads = (1, 1) if name == "beta" and array.shape[-1] == 1 else (kv, 1)
-        if name == "past_state":
-            packed.append(sa.tensor("S_0", *array.shape[1:]))
-            keywords["state"] = packed[-1][:, None]
-        else:
-            tensor, keywords[name] = split(name, array, heads)
-            packed.append(tensor)
-            one_a_position = name == "beta" or (name == "decay" and array.shape[-1] == kv)
-            keywords[name] = keywords[name][..., 0] if one_a_position else keywords[name]
-        data.append(array)
-    k, v = keywords.pop("key"), keywords.pop("value")
-    scale = attributes.get("scale") or 1 / sympy.sqrt(q.shape[-1])
-    O, state = A.recurrence(q, k, v, rule=attributes.get("update_rule", "gated_delta"), scale=scale, **keywords)
-    merged = sa.merge_axes(sa.merge_axes(sa.moveaxis(O, -2, 0), (-2, -1)), (-2, -1))
-    got = sa.lambdify(packed, [merged, state[:, 0]])(*(np.asarray(x, float) for x in data))
-    tolerance = 1e-2 if outputs[0].dtype == np.float16 else 1e-5
-    for ours, theirs in zip(got, outputs, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
-
-
 # --- what is refused ---
 
 
@@ -391,6 +335,8 @@ def test_recurrences_are_linear_attention_of_onnx(case):
             "linear: the mask M[T, S] differs from query to query",
         ),
         (lambda: A.linear(Q, K, V, mask=sa.tensor("M", T, binary=True)), "the mask M[T] does not fit the scores"),
+        (lambda: A.linear(Q, K, V, causal=True), "linear has no keyword 'causal'"),
+        (lambda: A.taylor(Q, K, V, empty="error"), 'a row without keys gives zeros; empty="error" is for softmax'),
         (lambda: A.causal_linear(Q, K, V), "causal_linear: Q[T, d] and K[S, d] differ in the number of positions"),
         (lambda: A.causal_linear(sa.tensor("q", d), K, V), "q[d] has 1 axes where Q[.., T, d] is meant"),
         (lambda: A.normalised(Q, mask=sa.tensor("M", T, S, binary=True)), "the mask M[T, S] does not fit the scores"),
