@@ -22,7 +22,7 @@ from .ops.broadcasting import unbroadcast
 from .ops.contraction import einsum_of
 from .ops.leaves import as_tensor, variable, zeros
 from .ops.notation import Binding, function
-from .signature import Signature, derivative_formula, formula_entry, user_formula
+from .signature import Signature, check_declared, derivative_formula, formula_entry, user_formula
 from .sizes import as_shape
 from .tensor import Tensor
 
@@ -86,6 +86,7 @@ def operation(
         if not callable(given) and (what == "entry" or given is not None):
             raise OperandError(f"{what}= of operation {name!r} is a function, not {given!r}")
     formula = user_formula(name, signature, entry)
+    check_declared(signature, formula)
     why = reason or f"derivative of {name}"
     slopes = [_slope(name, signature, formula, k) for k in range(len(signature.inputs))]
     record = Operation(

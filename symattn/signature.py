@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import sympy
 
-from .errors import NoRuleError, OperandError, ShapeError
+from .errors import NoRuleError, OperandError, ShapeError, SymattnError
 from .naming import check_name
 from .ops.broadcasting import broadcast_index
 from .ops.formulas import Max, Min, bound, without_piecewise
 from .ops.leaves import exact
-from .sizes import Shape, broadcast_shapes, same_size
+from .sizes import Shape, as_shape, broadcast_shapes, same_size
 from .tensor import Tensor
 
 Axes = tuple[str, ...]
@@ -72,11 +72,14 @@ class Reader:
         index = index if isinstance(index, tuple) else (index,)
         if len(index) != len(self.shape):
             raise ShapeError(f"an input of {len(self.shape)} axes is read at {len(index)} indices")
+        for at in index:
+            if isinstance(at, bool) or not isinstance(at, (SupportsIndex, sympy.Expr)):
+                raise OperandError(f"an input is read at integers and SymPy expressions of indices, not at {at!r}")
         return placeholder(self.k, index)
 
 
 def _stand_in(k: int) -> sympy.Dummy:
-    return sympy.Dummy(f"input{k}", real=True, dummy_index=900_000 + k)
+    return sympy.Dummy(f"x{k + 1}", real=True, dummy_index=900_000 + k)
 
 
 def placeholder(k: int, index: tuple[Any, ...]) -> Any:
@@ -105,9 +108,41 @@ def user_formula(name: str, signature: Signature, entry: Callable[..., Any]) -> 
         for symbol in value.free_symbols - known - set(index) - stand_ins:
             if not isinstance(symbol, sympy.Indexed):
                 raise OperandError(f"the entry of {name} holds {symbol}: no size, no index, and bound by no sum")
+        _check_integers(name, value, len(shapes))
         return value
 
     return formula
+
+
+def check_declared(signature: Signature, formula: Formula) -> None:
+    """Read the formula once, at sizes that are called as the axes are; raises OperandError for what it cannot be."""
+    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
+    try:
+        formula(places, tuple(map(as_shape, signature.inputs)))
+    except SymattnError:
+        raise
+    except TypeError:
+        return  # an entry that counts a size in Python is read when the sizes are numbers
+
+
+def _check_integers(name: str, value: Any, count: int) -> None:
+    """Raise OperandError for an index, or an end of a sum, that is not seen to be an integer."""
+    folds = value.atoms(sympy.Sum, Max, Min)
+    counted = {s: sympy.Dummy(s.name, integer=True) for fold in folds for s, *_ in fold.limits}
+    ends = [("counts from or to", end) for fold in folds for _, *ends in fold.limits for end in ends]
+    reads = [
+        (f"reads x{k + 1} at", at)
+        for part in value.atoms(sympy.Indexed)
+        if (k := input_of(part, count)) is not None
+        for at in part.indices
+    ]
+    for told, at in [*reads, *ends]:
+        if not at.xreplace(counted).is_integer:
+            shown = at.xreplace({s: sympy.Symbol(s.name) for s in at.atoms(sympy.Dummy)})
+            raise OperandError(
+                f"the entry of {name} {told} {shown}, which is not seen to be an integer: for the whole number below "
+                f"it, write sympy.floor({shown})"
+            )
 
 
 def derivative_formula(formula: Formula, k: int) -> Formula:

@@ -393,3 +393,55 @@ def test_two_operations_of_one_name_are_two():
 def test_a_declared_operation_is_not_pickled_and_says_so():
     with pytest.raises(sa.OperandError, match="declared operation energy"):
         pickle.dumps(DECLARED["a number"](z))
+
+
+FRACTIONAL = {
+    "half an index": ("n -> n", lambda i, s: s[i[0] / 2], "reads x1 at i0/2"),
+    "the middle": ("n ->", lambda i, s: s[(s.shape[0] - 1) / 2], "reads x1 at n/2 - 1/2"),
+    "a root": ("n -> n", lambda i, s: s[sympy.sqrt(i[0])], r"write sympy.floor\(sqrt\(i0\)\)"),
+    "half a bound index": ("n ->", lambda i, s: sympy.Sum(s[k / 2], (k, 0, s.shape[0] - 1)), "reads x1 at k/2"),
+    "an end of a sum": ("n -> n", lambda i, s: sympy.Sum(s[k], (k, 0, i[0] / 2)), "counts from or to i0/2"),
+    "an entry": ("n, n -> n", lambda i, s, t: s[t[i]], r"reads x1 at x2\[i0\]"),
+    "a case": ("n -> n", lambda i, s: s[sympy.Piecewise((i[0] / 2, i[0] > 1), (0, True))], "reads x1 at Choice"),
+    "a float": ("n ->", lambda i, s: s[0.5], "not at 0.5"),
+    "text": ("n -> n", lambda i, s: s["i"], "not at 'i'"),
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONAL)
+def test_an_index_is_seen_to_be_an_integer_where_an_operation_is_declared(name):
+    shape, entry, message = FRACTIONAL[name]
+    with pytest.raises(sa.OperandError, match=message):
+        sa.operation("f", shape=shape, entry=entry)
+
+
+WHOLE = {
+    "half an index, rounded down": (lambda i, s: s[sympy.floor(i[0] / 2)], lambda s: s[np.arange(len(s)) // 2]),
+    "the middle": (lambda i, s: s[sympy.floor((s.shape[0] - 1) / 2)] * i[0], lambda s: s[(len(s) - 1) // 2]),
+    "a remainder": (lambda i, s: s[sympy.Mod(i[0] + 1, s.shape[0])], lambda s: np.roll(s, -1)),
+    "a case": (
+        lambda i, s: s[sympy.Piecewise((i[0] - 1, i[0] > 0), (0, True))],
+        lambda s: s[np.maximum(np.arange(len(s)) - 1, 0)],
+    ),
+    "a sum over a plain symbol": (
+        lambda i, s: sympy.Sum(s[sympy.Symbol("j")], (sympy.Symbol("j"), 0, sympy.floor(i[0] / 2))),
+        lambda s: np.cumsum(s)[np.arange(len(s)) // 2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_index_that_is_seen_to_be_an_integer_is_read_there(name):
+    entry, right = WHOLE[name]
+    op = sa.operation("f", shape="n -> n", entry=entry)
+    sa.verify(op)
+    row = np.array([1.0, 2.0, 4.0, 7.0, 9.0])
+    want = right(row) * np.arange(5) if name == "the middle" else right(row)
+    np.testing.assert_allclose(sa.lambdify([z], op(z))(row), want)
+    sa.lambdify([z, sa.tensor("dO", "n")], sa.gradient(op(z), z)).check()
+
+
+def test_an_entry_that_counts_its_sizes_in_python_is_read_at_numbers():
+    op = sa.operation("f", shape="n ->", entry=lambda i, s: sum(s[j] for j in range(s.shape[0])))
+    s = sa.tensor("s", 3)
+    assert sa.lambdify([s], op(s))(np.array([1.0, 2.0, 4.0])) == 7

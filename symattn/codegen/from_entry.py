@@ -159,8 +159,12 @@ class _Grid:
         left, right = (self._value(side, where) for side in (condition.lhs, condition.rhs))
         return f"({left}) {condition.rel_op} ({right})"
 
-    def _index(self, at: Any) -> str:
+    def _index(self, at: Any, where: str = "") -> str:
         """A whole number on the grid, as an index."""
+        if isinstance(at, Choice):
+            condition, a, b = at.args
+            chosen = self._condition(condition, where)
+            return f"np.where({chosen}, {self._index(a, where)}, {self._index(b, where)})"
         names = {s: self.letters[s] for s in self.axes if at.has(s)}
         if not names:
             return f"np.full({(1,) * len(self.axes)}, {self.writer.size(at)})"
@@ -174,7 +178,7 @@ class _Grid:
         shape = self.node.inputs[k].shape[-len(index) :]
         places = []
         for at, size in zip(index, shape, strict=True):
-            text, top = self._index(at), self.writer.size(size)
+            text, top = self._index(at, where), self.writer.size(size)
             if where or at not in self.counted:
                 text = self.writer.helper("inside", text, top, where or "True")
             places.append(text)

@@ -73,6 +73,9 @@ class Choice(sympy.Function):
     def _eval_is_extended_real(self) -> Any:
         return True if all(x.is_extended_real for x in self.args[1:]) else None
 
+    def _eval_is_integer(self) -> Any:
+        return True if all(x.is_integer for x in self.args[1:]) else None
+
     def _eval_derivative(self, s: Any) -> Any:
         condition, a, b = self.args
         return Choice(condition, a.diff(s), b.diff(s))
