@@ -62,6 +62,13 @@ FALSE: dict[str, Callable[[], Claim]] = {
     "translation of values": lambda: eq(attend(Q, K, V + sa.tensor("u", e)), attend(Q, K, V)),
     "keys alone permuted": lambda: eq(attend(Q, Rho @ K, V), attend(Q, K, V)),
     "reparametrised without transpose": lambda: eq(attend(Q @ A, K @ sa.inv(A), V), attend(Q, K, V)),
+    "rows of a mask may be empty": lambda: eq(sa.sum(sa.softmax(Z, where=M), axis=-1), sa.ones(T)),
+    "rows of a mask among others": lambda: eq(sa.softmax(Z, where=M & (M | M)) @ sa.ones(S), sa.ones(T)),
+    "rows of a mask that is added": lambda: eq(sa.sum(sa.softmax(Z + sa.where(M, 0, -sympy.oo)), -1), sa.ones(T)),
+    "values moved behind a mask": lambda: eq(
+        sa.softmax(Z, where=M) @ (V + sa.tensor("u", e)), sa.softmax(Z, where=M) @ V + sa.tensor("u", e)
+    ),
+    "rows of a strict mask": lambda: eq(sa.sum(sa.softmax(Z, where=sa.tril(M, -1) > 0), axis=-1), sa.ones(T)),
     "no scale": lambda: eq(attend(Q, K, V, scale=1), attend(Q, K, V)),
     "softmax is homogeneous": lambda: eq(sa.softmax(2 * Z), sa.softmax(Z)),
 }
@@ -71,7 +78,9 @@ TRUE: dict[str, Callable[[], Claim]] = {
     "orthogonal basis": lambda: eq(attend(Q @ U, K @ U, V), attend(Q, K, V)),
     "reparametrised": lambda: eq(attend(Q @ A, K @ sa.inv(A).T, V), attend(Q, K, V)),
     "translation of keys": lambda: eq(attend(Q, K + sa.tensor("b", d), V), attend(Q, K, V)),
-    "rows sum to one": lambda: eq(sa.sum(sa.softmax(Z, where=M), axis=-1), sa.ones(T)),
+    "rows sum to one or are empty": lambda: eq(
+        sa.sum(sa.softmax(Z, where=M), axis=-1), sa.where(sa.max(M, axis=-1) > 0, 1, 0)
+    ),
     "additive mask": lambda: eq(sa.softmax(sa.where(M, Z, -sympy.oo)), sa.softmax(Z, where=M)),
     "maximum shift": lambda: eq(sa.softmax(Z - sa.max(Z, axis=-1, keepdims=True)), sa.softmax(Z)),
     "relu": lambda: eq(sa.relu(Z) - sa.relu(-Z), Z),
@@ -212,16 +221,24 @@ def test_index_tensors_stay_in_range() -> None:
     assert found.total <= 7
 
 
-def test_a_fully_masked_row_is_no_counterexample() -> None:
-    """Not of a declared mask, not of a mask made of one; but a constant mask is what it is."""
-    total = eq(sa.sum(sa.softmax(Z, where=sa.tensor("N", S, T, binary=True).T), axis=-1), sa.ones(T))
-    found = ask(total)
-    assert isinstance(found, Agreement)
-    assert found.inconclusive > 0
+def test_a_softmax_is_defined_on_an_empty_row_unless_that_is_an_error() -> None:
+    """Of a declared mask, a mask made of one, and a constant mask."""
+    N = sa.tensor("N", S, T, binary=True).T
     strictly = sa.from_index((T, S), lambda i, j: j < i)
-    assert isinstance(ask(eq(sa.sum(sa.softmax(Z, where=strictly), axis=-1), sa.ones(T))), Counterexample)
-    failing = sa.softmax(Z, where=strictly, empty="error")
-    assert ask(eq(sa.sum(failing, axis=-1), sa.ones(T))).trials == 0
+    for mask in (N, strictly, M & strictly):
+        found = ask(eq(sa.sum(sa.softmax(Z, where=mask), axis=-1), sa.ones(T)))
+        assert isinstance(found, Counterexample)
+        assert (found.left, found.right) == (0, 1)
+    assert isinstance(
+        ask(eq(sa.sum(sa.softmax(Z, where=M), axis=-1), sa.ones(T)), [eq(M, sa.zeros(T, S))]), Counterexample
+    )
+    assert ask(eq(sa.sum(sa.softmax(Z, where=strictly, empty="error"), axis=-1), sa.ones(T))).trials == 0
+    refusing = ask(eq(sa.sum(sa.softmax(Z, where=N, empty="error"), axis=-1), sa.ones(T)))
+    assert isinstance(refusing, Agreement)
+    assert refusing.inconclusive > 0
+    full = ask(eq(sa.sum(sa.softmax(Z, where=M), axis=-1), sa.ones(T)), [le(1, sa.sum(M, axis=-1))])
+    assert isinstance(full, Agreement)
+    assert full.trials > 8
 
 
 def test_scalars_have_their_assumptions() -> None:

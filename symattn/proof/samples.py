@@ -154,11 +154,6 @@ def _each_entry(holds: Callable[[Any], bool]) -> Callable[[Array, Sequence[int]]
     return lambda array, shape: all(map(holds, array.values()))
 
 
-def _has_full_rows(array: Array, shape: Sequence[int]) -> bool:
-    """Whether every row attends to something: a row that is masked altogether is a side condition of its own."""
-    return not shape or {at[:-1] for at, x in array.items() if x} == set(indices(shape[:-1]))
-
-
 def _is_orthogonal(m: fmpq_mat) -> bool:
     return m * m.transpose() == fmpq_mat(m.nrows(), m.nrows(), [int(i == j) for i, j in indices((m.nrows(),) * 2)])
 
@@ -169,7 +164,7 @@ _HOLDS: dict[str, Callable[[Array, Sequence[int]], bool]] = {
     ),
     "orthogonal": _each_matrix(_is_orthogonal),
     "invertible": _each_matrix(lambda m: m.det() != 0),
-    "binary": lambda array, shape: all(x in (0, 1) for x in array.values()) and _has_full_rows(array, shape),
+    "binary": _each_entry(lambda x: x in (0, 1)),
     "integer": _each_entry(lambda x: x == int(x)),
     "positive": _each_entry(lambda x: x > 0),
     "symmetric": lambda array, shape: all(array[(*at[:-2], at[-1], at[-2])] == x for at, x in array.items()),
@@ -191,7 +186,7 @@ def _proposal(shape: Sequence[int], declared: Sequence[str], top: int | None, tr
             return array
     pool = _pool(declared, top, trial)
     array = {at: rng.choice(pool) for at in indices(shape)}
-    if "binary" in declared and shape:
+    if "binary" in declared and shape and trial % 2:  # every row attends to something; else some may be empty
         for at in indices(shape[:-1]):
             array[(*at, rng.randrange(shape[-1]))] = fmpq(1)
     if "symmetric" in declared:

@@ -221,7 +221,6 @@ class Evaluator:
         self._entries_made = 0
         self._compiled: dict[Any, Code] = {}
         self._codes: dict[Tensor, Code] = {}
-        self._guarded: dict[Tensor, bool] = {}
 
     @property
     def work(self) -> int:
@@ -252,7 +251,7 @@ class Evaluator:
         except (KeyError, ZeroDivisionError, OverflowError) as problem:  # KeyError: an index that is out of range
             raise Outside(f"{node.op.name}: {problem}") from None
         self._entries_made += len(array) + _A_NODE
-        if node.op is softmax_op and self._needs_support(node) and _has_empty_row(array, node.params["axes"]):
+        if node.op is softmax_op and node.params["empty"] == "error" and _has_empty_row(array, node.params["axes"]):
             raise Outside("a row with nothing to attend to")
         return {at: shortened(x) for at, x in array.items()}
 
@@ -283,14 +282,6 @@ class Evaluator:
         at = "".join(f"{code.bind(i)}, " for i in index)
         body = f"{{({at}): {code.write(formula)} {loops}}}" if index else f"{{(): {code.write(formula)}}}"
         return code.function(body), code.symbols
-
-    def _needs_support(self, node: Tensor) -> bool:
-        """Whether an empty row is outside the domain: where it is an error, or up to a mask that somebody gives."""
-        if node not in self._guarded:
-            masks = [*node.inputs[1:], *(z for z in node.inputs[:1] if z.holds_minus_infinity)]
-            given = (x.op is variable and x.kind == "binary" for x in topological(masks))
-            self._guarded[node] = node.params["empty"] == "error" or any(given)
-        return self._guarded[node]
 
 
 def _has_empty_row(array: Array, axes: Sequence[int]) -> bool:
