@@ -241,6 +241,37 @@ def test_a_softmax_is_defined_on_an_empty_row_unless_that_is_an_error() -> None:
     assert full.trials > 8
 
 
+EQUAL: dict[str, Callable[[], Claim]] = {
+    "powers of e": lambda: lt(sa.exp(Z + 1), sympy.E * sa.exp(Z)),
+    "shifted scores": lambda: lt(sa.softmax(Z + 1), sa.softmax(Z)),
+    "roots": lambda: lt(sympy.sqrt(6) * sa.exp(Z), sa.sqrt(2) * sa.sqrt(3) * sa.exp(Z)),
+    "halves": lambda: lt(sa.sigmoid(2 * Z), (1 + sa.tanh(Z)) / 2),
+    "logsumexp": lambda: lt(sa.logsumexp(Z) + 1, sa.logsumexp(Z + 1)),
+    "a literal size": lambda: lt(sa.softmax(sa.tensor("u", 2) + 1), sa.softmax(sa.tensor("u", 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_nothing_is_less_than_what_it_equals(name: str) -> None:
+    found = ask(EQUAL[name]())
+    assert isinstance(found, Counterexample)
+    assert found.left == found.right
+    assert found.total <= 2
+
+
+def test_points_that_could_not_be_decided_are_counted_apart() -> None:
+    u, v = sa.tensor("u", 2, positive=True), sa.tensor("v", 2)
+    sides = sa.sin(u + 1), sa.sin(u) * sympy.cos(1) + sa.cos(u) * sympy.sin(1)  # equal, as no closed form tells
+    found = ask(lt(*sides))
+    assert (found.trials, found.outside, found.undecided) == (0, 0, 40)
+    assert "nothing was compared" in str(found)
+    assert "40 points could not be decided" in str(found)
+    assert "the claim holds at 40 points" in str(ask(eq(*sides)))
+    some = ask(le(sa.log(v), v))
+    assert (some.outside > 0, some.undecided) == (True, 0)
+    assert f"a side has no value at {some.outside} points" in str(some)
+
+
 def test_scalars_have_their_assumptions() -> None:
     tau, x = sympy.Symbol("tau", positive=True), sympy.Symbol("x")
     assert isinstance(ask(le(sa.exp(-tau * Z * Z), 1)), Agreement)

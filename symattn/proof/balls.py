@@ -7,7 +7,8 @@ it becomes a ball around both values. So whatever is said about a value here is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
@@ -121,6 +122,15 @@ def equal(a: Number, b: Number) -> Truth:
         return bool(a == b)
     a, b = ball(a), ball(b)
     return True if a == b else None if a.overlaps(b) else False
+
+
+def not_less(a: Number, b: Number) -> Truth:
+    """Whether ``a >= b``; balls that overlap are so where closed forms tell that the two are equal."""
+    below = less(a, b)
+    if below is None and isinstance(a, Closed) and isinstance(b, Closed):
+        gap = sympy.fraction(sympy.together(a.form - b.form))[0]
+        return True if sympy.expand(gap) == 0 else None
+    return negation(below)
 
 
 def _is_number(x: Number) -> bool:
@@ -303,6 +313,15 @@ class Arithmetic:
             "unknown_of_row": self._unknown_of_row,
         }
         self.names |= {"pi": self._pi, "atan2": self._atan2, "minus_infinity": arb.neg_inf()}
+
+    @contextmanager
+    def in_closed_form(self) -> Iterator[None]:
+        """Values keep their closed forms for a while."""
+        before, self.closed = self.closed, True
+        try:
+            yield
+        finally:
+            self.closed = before
 
     def _function(self, name: str, x: Number) -> Number:
         q = rational(x)

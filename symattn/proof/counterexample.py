@@ -145,20 +145,37 @@ class Counterexample:
 class Agreement:
     """No difference was found: how many points were tried, which proves nothing.
 
-    ``trials`` counts the points at which both sides agreed, ``sizes`` are those they had, and ``inconclusive`` counts
-    the points outside the domain or too close to call. ``reason`` says why there are no trials, if so.
+    ``trials`` counts the points at which the claim holds, as far as digits tell, and ``sizes`` are those they had;
+    ``outside`` counts the points at which a side has no value, and ``undecided`` those where the values are too close
+    to call. ``reason`` says why there are no trials, if so.
     """
 
     trials: int
-    inconclusive: int
+    outside: int
+    undecided: int
     sizes: tuple[dict[sympy.Symbol, int], ...]
     reason: str = ""
 
+    @property
+    def inconclusive(self) -> int:
+        """How many points told nothing."""
+        return self.outside + self.undecided
+
     def __str__(self) -> str:
         if not self.trials:
-            return f"nothing was compared: {self.reason}"
-        points = "1 point" if self.trials == 1 else f"{self.trials} points"
+            counted = f" ({self._left_out})" if self.inconclusive else ""
+            return f"nothing was compared: {self.reason}{counted}"
         sizes = sorted({n for point in self.sizes for n in point.values()})
         shown = f" of sizes {', '.join(map(str, sizes))}" if sizes else ""
-        left_out = f"; {self.inconclusive} more were inconclusive" if self.inconclusive else ""
-        return f"the claim holds at {points}{shown}{left_out}"
+        left_out = f"; {self._left_out}" if self.inconclusive else ""
+        return f"the claim holds at {_points(self.trials)}{shown}{left_out}"
+
+    @property
+    def _left_out(self) -> str:
+        parts = [f"{_points(self.undecided)} could not be decided"] if self.undecided else []
+        parts += [f"a side has no value at {_points(self.outside)}"] if self.outside else []
+        return "; ".join(parts)
+
+
+def _points(n: int) -> str:
+    return "1 point" if n == 1 else f"{n} points"

@@ -21,7 +21,7 @@ from ..errors import NoRuleError
 from ..naming import fresh_name
 from ..ops.leaves import variable
 from ..tensor import Tensor, rebuild
-from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation
+from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation, not_less
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample, as_array, entry_value
 from .samples import Sampler
@@ -39,7 +39,7 @@ _ENTRIES = tuple(fmpq(p, q) for p, q in ((0, 1), (1, 1), (-1, 1), (0, 1), (1, 1)
 _VIOLATED: dict[str, Callable[[Number, Number], Truth]] = {
     "=": lambda left, right: negation(equal(left, right)),
     "<=": lambda left, right: less(right, left),
-    "<": lambda left, right: negation(less(left, right)),
+    "<": not_less,
 }
 
 
@@ -114,10 +114,10 @@ class _Search:
 
     def run(self) -> Counterexample | Agreement:
         agreed: list[dict[sympy.Symbol, int]] = []
-        inconclusive = 0
+        outside = undecided = 0
         reason = f"no point satisfies the {'condition' if self.dependence else 'hypotheses'}, as far as was tried"
         if self.too_large is not None:
-            return Agreement(0, 0, (), f"{self.too_large.brief()} is too large to be tried")
+            return Agreement(0, 0, 0, (), f"{self.too_large.brief()} is too large to be tried")
         try:
             for trial in range(_TRIALS[1]):
                 if self.evaluator.work > (_WORK if trial >= _TRIALS[0] else 10 * _WORK):
@@ -128,15 +128,18 @@ class _Search:
                 try:
                     difference = self.closely_compared(point, first=not agreed)
                 except (Outside, Undecided) as problem:
+                    outside, undecided = (
+                        outside + isinstance(problem, Outside),
+                        undecided + isinstance(problem, Undecided),
+                    )
                     reason = f"every point was inconclusive, the last by {problem}"
-                    inconclusive += 1
                     continue
                 if difference is not None:
                     return self.counterexample(point)
                 agreed.append(dict(point.sizes))
         except (OutOfBudget, NoRuleError) as problem:
             reason = str(problem)
-        return Agreement(len(agreed), inconclusive, tuple(agreed), "" if agreed else reason)
+        return Agreement(len(agreed), outside, undecided, tuple(agreed), "" if agreed else reason)
 
     def point(self, drawn: Point | None) -> Point | None:
         """The point, mended until what is given holds, and with a second value of a variable if one is asked for."""
@@ -158,7 +161,13 @@ class _Search:
 
     def compared(self, point: Point) -> Difference | None:
         """The entry that differs and is best to read, or None; raises Outside and Undecided."""
-        return self.difference(self.evaluator.values(self.order, point), point)
+        try:
+            return self.difference(self.evaluator.values(self.order, point), point)
+        except Undecided:
+            if self.claim.relation != "<":
+                raise
+        with self.evaluator.arithmetic.in_closed_form():  # which can tell that the sides are equal
+            return self.difference(self.evaluator.values(self.order, point), point)
 
     def difference(self, found: Values, point: Point) -> Difference | None:
         """The entry that differs and is best to read, or None; raises Undecided."""
@@ -170,7 +179,7 @@ class _Search:
             if truth:
                 difference = Difference(at, left[at], right[at])
                 best = difference if best is None or difference.exactness < best.exactness else best
-            elif truth is None and not (_is_narrow(left[at]) and _is_narrow(right[at])):
+            elif truth is None and not (self.claim.relation != "<" and _is_narrow(left[at]) and _is_narrow(right[at])):
                 close = True
         if best is None and close:
             raise Undecided("values that are too close to call")
@@ -239,8 +248,7 @@ class _Search:
         """The counterexample at a point, with closed forms where they stay short."""
         arithmetic = self.evaluator.arithmetic
         arithmetic.budget = Budget(float("inf"))  # for one evaluation more, at a small point
-        arithmetic.closed = True
-        with flint.ctx.workprec(_BITS[1]):  # no less than the difference was found with
+        with flint.ctx.workprec(_BITS[1]), arithmetic.in_closed_form():  # no fewer digits than it was found with
             found = self.evaluator.values(self.order, point)
             difference = self.difference(found, point)
         assert difference is not None
