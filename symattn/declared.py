@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,18 +29,71 @@ from .signature import Signature, check_declared, derivative_formula, formula_en
 from .sizes import as_shape
 from .tensor import Tensor
 
+_declared: weakref.WeakValueDictionary[Any, Declared] = weakref.WeakValueDictionary()
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-class Declared:
-    """A declared operation: call it on tensors."""
+@dataclass(frozen=True, eq=False)
+class Record(Operation):
+    """The record of a declared operation, or of its slopes; ``origin`` makes it again where it is unpickled."""
 
-    def __init__(self, record: Operation, signature: Signature, given: Sequence[str]) -> None:
-        self.record, self.signature, self.given = record, signature, tuple(given)
-        self.__name__ = record.name
+    slopes: tuple[Callable[[], Record], ...] = ()
+    origin: Callable[[], Any] = field(kw_only=True)
+
+    def __reduce__(self) -> Any:
+        return self.origin()
+
+
+class Declared:
+    """A declared operation: call it on tensors. The same declaration is the same operation, also when unpickled."""
+
+    def __init__(self, signature: Signature, declaration: Mapping[str, Any]) -> None:
+        self.signature, self.declaration = signature, declaration
+        self.__name__ = declaration["name"]
+        self.given = tuple(what for what in ("vjp", "jvp", "numpy") if declaration[what])
+        self.record = self._record()
 
     def __call__(self, *inputs: Any) -> Tensor:
         return self.record(*map(as_tensor, inputs))
+
+    def _record(self) -> Record:
+        name, entry, vjp, jvp, numpy, latex, reason = (
+            self.declaration[key] for key in ("name", "entry", "vjp", "jvp", "numpy", "latex", "reason")
+        )
+        signature = self.signature
+        formula = user_formula(name, signature, entry)
+        check_declared(signature, formula)
+        slopes = tuple(_slope(name, signature, formula, k, self._reduced) for k in range(len(signature.inputs)))
+        return Record(
+            name,
+            shape=signature.shape,
+            entry=formula_entry(signature, formula),
+            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes),
+            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes),
+            numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
+            notation=function(name) if latex is None else _template(signature, name, latex),
+            reason=reason or f"derivative of {name}",
+            slopes=slopes,
+            origin=self._reduced,
+        )
+
+    def _reduced(self, *path: int) -> Any:
+        return _unpickled, (self, path)
+
+    def __copy__(self) -> Declared:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Declared:
+        return self
+
+    def __reduce__(self) -> Any:
+        for what, given in self.declaration.items():
+            if callable(given) and not _is_importable(given):
+                raise OperandError(
+                    f"the declared operation {self.__name__} is not pickled: {what}= is {given!r}, which cannot be "
+                    "imported by its name; write it by def at the top of a module"
+                )
+        return _again, (dict(self.declaration),)
 
     def __repr__(self) -> str:
         return f"<declared operation {self.record.name}: {self.signature}>"
@@ -85,21 +141,35 @@ def operation(
     for what, given in (("entry", entry), ("vjp", vjp), ("jvp", jvp), ("numpy", numpy)):
         if not callable(given) and (what == "entry" or given is not None):
             raise OperandError(f"{what}= of operation {name!r} is a function, not {given!r}")
-    formula = user_formula(name, signature, entry)
-    check_declared(signature, formula)
-    why = reason or f"derivative of {name}"
-    slopes = [_slope(name, signature, formula, k) for k in range(len(signature.inputs))]
-    record = Operation(
-        name,
-        shape=signature.shape,
-        entry=formula_entry(signature, formula),
-        vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes),
-        jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes),
-        numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
-        notation=function(name) if latex is None else _template(signature, name, latex),
-        reason=why,
-    )
-    return Declared(record, signature, [w for w, g in (("vjp", vjp), ("jvp", jvp), ("numpy", numpy)) if g])
+    declaration = {
+        "name": name, "shape": shape, "entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy, "latex": latex,
+        "reason": reason,
+    }  # fmt: skip
+    key = tuple(value if isinstance(value, str) else id(value) for value in declaration.values())
+    found = _declared.get(key)
+    if found is None:
+        _declared[key] = found = Declared(signature, declaration)
+    return found
+
+
+def _again(declaration: Mapping[str, Any]) -> Declared:
+    return operation(**declaration)
+
+
+def _unpickled(declared: Declared, path: Sequence[int]) -> Record:
+    """The record of a declared operation, or of a slope of a slope ... of it."""
+    record = declared.record
+    for k in path:
+        record = record.slopes[k]()
+    return record
+
+
+def _is_importable(function: Any) -> bool:
+    """Whether a function is found under its module and its name."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is function
 
 
 def _template(signature: Signature, name: str, latex: Any) -> Any:
@@ -152,14 +222,15 @@ def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-def _slope(name: str, signature: Signature, formula: Any, k: int) -> Callable[[], Operation]:
+def _slope(name: str, signature: Signature, formula: Any, k: int, origin: Callable[..., Any]) -> Callable[[], Record]:
     """The operation of all derivatives by input k: output axes, then input axes. Made when it is needed."""
+    own = partial(origin, k)
 
     @cache
-    def make() -> Operation:
+    def make() -> Record:
         extended, slope, called = signature.differentiated(k), derivative_formula(formula, k), f"{name}_slope{k + 1}"
-        further = [_slope(called, extended, slope, j) for j in range(len(signature.inputs))]
-        return Operation(
+        further = tuple(_slope(called, extended, slope, j, own) for j in range(len(signature.inputs)))
+        return Record(
             called,
             shape=extended.shape,
             entry=formula_entry(extended, slope),
@@ -168,6 +239,8 @@ def _slope(name: str, signature: Signature, formula: Any, k: int) -> Callable[[]
             numpy=entry_code(extended, slope),
             notation=function(called),
             reason=f"derivative of {called}",
+            slopes=further,
+            origin=own,
         )
 
     return make
@@ -181,7 +254,7 @@ def _specs(signature: Signature, k: int) -> tuple[str, str]:
     return _LETTERS[:out], _LETTERS[out : out + own]
 
 
-def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Operation]]) -> Callable[..., Any]:
+def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]]) -> Callable[..., Any]:
     def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         parts = []
         for k, x in enumerate(inputs):
@@ -193,7 +266,7 @@ def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Operation]]
     return rule
 
 
-def _derived_jvp(signature: Signature, slopes: Sequence[Callable[[], Operation]]) -> Callable[..., Any]:
+def _derived_jvp(signature: Signature, slopes: Sequence[Callable[[], Record]]) -> Callable[..., Any]:
     def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
         terms = []
         for k, t in enumerate(tangents):

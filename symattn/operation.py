@@ -61,6 +61,12 @@ class Operation:
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
 
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
+
     def __reduce__(self) -> Any:
         from .ops import record  # records are pickled by name: they hold functions
 

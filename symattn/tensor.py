@@ -332,7 +332,7 @@ def _symbols_in(value: Any) -> frozenset[sympy.Symbol]:
     return _NONE.union(*map(_symbols_in, value)) if isinstance(value, tuple) else _NONE
 
 
-Table = tuple[list[tuple[str, tuple[int, ...], dict[str, Any]]], list[int]]
+Table = tuple[list[tuple[Any, tuple[int, ...], dict[str, Any]]], list[int]]  # operations, inputs, parameters; roots
 
 
 def _only(restore: Any, table: Table) -> Tensor:

@@ -1,6 +1,5 @@
 """Operations that users declare: what is derived from an entry formula, and what verify finds."""
 
-import pickle
 
 import numpy as np
 import pytest
@@ -388,11 +387,6 @@ def test_two_operations_of_one_name_are_two():
     assert a(z) is not b(z)
     both = sa.lambdify([z], [a(z), b(z)])
     np.testing.assert_allclose(both(np.array([2.0, 3.0])), [[4.0, 9.0], [8.0, 27.0]])
-
-
-def test_a_declared_operation_is_not_pickled_and_says_so():
-    with pytest.raises(sa.OperandError, match="declared operation energy"):
-        pickle.dumps(DECLARED["a number"](z))
 
 
 FRACTIONAL = {

@@ -6,7 +6,7 @@ answer can tell which of them it used) times Kronecker deltas between indices. N
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import factorial
 from typing import Any
@@ -60,7 +60,7 @@ def _rademacher(order: int) -> sympy.Expr:
     return slope.subs(t, 0)
 
 
-_STANDARD = {  # cumulants from the third on, for variance 1
+_STANDARD: Mapping[str, Callable[[int], sympy.Expr]] = {  # cumulants from the third on, for variance 1
     "normal": lambda n: sympy.S.Zero,
     "rademacher": _rademacher,
     "uniform": lambda n: sympy.bernoulli(n) * sympy.Integer(12) ** (sympy.Integer(n) / 2) / n,
@@ -72,16 +72,17 @@ NAMED = (*_STANDARD, "bernoulli", "constant")
 class Iid(Law):
     """Independent entries of one law, which is known by its cumulants; ``known(n)`` is the n-th, or None."""
 
-    def __init__(self, name: str | None, cumulants: Mapping[int, sympy.Expr], shape: Any = None) -> None:
-        self.name, self._known, self._shape = name, dict(cumulants), shape
+    def __init__(self, name: str | None, cumulants: Mapping[int, sympy.Expr]) -> None:
+        self.name, self._known = name, dict(cumulants)
 
     def known(self, order: int) -> sympy.Expr | None:
         """The cumulant of an order, None if nothing is said of it."""
         if order in self._known:
             return self._known[order]
-        if self._shape is None:
+        standard = _STANDARD.get(self.name) if self.name else None
+        if standard is None:
             return None
-        return sympy.expand(self._shape(order) * self._known[2] ** (sympy.Integer(order) / 2))
+        return sympy.expand(standard(order) * self._known[2] ** (sympy.Integer(order) / 2))
 
     @property
     def is_normal(self) -> bool:
@@ -139,7 +140,7 @@ def iid(
     first, second = values.get("mean", sympy.S.Zero), values.get("variance", sympy.S.One)
     if name is not None:
         _only(values, ("mean", "variance"), name)
-        return _checked(Iid(name, {1: first, 2: second}, _STANDARD[name]))
+        return _checked(Iid(name, {1: first, 2: second}))
     known = {1: first, 2: second}
     if "skewness" in values:
         known[3] = values["skewness"] * second ** sympy.Rational(3, 2)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
-from ..errors import OperandError
 from ..operation import Operation
 from ..tensor import Table, Tensor, topological
 from . import (
@@ -45,11 +44,8 @@ def record(name: str) -> Operation:
 def flatten(roots: Sequence[Tensor]) -> Table:
     """The graph as a flat table, and the places of the roots: pickling neither recurses nor repeats a shared node."""
     order = topological(roots)
-    for node in order:
-        if RECORDS.get(node.op.name) is not node.op:
-            raise OperandError(f"{node.brief()} uses the declared operation {node.op.name}, which is not pickled")
     place = {node: number for number, node in enumerate(order)}
-    rows = [(node.op.name, tuple(place[x] for x in node.inputs), node.params) for node in order]
+    rows = [(node.op, tuple(place[x] for x in node.inputs), node.params) for node in order]
     return rows, [place[root] for root in roots]
 
 
@@ -57,6 +53,6 @@ def unflatten(table: Table) -> list[Tensor]:
     """The roots of a flat table, as pickling stores it."""
     import_module("symattn.language")  # operators and printing, in a process that has only unpickled
     nodes: list[Tensor] = []
-    for name, inputs, params in table[0]:
-        nodes.append(RECORDS[name].node(*(nodes[k] for k in inputs), **params))
+    for op, inputs, params in table[0]:
+        nodes.append(op.node(*(nodes[k] for k in inputs), **params))
     return [nodes[place] for place in table[1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -18,6 +19,14 @@ RULES: tuple[Rule, ...] = (*PERMUTATIONS, *ROWS, *LAYOUT, *PRODUCTS, *ALGEBRA)
 PHASES = tuple(sorted({rule.phase for rule in RULES}))
 
 
+def rule(name: str) -> Rule:
+    """The rule of a name."""
+    return next(rule for rule in RULES if rule.name == name)
+
+
+copyreg.pickle(Rule, lambda found: (rule, (found.name,)))  # by name, as records are: rules hold functions
+
+
 @cache
 def rules_for(phase: int) -> Mapping[Operation | None, tuple[Rule, ...]]:
     """The rules of the phases up to this one by the operation at the top of the left side; None is any other."""
@@ -27,4 +36,4 @@ def rules_for(phase: int) -> Mapping[Operation | None, tuple[Rule, ...]]:
     return MappingProxyType({**table, None: tuple(rule for rule in listed if not rule.heads)})
 
 
-__all__ = ["PHASES", "RULES", "Rule", "rules_for"]
+__all__ = ["PHASES", "RULES", "Rule", "rule", "rules_for"]

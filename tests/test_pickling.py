@@ -1,0 +1,119 @@
+"""What is declared and what is found can be copied and pickled, or says why not."""
+
+import copy
+import pickle
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.proof.rules import RULES
+
+k = sympy.Symbol("k", integer=True)
+T, d, n = sa.sizes("T d n")
+x, q, K, X = sa.tensor("x", n), sa.tensor("q", d), sa.tensor("K", d), sa.tensor("X", T, d)
+
+
+def weighed(i, z):
+    return sympy.exp(z[i]) / (1 + sympy.Sum(sympy.exp(z[k]), (k, 0, z.shape[0] - 1)))
+
+
+def weighed_vjp(g, p, z):
+    return p * (g - sa.sum(p * g, -1, keepdims=True))
+
+
+def coupled(i, a, b):
+    return a[i] ** 2 * sympy.Sum(b[k] * a[k], (k, 0, a.shape[0] - 1))
+
+
+def again(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+softmax1 = sa.operation("softmax1", shape="n -> n", entry=weighed, vjp=weighed_vjp, latex=r"\phi({0})")
+pair = sa.operation("pair", shape="n, n -> n", entry=coupled)
+local = sa.operation("local", shape="n -> n", entry=lambda i, z: z[i] ** 2)
+
+
+@pytest.mark.parametrize("op", [softmax1, pair, local])
+def test_a_copy_of_an_operation_is_the_operation(op):
+    for value in (op, op.record):
+        assert copy.copy(value) is copy.deepcopy(value) is value
+    assert copy.deepcopy({"op": [op]})["op"][0] is op
+
+
+def test_a_record_of_our_own_is_copied_and_pickled_as_itself():
+    record = sa.softmax(x).op
+    assert copy.deepcopy(record) is record
+    assert again(record) is record
+
+
+@pytest.mark.parametrize("op", [softmax1, pair])
+def test_an_operation_of_importable_functions_is_pickled_as_itself(op):
+    assert again(op) is op
+    out = op(*[x] * len(op.signature.inputs))
+    assert again(out) is out
+    g = sa.gradient(sa.sum(out * out), x)
+    assert again(g)[x] is g[x]
+    h = sa.gradient(sa.sum(g[x] * g[x]), x)
+    assert again(h)[x] is h[x]
+    f = again(sa.lambdify([x], out))
+    f.check()
+
+
+@pytest.mark.parametrize("what", [local, local(x), sa.gradient(local(x), x), sa.lambdify([x], local(x))])
+def test_an_operation_of_a_function_without_a_name_says_so(what):
+    with pytest.raises(sa.OperandError, match="operation local is not pickled: entry= is <function <lambda>"):
+        pickle.dumps(what)
+
+
+def test_the_function_that_has_no_name_is_told():
+    op = sa.operation("half_named", shape="n -> n", entry=weighed, vjp=lambda g, p, z: weighed_vjp(g, p, z))
+    with pytest.raises(sa.OperandError, match="vjp= is .*cannot be imported by its name; write it by def"):
+        pickle.dumps(op)
+
+
+def test_one_declaration_is_one_operation_and_another_is_another():
+    assert sa.operation("pair", shape="n, n -> n", entry=coupled) is pair
+    assert sa.operation("pair", shape="n, n -> n", entry=coupled, latex="{0}{1}") is not pair
+
+
+LAWS = {
+    "normal": sa.iid("normal", variance=2),
+    "uniform": sa.iid("uniform"),
+    "laplace": sa.iid("laplace", mean=1),
+    "rademacher": sa.iid("rademacher"),
+    "bernoulli": sa.iid("bernoulli", probability=sympy.Rational(1, 3)),
+    "by moments": sa.iid(variance=2, kurtosis=5, skewness=0),
+    "sphere": sa.sphere(),
+    "rows": sa.normal(),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_moments_are_pickled_with_what_is_worked_out_later(name):
+    found = sa.moments(q @ K, {q: LAWS[name], K: sa.iid(mean=0, variance=1, kurtosis=3, skewness=0)})
+    for other in (again(found), copy.deepcopy(found)):
+        assert (other.mean, other.variance, other.assumptions) == (found.mean, found.variance, found.assumptions)
+        assert other.text() == found.text()
+        assert other.check()
+
+
+FUNCTIONS = {
+    "attention": lambda X: sa.softmax(X @ X.T) @ X,
+    "row sums": lambda X: sa.sum(X, -1),
+    "a square": lambda X: X * X,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_symmetries_are_pickled(name):
+    found = sa.equivariance(FUNCTIONS[name], X)
+    for other in (again(found), copy.deepcopy(found)):
+        assert other.text() == found.text()
+        assert all(s.verdict.proof.check() for s in other.values() if s.verdict)
+
+
+def test_every_rule_is_pickled_by_its_name():
+    assert all(again(rule) is rule for rule in RULES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
