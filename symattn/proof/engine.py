@@ -14,7 +14,7 @@ from .counterexample import Agreement, Counterexample
 from .decide import Unreached
 from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
-from .given import Given, applied, stated_in
+from .given import Given, applied, sorted_out, stated_in
 from .readable import RewritingProof
 from .refuter import refute
 from .rewriting import rewrite
@@ -40,12 +40,13 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     """
     time = Budget(budget)
     asked = _claim(left, right)
-    hypotheses, claim = applied(asked, given)
+    hypotheses, claim = sorted_out(asked, given)
+    put = applied(hypotheses, claim)
     found = _refuted(claim, hypotheses, seed, time)
     if isinstance(found, Counterexample):
         return Refuted(asked, found)
     try:
-        argument, missing = _argued(claim, hypotheses, time)
+        argument, missing = _argued(*put, time)
     except OutOfBudget as problem:
         return Unknown(asked, f"{problem} before a proof was found", agreement=found)
     if argument is not None:
@@ -74,7 +75,7 @@ class _Missing:
         self.reason, self.forms, self.difference = reason, forms, difference
 
 
-def _argued(claim: Claim | Independence, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
+def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
     """A proof, by the way that fits the kind of claim."""
     if (stated := stated_in(given, claim)) is not None:
         return stated, _Missing("")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from sympy.core.relational import Relational
-from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+from sympy.logic.boolalg import Boolean
 
 from ..errors import OperandError, ShapeError
 from ..latex import displayed_names
@@ -16,28 +15,27 @@ from ..ops.leaves import HYPOTHESES, variable
 from ..sizes import as_size, same_shape
 from ..tensor import Tensor, rebuild, topological
 from .claims import Claim, Independence
+from .relations import check_relations, is_relation, is_size, solution
 
 
 @dataclass(frozen=True)
 class Given:
-    """The claims and the relations between sizes that were given, after what is equal has been put for equal.
-
-    ``stated`` is all of it as it was given.
-    """
+    """The claims and the relations between sizes that are given; ``stated`` is all of it as it was given."""
 
     claims: tuple[Claim, ...]
-    relations: tuple[Relational, ...]
+    relations: tuple[Boolean, ...]
     stated: tuple[Any, ...]
 
 
-def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, Claim | Independence]:
-    """What is given, sorted, and the claim with sizes that are equal, and tensors that equal others, replaced.
+def sorted_out(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, Claim | Independence]:
+    """What is given, sorted, and the claim with the properties that tensors are declared with again.
 
-    Raises OperandError for what is no hypothesis, and for hypotheses that contradict each other.
+    Raises OperandError for what is no hypothesis, for relations that are not understood, and for hypotheses that are
+    seen to contradict each other.
     """
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
     claims = [g for g in listed if isinstance(g, Claim)]
-    relations = [g for g in listed if isinstance(g, (Relational, BooleanTrue, BooleanFalse))]
+    relations = [g for g in listed if is_relation(g)]
     declared = [g for g in listed if isinstance(g, Tensor) and g.op is variable]
     for g in listed:
         if g not in claims and g not in relations and g not in declared:
@@ -46,12 +44,21 @@ def applied(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, C
                 f"given holds claims (sa.eq, sa.le, sa.lt), relations between sizes, and tensors declared with "
                 f"properties, not {shown}"
             )
-    _check_relations(relations)
+    check_relations(relations, relations)
     claim, claims = _declared(claim, claims, declared)
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
-    claim, claims, rest = _equal_sizes(claim, claims, [r for r in relations if r != sympy.true])
+    return Given(tuple(claims), tuple(r for r in relations if r != sympy.true), tuple(listed)), claim
+
+
+def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | Independence]:
+    """Given and claim with sizes that are equal, and tensors that equal others, put for each other.
+
+    It is what proofs begin with; counterexamples are points of what was asked. Raises OperandError for relations that
+    are then seen to contradict each other.
+    """
+    claim, claims, rest = _equal_sizes(claim, list(given.claims), given.relations)
     claim, claims = _equal_tensors(claim, claims)
-    return Given(tuple(claims), tuple(rest), tuple(listed)), claim
+    return Given(tuple(claims), tuple(rest), given.stated), claim
 
 
 @dataclass(frozen=True)
@@ -78,23 +85,6 @@ def stated_in(given: Given, claim: Claim | Independence) -> Stated | None:
         return None
     found = Stated(claim, given.claims)
     return found if found.check() else None
-
-
-def _check_relations(relations: Sequence[Any]) -> None:
-    """Relations are between sizes, and leave some sizes."""
-    for relation in relations:
-        for symbol in sorted(relation.free_symbols, key=str):
-            if not (symbol.is_integer and symbol.is_positive):
-                raise OperandError(
-                    f"{relation} is given, and {symbol} is no size: relations are between sizes made by sa.sizes; "
-                    f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
-                )
-    if sympy.And(*relations) == sympy.false:
-        written = " and ".join(str(r) for r in relations if r not in (sympy.true, sympy.false))
-        raise OperandError(
-            "what is given contradicts itself: "
-            + (f"no sizes satisfy {written}" if written else "a relation of sizes is false")
-        )
 
 
 def _replaced(claim: Any, new: dict[Any, Any]) -> Any:
@@ -125,34 +115,25 @@ def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[
 
 
 def _equal_sizes(
-    claim: Any, claims: list[Claim], relations: list[Relational]
-) -> tuple[Any, list[Claim], list[Relational]]:
-    rest: list[Relational] = []
+    claim: Any, claims: list[Claim], relations: Sequence[Boolean]
+) -> tuple[Any, list[Claim], list[Boolean]]:
+    """Sizes that are given by others, replaced; that a size which is gone was at least 1 is kept as a relation."""
+    rest: list[Boolean] = []
     pending = list(relations)
     while pending:
         relation = pending.pop(0)
-        found = _solved(relation)
+        found = solution(relation)
         if found is None:
             rest.append(relation)
             continue
-        new = {found[0]: as_size(found[1])}
+        symbol, value = found
+        if not is_size(value):
+            rest.append(value >= 1)
+        new = {symbol: as_size(value)}
         claim, claims = _replaced(claim, new), [_replaced(c, new) for c in claims]
         pending, rest = ([r.xreplace(new) for r in part if r.xreplace(new) != sympy.true] for part in (pending, rest))
-        _check_relations([*pending, *rest])
+        check_relations([*pending, *rest], relations)
     return claim, claims, rest
-
-
-def _solved(relation: Relational) -> tuple[sympy.Symbol, sympy.Expr] | None:
-    """A size, and what an equality says that it is, where that is an expression of sizes without quotients."""
-    if not isinstance(relation, sympy.Eq):
-        return None
-    sides = (relation.lhs, relation.rhs)
-    symbols = dict.fromkeys([*(s for s in sides if s.is_Symbol), *sorted(relation.free_symbols, key=str)])
-    for symbol in symbols:
-        for value in sympy.solve(relation.lhs - relation.rhs, symbol):
-            if symbol not in value.free_symbols and sympy.fraction(sympy.together(value))[1] == 1:
-                return symbol, value
-    return None
 
 
 def _equal_tensors(claim: Any, claims: list[Claim]) -> tuple[Any, list[Claim]]:

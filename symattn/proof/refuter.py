@@ -14,7 +14,7 @@ from typing import Any
 import flint
 import sympy
 from flint import fmpq
-from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
 
 from ..budget import Budget, OutOfBudget
 from ..errors import NoRuleError
@@ -61,7 +61,7 @@ class Difference:
 def refute(
     claim: Claim | Independence,
     given: Sequence[Claim] = (),
-    relations: Sequence[Relational] = (),
+    relations: Sequence[Boolean] = (),
     *,
     seed: int = 0,
     budget: Budget,
@@ -90,7 +90,7 @@ class _Search:
         self,
         claim: Claim | Independence,
         given: Sequence[Claim],
-        relations: Sequence[Relational],
+        relations: Sequence[Boolean],
         seed: int,
         budget: Budget,
     ) -> None:
@@ -253,7 +253,7 @@ class _Search:
             difference = self.difference(found, point)
         assert difference is not None
         arrays = [x for x in self.order if x.op is variable]
-        used = {s for x in self.order for s in x.own_symbols}
+        used = {s for x in self.order for s in x.own_symbols} | set(self.sampler.sizes.related)
         return Counterexample(
             sizes={s: n for s, n in point.sizes.items() if s in used},
             scalars={s: exact_form(q) for s, q in point.scalars.items() if s in used},

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import sympy
 from flint import fmpq, fmpq_mat
-from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
 
 from ..ops.gather import scatter_op, take_op
 from ..ops.leaves import variable
 from ..tensor import Tensor
 from .balls import Number
+from .relations import Relations
 from .values import Array, Point, indices, shape_at
 
 _HALF, _THIRD = fmpq(1, 2), fmpq(1, 3)
@@ -24,6 +28,9 @@ _POOLS: tuple[tuple[fmpq, ...], ...] = tuple(
 _POSITIVE, _BINARY = _POOLS[1], _POOLS[4]
 _SCALARS = tuple(fmpq(q) for q in (1, 2, -1, _HALF, -2, 3, -_HALF, _THIRD, -3, 0))
 _SIZES = (1, 2, 3, 2, 3, 4, 6, 8, 9, 12)  # from the left: small ones, and then what products and quotients need
+_SMALL = range(1, 25)  # sizes that are tried under relations, beside the numbers that these speak of
+_LARGEST, _CHOICES = 1000, 4096  # the largest of those numbers, and how many choices of sizes are tried
+_MOST = 50_000  # entries of an array, times the largest size
 _ROTATIONS = ((fmpq(3, 5), fmpq(4, 5)), (fmpq(5, 13), fmpq(12, 13)), (fmpq(4, 5), fmpq(-3, 5)))
 
 Matrix: TypeAlias = list[list[Any]]
@@ -35,18 +42,23 @@ Matrix: TypeAlias = list[list[Any]]
 class Sizes:
     """Values for the size symbols such that every size is a positive integer and every relation holds."""
 
-    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Relational]) -> None:
+    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Boolean]) -> None:
         symbols = {s for node in nodes for s in node.own_symbols} | {s for r in relations for s in r.free_symbols}
         self.symbols = sorted((s for s in symbols if s.is_integer and s.is_positive), key=lambda s: s.name)
         self.scalars = sorted(symbols.difference(self.symbols), key=lambda s: s.name)
         self._composite = list(dict.fromkeys(n for x in nodes for n in x.shape if not (n.is_Symbol or n.is_Integer)))
-        self._relations = list(relations)
+        self._relations = Relations(relations)
         self._solved: dict[sympy.Symbol, sympy.Expr] = {}
         for r in relations:  # T = S + 1 gives T
             for symbol, value in (r.args, r.args[::-1]) if isinstance(r, sympy.Eq) else ():
                 if symbol in self.symbols and self._is_apart(symbol, value):
                     self._solved[symbol] = value
                     break
+
+    @property
+    def related(self) -> Sequence[sympy.Symbol]:
+        """The sizes that relations speak of."""
+        return self._relations.symbols
 
     def _is_apart(self, symbol: sympy.Symbol, value: sympy.Expr) -> bool:
         """Whether the symbol can be computed from others that are drawn, and nothing is computed from it."""
@@ -63,17 +75,41 @@ class Sizes:
             sizes[symbol] = int(number)
         fits = all(meets(s, sympy.Integer(n)) for s, n in sizes.items() if s.assumptions0.keys() & _SPECIAL)
         fits = fits and all((n := size.subs(sizes)).is_Integer and n > 0 for size in self._composite)
-        return sizes if fits and all(r.subs(sizes) == sympy.true for r in self._relations) else None
+        return sizes if fits and self._relations.hold(sizes) else None
+
+    @cached_property
+    def _fitting(self) -> list[dict[sympy.Symbol, int]]:
+        """Values for the sizes that relations speak of and that none of them gives, the smallest first."""
+        drawn = [s for s in self.related if s not in self._solved]
+        spoken = {int(n) + k for n in self._relations.numbers for k in (-1, 0, 1)}
+        pool = list(dict.fromkeys([*_SMALL[:4], *sorted(n for n in spoken if 0 < n <= _LARGEST), *_SMALL]))
+        most = max(2, int(_CHOICES ** (1 / max(1, len(drawn)))))
+        choices = itertools.islice(itertools.product(pool[:most], repeat=len(drawn)), _CHOICES)
+        chosen = (dict(zip(drawn, values, strict=True)) for values in choices)
+        return sorted(filter(self._relations_hold, chosen), key=lambda sizes: sum(sizes.values()))
+
+    def _relations_hold(self, drawn: Mapping[sympy.Symbol, int]) -> bool:
+        solved = {s: value.subs(drawn) for s, value in self._solved.items()}
+        return all(n.is_Integer and n > 0 for n in solved.values()) and self._relations.hold(
+            {**drawn, **{s: int(n) for s, n in solved.items()}}
+        )
 
     def draw(self, trial: int, rng: random.Random) -> dict[sympy.Symbol, int] | None:
-        """Sizes for a trial: first all 2, then 2 and 3 in turn, then all 3, then anything small."""
+        """Sizes for a trial: first all 2, then 2 and 3 in turn, then all 3, then anything small.
+
+        Where relations do not hold of them, those that they speak of are the next ones of which they hold.
+        """
         for attempt in range(60):
             if attempt or trial > 2:
                 top = 3 + attempt * len(_SIZES) // 60 if attempt else 5
                 chosen = [rng.choice(_SIZES[: max(3, top)]) for _ in self.symbols]
             else:
                 chosen = [(2, 2 + n % 2, 3)[trial] for n in range(len(self.symbols))]
-            sizes = self.complete(dict(zip(self.symbols, chosen, strict=True)))
+            wanted = dict(zip(self.symbols, chosen, strict=True))
+            sizes = self.complete(wanted)
+            if sizes is None and self.related and self._fitting:
+                place = rng.randrange(len(self._fitting)) if attempt else trial % len(self._fitting)
+                sizes = self.complete({**wanted, **self._fitting[place]})
             if sizes is not None:
                 return sizes
         return None
@@ -260,9 +296,10 @@ _MATRICES: dict[str, Callable[[int, random.Random, bool], Matrix]] = {
 class Sampler:
     """Points for the trials of a claim: everything that is given without conditions on several arrays at once."""
 
-    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Relational], drawn: Sequence[Tensor]) -> None:
+    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Boolean], drawn: Sequence[Tensor]) -> None:
         self.sizes = Sizes(nodes, relations)
         self.hypotheses = Hypotheses(nodes)
+        self._shapes = {x.shape: x for x in nodes}.values()
         self.drawn = sorted(drawn, key=lambda x: (x.params["name"], str(x.shape), x.params["hypotheses"]))
 
     def draw(self, trial: int, rng: random.Random) -> Point | None:
@@ -271,7 +308,10 @@ class Sampler:
         return None if sizes is None else self.at(sizes, trial, rng)
 
     def at(self, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random) -> Point | None:
-        """A point of the given sizes."""
+        """A point of the given sizes, or None if there is none, or if it is too large."""
+        largest = max(sizes.values(), default=0)
+        if largest > max(_SIZES) and any(largest * math.prod(shape_at(x, sizes)) > _MOST for x in self._shapes):
+            return None
         scalars = {s: draw_scalar(s, trial, rng) for s in self.sizes.scalars}
         arrays = {x: self.hypotheses.draw(x, sizes, trial, rng) for x in self.drawn}
         if None in scalars.values() or any(array is None for array in arrays.values()):

@@ -1,0 +1,121 @@
+"""Relations between sizes that are given: which are understood, where they hold, and which give one size by others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from ..budget import Budget
+from ..errors import NoRuleError, OperandError
+from ..sizes import never_negative
+from .balls import Arithmetic, Outside, Undecided
+from .index_constraints import possible
+from .reading import FormulaWalk
+from .values import Compiled
+
+_UNDERSTOOD = (
+    "relations between sizes are equalities and inequalities of sizes and integers, made with +, -, *, /, powers, "
+    "sympy.Mod, floor, ceiling, Max, Min and Abs, and joined by &, | and ~"
+)
+
+
+def is_relation(given: Any) -> bool:
+    """Whether it is a relation of SymPy's, or several that are joined."""
+    return isinstance(given, Boolean) and not given.is_Symbol
+
+
+class Relations:
+    """Relations between sizes as one condition on numbers: compiled once, and then asked at many sizes.
+
+    Raises OperandError for a relation that is not understood.
+    """
+
+    def __init__(self, relations: Sequence[Boolean]) -> None:
+        self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
+        self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
+        code = Compiled(Arithmetic((), Budget(float("inf"))), self.symbols)
+        self._conditions = [code.function(_written(code, relation)) for relation in relations]
+
+    def hold(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
+        """Whether all of them hold for sure at these sizes."""
+        values = [sizes[s] for s in self.symbols]
+        try:
+            return all(condition(*values) is True for condition in self._conditions)
+        except (Outside, Undecided, ZeroDivisionError, OverflowError):  # a quotient that has no value, for example
+            return False
+
+
+def _written(code: Compiled, relation: Boolean) -> str:
+    try:
+        return code.write(relation)
+    except NoRuleError:
+        raise OperandError(f"{relation} is given, which is not understood: {_UNDERSTOOD}") from None
+
+
+def check_relations(relations: Sequence[Boolean], stated: Sequence[Boolean]) -> None:
+    """Raise OperandError for relations of what is no size, and for those that are seen to leave no sizes.
+
+    ``stated`` are the relations as they were given, of which the error speaks.
+    """
+    for relation in relations:
+        for symbol in sorted(relation.free_symbols, key=str):
+            if not (symbol.is_integer and symbol.is_positive):
+                raise OperandError(
+                    f"{relation} is given, and {symbol} is no size: relations are between sizes made by sa.sizes; "
+                    f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
+                )
+    Relations(relations)
+    cases, _ = FormulaWalk((), {}).condition(sympy.And(*map(_tidied, relations)))
+    if not any(map(possible, cases)):
+        written = " and ".join(str(r) for r in stated if r not in (sympy.true, sympy.false))
+        raise OperandError(
+            "what is given contradicts itself: "
+            + (f"no sizes satisfy {written}" if written else "a relation of sizes is false")
+        )
+
+
+def solution(relation: Boolean) -> tuple[sympy.Symbol, sympy.Expr] | None:
+    """A size and its only value by the other sizes, if an equality is linear in it with the coefficient 1 or -1.
+
+    Of several sizes, one whose value is positive whatever the others are: n = m - 1 gives m = n + 1.
+    """
+    tidy = _tidied(relation)
+    if not isinstance(tidy, sympy.Eq) or not _is_polynomial(tidy.lhs - tidy.rhs):
+        return None
+    difference = sympy.expand(tidy.lhs - tidy.rhs)
+    sides = [s for s in relation.args if s in tidy.free_symbols]
+    found = []
+    for symbol in dict.fromkeys([*sides, *sorted(tidy.free_symbols, key=str)]):
+        coefficient = difference.coeff(symbol, 1)
+        rest = sympy.expand(difference - coefficient * symbol)
+        if coefficient in (1, -1) and symbol not in rest.free_symbols:
+            found.append((symbol, sympy.expand(-coefficient * rest)))
+    return next((pair for pair in found if is_size(pair[1])), found[0] if found else None)
+
+
+def is_size(value: sympy.Expr) -> bool:
+    """Whether an expression of sizes is at least 1 for all of them, as far as its coefficients show it."""
+    return never_negative(value - 1)
+
+
+def _tidied(relation: Boolean) -> Boolean:
+    """An equality without the factors that no sizes make zero: n**2 = m**2 is n - m = 0."""
+    if not isinstance(relation, sympy.Eq):
+        return relation
+    above, below = sympy.fraction(sympy.together(relation.lhs - relation.rhs))
+    if not (_is_polynomial(above) and _is_polynomial(below) and is_size(below)):
+        return relation
+    factors = [f for f, _ in sympy.factor_list(above)[1] if not (is_size(f) or is_size(-f))]
+    if len(factors) > 1:
+        return relation
+    return sympy.Eq(factors[0], 0) if factors else sympy.sympify(above == 0)
+
+
+def _is_polynomial(e: sympy.Expr) -> bool:
+    """Whether it is a polynomial of sizes with rational coefficients."""
+    if not e.free_symbols:
+        return bool(e.is_Rational)
+    return e.is_polynomial(*e.free_symbols) and sympy.Poly(e, *e.free_symbols).domain in (sympy.ZZ, sympy.QQ)
