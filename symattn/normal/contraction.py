@@ -223,7 +223,7 @@ def permutation_of(ring: Ring, poly: Poly, s: int) -> Index | None:
 
     The symbol must run over all places: a permutation takes a slice somewhere else.
     """
-    met = {word for _, term in poly.terms for atom, _e in term.factors if s in atom.free for word in _words(atom, s)}
+    met = set(_words_in(poly, s))
     word = met.pop() if len(met) == 1 else None
     return permuted(word[0], -word[1], s) if word is not None and ring.runs_over_all(s, word[0]) else None
 
@@ -232,11 +232,15 @@ def _words(atom: Atom, s: int) -> Iterator[tuple[str, int] | None]:
     """The permutation that stands next to each occurrence of a symbol, None for a bare one."""
     for index in atom.indices:
         yield from _index_words(index, s, None)
-    for poly in atom.inner:
-        for _, term in poly.terms:
-            for part, _e in term.factors:
-                if s in part.free:
-                    yield from _words(part, s)
+    for poly in atom.inner if s not in atom.bound else ():
+        yield from _words_in(poly, s)
+
+
+def _words_in(poly: Poly, s: int) -> Iterator[tuple[str, int] | None]:
+    for _, term in poly.terms:
+        for atom, _e in term.factors if s in term.free else ():
+            if s in atom.free:
+                yield from _words(atom, s)
 
 
 def _index_words(index: Index, s: int, above: tuple[str, int] | None) -> Iterator[tuple[str, int] | None]:
@@ -313,7 +317,7 @@ def _taken_out(ring: Ring, factors: Factors, lead: Term, names: dict[int, int], 
     """The factors without those of the leading term, its bound symbols under these names, or None."""
     need: dict[int, Number] = {}
     for atom, e in lead.factors:
-        renamed = ring._renamed(atom, names)
+        renamed = ring.renamed(atom, names)
         need[ring.atom_key(renamed)] = e
     rest = []
     for n, (atom, e) in enumerate(factors):

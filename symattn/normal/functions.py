@@ -212,7 +212,9 @@ def _content(ring: Ring, poly: Poly, exponent: Number) -> tuple[Number, list[Fac
 def _divided(ring: Ring, poly: Poly, c: Number, common: Sequence[Factor]) -> Poly:
     """The polynomial without a number and factors that all its terms have, which divides by nothing that may be 0."""
     parts = []
-    for k, term in poly.terms:
+    met = {s for atom, _ in common for s in atom.free}
+    for k, whole in poly.terms:
+        term = ring.apart_from(met, whole)
         taken = {ring.atom_key(atom): (atom, e) for atom, e in common}
         kept: list[Factor] = []
         for atom, e in term.factors:

@@ -7,7 +7,7 @@ none applies. How an atom is made again after a replacement is told by a table (
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import sympy
@@ -102,7 +102,7 @@ class Ring(Keys):
         """The sum over index symbols."""
         parts = []
         for c, term in poly.terms:
-            apart = self.renamed_term(term) if set(bound) & set(term.bound) else term
+            apart = self.apart_from(bound, term)
             parts.append((1, self.simplified(c, (*bound, *apart.bound), list(apart.factors))))
         return self.total(parts)
 
@@ -300,7 +300,7 @@ class Ring(Keys):
     def renamed_term(self, term: Term) -> Term:
         """The term with new bound symbols, which changes no key."""
         new = {s: self.fresh(self.ranges[s]) for s in term.bound}
-        return Term(tuple(new.values()), tuple((self._renamed(atom, new), e) for atom, e in term.factors))
+        return Term(tuple(new.values()), tuple((self.renamed(atom, new), e) for atom, e in term.factors))
 
     def in_canonical_names(self, poly: Poly) -> Poly:
         """The polynomial with its outermost bound symbols numbered in canonical order."""
@@ -310,18 +310,35 @@ class Ring(Keys):
             terms.append((c, self.renamed_term(Term(tuple(order), term.factors)) if order else term))
         return Poly(terms)
 
-    def _renamed(self, atom: Atom, new: Mapping[int, int]) -> Atom:
+    def apart_from(self, met: Iterable[int], term: Term) -> Term:
+        """The term with new bound symbols, if it binds one of those that are met."""
+        return term if set(term.bound).isdisjoint(met) else self.renamed_term(term)
+
+    def renamed(self, atom: Atom, new: Mapping[int, int]) -> Atom:
+        """The atom with free index symbols under other names; what binds one of them inside keeps its own."""
         if not atom.free & new.keys():
             return atom
         indices = tuple(replaced(index, new) for index in atom.indices)
-        return Atom(atom.kind, atom.name, indices, tuple(self._renamed_poly(p, new) for p in atom.inner), atom.bound)
+        bound, inner, inside = self._entered(atom, new)
+        return Atom(atom.kind, atom.name, indices, tuple(self._renamed_poly(p, inside) for p in inner), bound)
 
     def _renamed_poly(self, poly: Poly, new: Mapping[int, int]) -> Poly:
         if not poly.free & new.keys():
             return poly
-        return Poly(
-            [(c, Term(t.bound, tuple((self._renamed(atom, new), e) for atom, e in t.factors))) for c, t in poly.terms]
-        )
+        terms = []
+        for c, term in poly.terms:
+            inside, met = _under(term.bound, new)
+            apart = self.renamed_term(term) if met else term
+            terms.append((c, Term(apart.bound, tuple((self.renamed(atom, inside), e) for atom, e in apart.factors))))
+        return Poly(terms)
+
+    def _entered(self, atom: Atom, new: Mapping[int, Any]) -> tuple[tuple[int, ...], tuple[Poly, ...], dict[int, Any]]:
+        """What an atom binds and holds, and what is replaced inside; nothing that comes in is bound there."""
+        inside, met = _under(atom.bound, new)
+        if not met:
+            return atom.bound, atom.inner, inside
+        fresh = {s: self.fresh(self.ranges[s]) for s in atom.bound}
+        return tuple(fresh.values()), tuple(self._renamed_poly(p, fresh) for p in atom.inner), inside
 
     def replace(self, poly: Poly, new: Replacement) -> Poly:
         """The polynomial with index symbols replaced, in normal form again."""
@@ -332,9 +349,11 @@ class Ring(Keys):
     def _replace_term(self, c: Number, term: Term, new: Replacement) -> Poly:
         if not term.free & new.keys():
             return Poly([(c, term)])
-        if term.bound and any(s in term.bound for index in new.values() for s in symbols(index)):
+        inside, met = _under(term.bound, new)
+        if met:
             term = self.renamed_term(term)
-        return self.scale(c, self.rebuilt(term.bound, term.factors, lambda atom: self.replace_atom(atom, new), new))
+        again = self.rebuilt(term.bound, term.factors, lambda atom: self.replace_atom(atom, inside), inside)
+        return self.scale(c, again)
 
     def rebuilt(
         self,
@@ -382,11 +401,8 @@ class Ring(Keys):
             return self.constructors["index value"](self, indices[0])
         if not atom.inner:
             return Atom(atom.kind, atom.name, indices)
-        bound, inner = atom.bound, atom.inner
-        if bound and any(s in bound for index in new.values() for s in symbols(index)):
-            fresh = {s: self.fresh(self.ranges[s]) for s in bound}
-            bound, inner = tuple(fresh.values()), tuple(self._renamed_poly(p, fresh) for p in inner)
-        return self.made(atom, indices, tuple(self.replace(p, new) for p in inner), bound)
+        bound, inner, inside = self._entered(atom, new)
+        return self.made(atom, indices, tuple(self.replace(p, inside) for p in inner), bound)
 
     def made(self, atom: Atom, indices: Any, inner: tuple[Poly, ...], bound: tuple[int, ...]) -> Poly:
         """An atom of the same kind with other parts, in normal form."""
@@ -415,6 +431,12 @@ class Ring(Keys):
             parts.append((c, new))
         result = self.total(parts)
         return poly if self.poly_key(result) == self.poly_key(poly) else result
+
+
+def _under(bound: Collection[int], new: Mapping[int, Any]) -> tuple[dict[int, Any], bool]:
+    """The replacement as it holds under a binder, and whether it brings in a symbol that is bound there."""
+    inside = {s: index for s, index in new.items() if s not in bound}
+    return inside, bool(bound) and any(s in bound for index in inside.values() for s in symbols(index))
 
 
 def _base(atom: Atom) -> Poly:

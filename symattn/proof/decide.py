@@ -292,7 +292,8 @@ def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
     ring.use("both sides are multiplied by a denominator")
     key = ring.atom_key(atom)
     parts = []
-    for c, term in poly.terms:
+    for c, whole in poly.terms:
+        term = ring.apart_from(atom.free, whole)
         power = sum(e for other, e in term.factors if ring.atom_key(other) == key)
         rest = [f for f in term.factors if ring.atom_key(f[0]) != key]
         factor = ring.raised(atom.inner[0], times + power) if times + power else None
