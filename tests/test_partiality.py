@@ -59,12 +59,60 @@ def test_a_constant_mask_that_leaves_the_diagonal_has_no_empty_row(mask):
         assert verdict.proof.side_conditions == ()
 
 
+STRICT = relation((T, T), lambda i, j: j < i)
+SQUARE, OTHER = sa.tensor("M", T, T, binary=True), sa.tensor("N", T, T, binary=True)
+
+
 @pytest.mark.parametrize("p", [sa.softmax(Z, where=M), sa.softmax(Z + additive(M)), sa.softmax(sa.where(M, Z, -oo))])
-def test_a_declared_mask_may_have_empty_rows_unless_it_is_given_that_it_has_none(p):
+def test_a_declared_mask_may_leave_nothing_unless_it_is_given_that_it_does(p):
+    shifted = p @ (V + b), p @ V + b
     empty = sa.prove(rows(p), sa.ones(T))
     assert empty.status == "refuted"
     assert (empty.counterexample.left, empty.counterexample.right) == (0, 1)
-    assert sa.prove(rows(p), sa.ones(T), given=[sa.le(1, sa.sum(M, axis=-1))])
+    assert sa.prove(*shifted).status == "refuted"
+    for given in (
+        sa.le(1, sa.sum(M, -1)), sa.lt(0, sa.sum(M, -1)), sa.eq(sa.max(M, -1), sa.ones(T)), sa.eq(sa.sum(M, -1), 1),
+    ):  # fmt: skip
+        for claim in ((rows(p), sa.ones(T)), shifted):
+            verdict = sa.prove(*claim, given=given)
+            assert verdict
+            assert verdict.proof.side_conditions == ()
+            assert verdict.proof.check()
+
+
+@pytest.mark.parametrize(
+    ("mask", "given"),
+    [
+        (SQUARE, sa.eq(SQUARE, sa.zeros(T, T))),
+        (SQUARE, sa.le(1, sa.sum(SQUARE, 0))),  # every column holds something
+        (SQUARE, sa.le(1, sa.sum(SQUARE))),
+        (SQUARE, sa.le(0, sa.sum(SQUARE, -1))),
+        (SQUARE, sa.le(1, sa.sum(SQUARE, -1)[:1])),
+        (SQUARE, sa.le(1, sa.sum(OTHER, -1))),
+        (SQUARE & OTHER, sa.le(1, sa.sum(SQUARE, -1))),
+        (STRICT & SQUARE, sa.eq(sa.diag(SQUARE), sa.ones(T))),
+        (sa.tril(SQUARE, -1), sa.le(1, sa.diag(SQUARE))),
+        (STRICT.T & SQUARE, ()),
+    ],
+    ids=str,
+)
+def test_what_is_given_of_other_places_leaves_rows_empty(mask, given):
+    assert not sa.prove(rows(sa.softmax(ZZ, where=mask)), sa.ones(T), given=given)
+
+
+@pytest.mark.parametrize(
+    ("mask", "given"),
+    [
+        (CAUSAL & SQUARE, sa.le(1, sa.sum(CAUSAL & SQUARE, -1))),
+        (SQUARE & OTHER, sa.le(1, sa.sum(SQUARE & OTHER, -1))),
+        (SQUARE.T, sa.le(1, sa.sum(SQUARE, 0))),
+        (SQUARE, sa.eq(sa.diag(SQUARE), sa.ones(T))),
+        (CAUSAL & SQUARE, sa.le(1, sa.diag(SQUARE))),
+    ],
+    ids=str,
+)
+def test_what_is_given_of_a_mask_fills_its_rows(mask, given):
+    assert sa.prove(rows(sa.softmax(ZZ, where=mask)), sa.ones(T), given=given)
 
 
 CONDITIONS = {

@@ -61,10 +61,13 @@ def test_a_logarithm_undone_needs_a_positive_number():
     assert sa.prove(sa.exp(sa.log(positive)), positive).proof.side_conditions == ()
 
 
-def test_rows_of_a_masked_softmax_sum_to_one_unless_they_are_empty():
-    claim = sa.eq(sa.sum(sa.softmax(Z, where=M), -1), sa.ones(n))
-    assert sa.prove(claim).status == "refuted"
-    assert sa.prove(claim, given=[sa.le(1, sa.sum(M, axis=-1))])
+def test_rows_of_a_masked_softmax_sum_to_one_where_they_attend_to_something():
+    rows = sa.sum(sa.softmax(Z, where=M), -1)
+    assert sa.prove(rows, sa.ones(n)).status == "refuted"
+    verdict = sa.prove(rows, sa.ones(n), given=sa.le(1, sa.sum(M, -1)))
+    assert verdict.proof.hypotheses[-1] == "ones(n) <= sum(M, axis=-1)"
+    assert verdict.proof.side_conditions == ()
+    assert verdict.proof.check()
 
 
 def test_a_sum_of_exponentials_needs_no_condition():

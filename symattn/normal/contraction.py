@@ -17,6 +17,7 @@ from ..sizes import never_negative
 from .deltas import Bound, Factors, delta, replaced_in, without
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols
+from .matching import vanishes_with
 from .ring import Ring
 from .terms import ZERO, Atom, Number, Poly, Term, plain
 
@@ -298,7 +299,7 @@ def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | Non
         used = set(places)
         if rest is None or used & poly.free or any(used & atom.free for atom, _ in rest):
             continue
-        if not ring.may_cancel(poly):
+        if not (ring.may_cancel(poly) or vanishes_with(ring, poly, rest)):
             return None
         ring.use("a sum is cancelled against its inverse")
         others = tuple(s for s in bound if s not in used)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from .contraction import leading
 from .indices import Index, symbols
+from .matching import unified
 from .ring import Ring
 from .terms import Atom, Factor, Poly, Term, plain
 
@@ -102,22 +103,8 @@ def _matches(ring: Ring, term: Term, pattern: Term) -> Iterator[Match]:
             if (other.kind, other.name) != (atom.kind, atom.name) or not 0 < e <= power:
                 continue
             new = dict(places)
-            if _unified(ring, new, atom, other):
+            if unified(ring, new, atom, other):
                 rest = [*left[:m], *([(other, plain(power - e))] if power != e else []), *left[m + 1 :]]
                 yield from assign(n + 1, new, rest)
 
     yield from assign(0, {}, list(term.factors))
-
-
-def _unified(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
-    """Let the symbols of the pattern stand at the indices of an atom, unless they stand elsewhere already.
-
-    What is given of a slice says nothing of the places outside it.
-    """
-    shape = ring.shapes.get(pattern.name, (None,) * len(pattern.indices))
-    for s, index, size in zip(pattern.indices, atom.indices, shape, strict=True):
-        if ring.index_key(places.setdefault(s, index), {}) != ring.index_key(index, {}):
-            return False
-        if ring.ranges[s] != size and not ring.within(index, ring.ranges[s]):
-            return False
-    return True

@@ -61,7 +61,7 @@ class Ring(Keys):
         self._decided: dict[Index, bool | None] = {}
         self.divisors: dict[int, Poly] = {}  # what is divided by
         self.guarded: set[int] = set()  # shapes of what is divided by only where it is not 0
-        self.nonempty: dict[int, Poly] = {}  # sums over masked rows that were assumed not to be empty
+        self.supports: list[Callable[[Ring, Term], bool]] = []  # terms that are positive by what is given
 
     def says(self, name: Any, hypothesis: str) -> bool:
         """Whether a tensor was declared to have a property."""
@@ -198,19 +198,9 @@ class Ring(Keys):
         """Whether a polynomial may be cancelled against its inverse.
 
         What is divided by must not be 0 for a claim to make sense, and its definition says so. But where an operation
-        gives 0 instead of dividing by 0, as masked softmax does for an empty row, only a declared mask is assumed to
-        leave something, which is listed.
+        gives 0 instead of dividing by 0, as masked softmax does for an empty row, it has to be known to be positive.
         """
-        if self.is_positive(poly) or self.shape_key(poly) not in self.guarded:
-            return True
-        if not self._holds_mask(poly):
-            return False
-        self.nonempty.setdefault(self.poly_key(poly), poly)
-        return True
-
-    def _holds_mask(self, poly: Poly) -> bool:
-        atoms = [atom for _, term in poly.terms for atom, _e in term.factors]
-        return any(self.says(a.name, "binary") for a in atoms if a.kind in ("entry", "symmetric"))
+        return self.is_positive(poly) or self.shape_key(poly) not in self.guarded
 
     # --- signs ---
 
@@ -224,7 +214,10 @@ class Ring(Keys):
 
     def term_positive(self, term: Term) -> bool:
         """Whether a term is positive: its factors are, and its indicators are 1 at some place of the sum."""
-        gates = [atom for atom, _ in term.factors if atom.kind in ("range", "same")]
+        if any(supported(self, term) for supported in self.supports):
+            return True
+        kinds = ("range", "same", "entry", "symmetric") if self.supports else ("range", "same")
+        gates = [a for a, _ in term.factors if a.kind in kinds and not self.atom_positive(a)]
         if not all(self.atom_positive(atom) for atom, _ in term.factors if atom not in gates):
             return False
         return not gates or any(self._opened(gates, dict(places)) for places in self._places(term))
@@ -246,6 +239,10 @@ class Ring(Keys):
             indices = [replaced(index, places) for index in atom.indices]
             if atom.kind == "same":
                 if affine(plus(indices[0], indices[1], -1)) != (sympy.S.Zero, {}):
+                    return False
+            elif atom.kind != "range":
+                there = Term((), ((Atom(atom.kind, atom.name, tuple(indices)), 1),))
+                if not any(supported(self, there) for supported in self.supports):
                     return False
             elif self.decided(indices[0]) is not True:
                 return False

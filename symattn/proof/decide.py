@@ -23,7 +23,9 @@ from ..normal.functions import single
 from ..normal.indices import ZERO as ZERO_INDEX
 from ..normal.indices import Index, affine, combined, number, plus, symbols
 from ..normal.lowering import Definition, Lowering, Partition, Repartition
+from ..normal.matching import vanishes_with
 from ..normal.ring import Ring
+from ..normal.supports import Support, support
 from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
 from ..ops.leaves import variable
 from ..tensor import Tensor, topological
@@ -146,8 +148,10 @@ def _taken_apart(calculate: Callable[[Partition], Comparison]) -> Comparison:
 
 def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Partition, budget: Budget) -> Comparison:
     equalities = [claim for claim in given if claim.relation == "="]
-    roots = [left, right, *(side for claim in equalities for side in claim.sides)]
+    of_masks = [claim for claim in given if claim.relation == "=" or _reads_a_mask(claim)]
+    roots = [left, right, *(side for claim in of_masks for side in claim.sides)]
     lowering = _lowering(roots, partition, budget)
+    lowering.ring.supports = [found for claim in of_masks for found in _supports(lowering, claim)]
     known = [found for claim in equalities for found in _facts(lowering, claim)]
     pieces = []
     for choice in itertools.product(*(lowering.over(size) for size in left.shape)):
@@ -175,6 +179,22 @@ def _piece(lowering: Lowering, index: tuple[Index, ...], left: Poly, right: Poly
     if gap:
         lowering.take_apart()
     return Piece(index, left, right, gap)
+
+
+def _reads_a_mask(claim: Claim) -> bool:
+    return any(x.op is variable and x.kind == "binary" for x in topological(claim.sides))
+
+
+def _supports(lowering: Lowering, claim: Claim) -> Iterator[Support]:
+    """The sums of indicators that a claim says to be positive."""
+    if not _reads_a_mask(claim):
+        return
+    for choice in itertools.product(*(lowering.over(size) for size in claim.left.shape)):
+        index = tuple(place for place, _ in choice)
+        gap = lowering.ring.subtract(lowering.entry(claim.right, index), lowering.entry(claim.left, index))
+        known = support(lowering.ring, claim.relation, _unfolded(lowering, gap))
+        if known is not None:
+            yield known
 
 
 def _facts(lowering: Lowering, claim: Claim) -> Iterator[Fact]:
@@ -277,13 +297,18 @@ def definitions_in(poly: Poly) -> set[int]:
     return found
 
 
+def _vanishes_with(ring: Ring, divisor: Poly, poly: Poly) -> bool:
+    """Whether every term is 0 where a divisor is: then so is the polynomial, without a look at that place."""
+    return all(vanishes_with(ring, divisor, term.factors) for _, term in poly.terms)
+
+
 def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
     """The polynomial times one of its denominators that does not depend on bound indices; None if there is none."""
     found: dict[int, tuple[Atom, int]] = {}
     for _, term in poly.terms:
         for atom, e in term.factors:
             inverse = atom.kind == "power" and e < 0 and e == int(e) and not atom.free & set(term.bound)
-            if inverse and ring.may_cancel(atom.inner[0]):
+            if inverse and (ring.may_cancel(atom.inner[0]) or _vanishes_with(ring, atom.inner[0], poly)):
                 key = ring.atom_key(atom)
                 found[key] = atom, max(int(-e), found[key][1] if key in found else 0)
     if not found:

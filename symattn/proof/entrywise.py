@@ -34,13 +34,8 @@ class EntrywiseProof:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What masks are assumed to leave."""
-        return assumed(self.comparison)
-
-    @property
-    def conditions_latex(self) -> tuple[str, ...]:
-        """The conditions, in LaTeX."""
-        return assumed(self.comparison, latex=True)
+        """None besides those of the claim."""
+        return ()
 
     @property
     def reasons_latex(self) -> tuple[str, ...]:
@@ -134,13 +129,6 @@ def _where(comparison: Comparison, writer: Writer) -> Iterator[tuple[str, str]]:
 
 def _short(written: str) -> str:
     return written if len(written) <= LONGEST else ""
-
-
-def assumed(comparison: Comparison, latex: bool = False) -> tuple[str, ...]:
-    """What masks are assumed to leave: sums over rows that are not empty."""
-    differs = r"\ne" if latex else "!="
-    lines = (f"{_written(comparison, poly, latex)} {differs} 0" for poly in comparison.ring.nonempty.values())
-    return tuple(dict.fromkeys(f"${line}$" if latex else line for line in lines))
 
 
 def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:

@@ -13,7 +13,6 @@ from ..ops.opaque import stop_gradient_op
 from ..tensor import Tensor, rebuild, topological
 from .decide import Comparison, Unreached, compare_gradient
 from .definedness import conditions
-from .entrywise import assumed
 
 _KEPT = ("binary", "integer", "positive")  # properties that leave the entries of a variable free to move
 
@@ -27,8 +26,8 @@ class GradientProof:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Where the gradient is defined, and what masks are assumed to leave."""
-        return tuple(dict.fromkeys([*conditions([self.gradient]), *assumed(self.comparison)]))
+        """Where the gradient is defined."""
+        return conditions([self.gradient])
 
     def check(self) -> bool:
         """Differentiate the entries again."""

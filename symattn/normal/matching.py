@@ -1,0 +1,66 @@
+"""Atoms found in terms: where the index symbols of a pattern stand, and what is 0 together with a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .indices import Index, replaced
+from .ring import Ring
+from .terms import Atom, Factor, Poly
+
+
+def unified(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
+    """Let the symbols of the pattern stand at the indices of an atom, unless they stand elsewhere already.
+
+    What is given of a slice says nothing of the places outside it.
+    """
+    shape = ring.shapes.get(pattern.name, (None,) * len(pattern.indices))
+    for s, index, size in zip(pattern.indices, atom.indices, shape, strict=True):
+        if ring.index_key(places.setdefault(s, index), {}) != ring.index_key(index, {}):
+            return False
+        if ring.ranges[s] != size and not ring.within(index, ring.ranges[s]):
+            return False
+    return True
+
+
+def embeddings(
+    ring: Ring, pattern: Sequence[Factor], factors: Sequence[Factor], places: dict[int, Index]
+) -> Iterator[tuple[dict[int, Index], list[Factor]]]:
+    """The ways to find all factors of a pattern among others: where its symbols stand, and what is left."""
+    if not pattern:
+        yield places, list(factors)
+        return
+    atom = pattern[0][0]
+    for n, (other, _) in enumerate(factors):
+        new = dict(places)
+        if (other.kind, other.name) == (atom.kind, atom.name) and _placed(ring, new, atom, other):
+            yield from embeddings(ring, pattern[1:], [*factors[:n], *factors[n + 1 :]], new)
+
+
+def _placed(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
+    """Let the symbols of an indicator stand at the indices of another; composite indices need them to stand already."""
+    if all(isinstance(index, int) for index in pattern.indices):
+        return unified(ring, places, pattern, atom)
+    if not pattern.free <= places.keys() or pattern.inner:
+        return False
+    there = Atom(pattern.kind, pattern.name, tuple(replaced(index, places) for index in pattern.indices))
+    return ring.atom_key(there) == ring.atom_key(atom)
+
+
+def indicators(ring: Ring, factors: Sequence[Factor]) -> list[Factor]:
+    """The indicators among some factors, those first that are entries at plain indices."""
+    kept = [f for f in factors if ring.is_indicator(f[0])]
+    return sorted(kept, key=lambda f: not all(isinstance(index, int) for index in f[0].indices))
+
+
+def vanishes_with(ring: Ring, poly: Poly, factors: Sequence[Factor]) -> bool:
+    """Whether a product is 0 where a sum of terms that are not negative is, since it holds an indicator of a term."""
+    if not ring.is_nonnegative(poly):
+        return False
+    for _, term in poly.terms:
+        held = indicators(ring, term.factors)
+        weights = [atom for atom, _ in term.factors if not ring.is_indicator(atom)]
+        same: dict[int, Index] = {s: s for s in term.free}
+        if held and all(map(ring.atom_positive, weights)) and next(embeddings(ring, held, factors, same), None):
+            return True
+    return False
