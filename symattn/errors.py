@@ -5,6 +5,7 @@ Each child also derives from the built-in error a Python user would expect, so `
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 
@@ -42,3 +43,17 @@ class ParseError(SymattnError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problem, self.source, self.column)
+
+
+class _Brief(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 120
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if x.bit_length() < 256 else f"an integer of {x.bit_length()} bits"
+
+
+def described(value: Any) -> str:
+    """What somebody gave, for a message: its repr, which may be long, or fail for huge integers and strange objects."""
+    return _Brief().repr(value)

@@ -1,27 +1,20 @@
-"""Arrays and keywords held against what a compiled function declares; each error names what does not fit."""
+"""Sizes read off shapes and completed from keywords; each error names what does not fit."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import sympy
 
 from ..errors import EvaluationError
 from ..tensor import Tensor
 from .conditions import Condition
+from .gate import checked_scalar
 from .plan import Plan
 
 Known = dict[sympy.Symbol, Any]
-
-_DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified by
-    "positive": lambda x: x > 0, "negative": lambda x: x < 0, "zero": lambda x: x == 0, "nonzero": lambda x: x != 0,
-    "nonnegative": lambda x: x >= 0, "nonpositive": lambda x: x <= 0,
-    "even": lambda x: x % 2 == 0, "odd": lambda x: x % 2 == 1,
-}  # fmt: skip
 
 
 class Binding:
@@ -98,43 +91,3 @@ def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tu
 def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
     """The bindings so far, for a message."""
     return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-
-
-def checked_array(a: Tensor, value: Any) -> Any:
-    """An argument as an array of at least its declared rank."""
-    if isinstance(value, numbers.Number) and not a.rank and a.kind == "real" and not isinstance(value, np.generic):
-        return value
-    try:
-        x = np.asarray(value)
-    except ValueError as problem:
-        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
-    if x.dtype.kind not in "biufc":
-        raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers")
-    if x.ndim < a.rank:
-        raise EvaluationError(f"{a.name} has shape {x.shape}, of {x.ndim} axes: {a.brief()} has {a.rank}")
-    if not x.size:
-        raise EvaluationError(f"{a.name} has shape {x.shape}, which is empty: sizes in {a.brief()} are positive")
-    if a.kind == "binary":
-        if x.dtype.kind != "b" and not ((x == 0) | (x == 1)).all():
-            raise EvaluationError(f"{a.name} is declared binary, but has entries other than 0 and 1")
-        return x.astype(bool)
-    if a.kind == "integer":
-        if x.dtype.kind not in "biu" and not (x == np.floor(x.real)).all():
-            raise EvaluationError(f"{a.name} is declared integer, but has entries that are not whole")
-        return x.astype(np.int64)  # in which sums and differences of small or unsigned numbers do not wrap
-    return x
-
-
-def checked_scalar(s: sympy.Symbol, value: Any) -> Any:
-    """A keyword as a Python number, which does not change the dtype of arrays."""
-    value = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
-    if not isinstance(value, numbers.Number) or isinstance(value, bool):
-        raise EvaluationError(f"{s.name} is a number, not {value!r}")
-    if s.is_integer and (not isinstance(value, numbers.Integral) or (s.is_positive and value < 1)):
-        what = f"the size {s.name} is a positive integer" if s.is_positive else f"{s.name} is an integer"
-        raise EvaluationError(f"{what}, not {value!r}")
-    if isinstance(value, numbers.Real):
-        for declared, holds in _DECLARED.items():
-            if getattr(s, f"is_{declared}") and not holds(value):
-                raise EvaluationError(f"{s.name} is declared {declared}, and cannot be {value!r}")
-    return value

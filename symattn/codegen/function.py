@@ -11,8 +11,9 @@ from ..errors import EvaluationError, OperandError
 from ..gradients import Gradient
 from ..ops.leaves import as_tensor, computed, variable
 from ..tensor import Tensor, topological
-from .binding import Binding, checked_array, checked_scalar
+from .binding import Binding
 from .conditions import size_conditions
+from .gate import admitted
 from .graph import Graph
 from .plan import Plan
 from .source import Writer
@@ -102,10 +103,7 @@ class NumPyFunction:
             raise EvaluationError(
                 f"the function takes ({names}) by position, {len(self.plan.arguments)} in all, not {len(arrays)}"
             )
-        bound: list[Any] = []
-        for a, value in zip(self.plan.arguments, arrays, strict=True):
-            bound.append(checked_array(a, value) if isinstance(a, Tensor) else checked_scalar(a, value))
-        bound = _one_dtype(self.plan.arguments, bound)
+        bound = admitted(self.plan.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
         try:
@@ -173,18 +171,6 @@ def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[
                 rows.append((y, c, below))
         found[pairs] = rows
     return list(found.values())
-
-
-def _one_dtype(arguments: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
-    """Whole numbers of real tensors in the floating type of the others; floating arrays keep their own."""
-    is_real = [isinstance(a, Tensor) and a.kind == "real" for a in arguments]
-    real = [x for x, yes in zip(bound, is_real, strict=True) if yes]
-    floating = [x for x in real if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
-    dtype = np.result_type(*floating) if floating else np.dtype(np.float64)
-    if any(isinstance(x, complex) for x in real):
-        dtype = np.result_type(dtype, np.complex64)
-    whole = [yes and not any(x is f for f in floating) for x, yes in zip(bound, is_real, strict=True)]
-    return [np.asarray(x, dtype) if cast else x for x, cast in zip(bound, whole, strict=True)]
 
 
 def _owned(result: Any, others: Sequence[Any]) -> Any:

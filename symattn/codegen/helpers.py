@@ -54,7 +54,7 @@ def silu(x):
 
 def erf(x):
     """The error function, in the dtype of its argument."""
-    return special.erf(x).astype(x.dtype)  # noqa: F821
+    return special.erf(x).astype(np.result_type(x, 0.0))  # noqa: F821
 
 
 def gelu(x):

@@ -35,7 +35,8 @@ class Plan:
             for axis, size in enumerate(a.shape, -a.rank):
                 if size.is_Symbol and size not in positional:
                     self.source.setdefault(size, (a, axis))
-        self.keywords = [s for s in self.free if s not in self.source and s not in positional]
+        needed = dict.fromkeys([*self.free, *in_shapes])  # sizes like n of (n + 1,) are solved for, and handed over
+        self.keywords = [s for s in needed if s not in self.source and s not in positional]
 
     def _argument(self, a: Any) -> Argument:
         if isinstance(a, sympy.Symbol):

@@ -120,9 +120,10 @@ class Writer:
             expression = self._gradient(node)
         else:
             expression = node.op.numpy(self, node, *(self._operand(node, k) for k in range(len(node.inputs))))
-        number = not node.rank and node not in self.loops and node.kind != "binary" and node.op is not constant
-        if number and "(" in expression:
+        if self._is_number(node) and node.op is not constant and "(" in expression:
             expression = f"np.asarray({expression}).item()"  # a Python number, which leaves the dtype of arrays alone
+        elif self._compares_numbers(node):
+            expression = f"np.bool_({expression})"  # of which ~ is the complement
         if node in self.names:
             self._assign(node, self.names[node], expression)
         elif self._needs_line(node, expression):
@@ -151,9 +152,8 @@ class Writer:
         text = self.text.get(x, "")
         number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
         number |= x.kind == "integer" and node.kind == "real" and node.op.name in _ARITHMETIC
-        is_number = not x.rank and x not in self.loops and x.kind != "binary"
-        if is_number and node.op.kind == "inputs":  # what moves entries needs an array
-            return f"np.asarray({text}, {self.dtype()})"
+        if node.op.kind == "inputs":  # what moves entries needs an array
+            return self.array(x, text)
         return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
 
     def _returned(self, k: int, y: Tensor) -> str:
@@ -271,6 +271,19 @@ class Writer:
         if writer.needs_erf:
             self.helpers.add("erf")
         return text
+
+    def _is_number(self, x: Tensor) -> bool:
+        """Whether the code holds a Python number, not an array."""
+        return not x.rank and x not in self.loops and x.kind != "binary"
+
+    def _compares_numbers(self, x: Tensor) -> bool:
+        """Whether the code would hold a Python bool."""
+        bare = not x.rank and x not in self.loops and x.kind == "binary"
+        return bare and not any(y.kind == "binary" for y in x.inputs)
+
+    def array(self, x: Tensor, text: str) -> str:
+        """The text of an operand as an array, also where it is a number."""
+        return f"np.asarray({text}, {self.dtype()})" if self._is_number(x) else text
 
     def scalar(self, value: sympy.Expr) -> str:
         """A Python number, which never changes the dtype of an array."""

@@ -81,8 +81,8 @@ def _scatter_entry(read: Any, index: Any, node: Tensor) -> Any:
 
 def _scatter_numpy(code: Any, node: Tensor, g: str, index: str) -> str:
     of, by = node.inputs
-    ranks, size = f"({of.rank}, {by.rank})", code.size(node.params["size"])
-    return code.helper("scatter_add", g, index, str(node.params["axis"]), size, ranks, repr(code.label(by)))
+    axis, size, ranks = str(node.params["axis"]), code.size(node.params["size"]), f"({of.rank}, {by.rank})"
+    return code.helper("scatter_add", code.array(of, g), index, axis, size, ranks, repr(code.label(by)))
 
 
 scatter_op: Operation = Operation(
