@@ -7,6 +7,8 @@ import sympy
 
 import symattn as sa
 from symattn.errors import OperandError, ShapeError
+from symattn.ops.formulas import Max, Min
+from symattn.proof.definedness import conditions
 
 T, S, d, e, n = sa.sizes("T S d e n")
 oo, third = sympy.oo, sympy.Rational(1, 3)
@@ -145,6 +147,26 @@ def test_conditions(name):
     found = list(verdict.proof.side_conditions)
     assert [c for c in found if c in wanted] == wanted
     assert wanted or not found
+
+
+k = sympy.Symbol("k", integer=True)
+PARTS = {
+    "before": lambda i, z: sympy.Sum(sympy.exp(z[k]), (k, 0, i[0] - 1)),
+    "after": lambda i, z: sympy.Sum(z[k] ** 2 + 1, (k, i[0] + 1, n - 1)),
+    "far before": lambda i, z: sympy.Sum(sympy.exp(z[k]), (k, 0, i[0] - 3)),
+    "largest before": lambda i, z: Max(sympy.exp(z[k]), (k, 0, i[0] - 1)),
+    "smallest before": lambda i, z: Min(sympy.exp(z[k]), (k, 0, i[0] - 1)),
+    "up to here": lambda i, z: sympy.Sum(sympy.exp(z[k]), (k, 0, i[0])),
+    "largest up to here": lambda i, z: Max(sympy.exp(z[k]), (k, 0, i[0])),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_range_that_may_be_empty_has_the_sign_of_its_empty_value_too(name):
+    y = sa.operation("part", shape="n -> n", entry=PARTS[name])(x)
+    found = conditions([sa.log(y)])
+    assert found == (() if "up to here" in name else ("part(x) > 0",))
+    assert ("up to here" in name) == bool(sa.prove(sa.lt(0, y)))
 
 
 def test_layer_norm_divides_by_what_is_positive():

@@ -163,13 +163,20 @@ def choose(condition: Truth, a: Callable[[], Number], b: Callable[[], Number]) -
 
 
 def largest(values: Sequence[Number]) -> Number:
-    """The largest of the values; a tie of balls needs no decision."""
+    """The largest of the values; a tie of balls needs no decision. Of no values it raises Outside."""
+    _check_any(values, "largest")
     return reduce(lambda a, b: _either(less(a, b), b, a, arb.max), values)
 
 
 def smallest(values: Sequence[Number]) -> Number:
-    """The smallest of the values."""
+    """The smallest of the values. Of no values it raises Outside."""
+    _check_any(values, "smallest")
     return reduce(lambda a, b: _either(less(b, a), b, a, arb.min), values)
+
+
+def _check_any(values: Sequence[Number], which: str) -> None:
+    if not values:
+        raise Outside(f"the {which} of no numbers")
 
 
 def _either(first: Truth, a: Number, b: Number, fold: Callable[[arb, arb], arb]) -> Number:

@@ -16,6 +16,7 @@ from ..latex import LONGEST, tree_size
 from ..normal.lowering import Template, bare, template
 from ..ops.formulas import Choice, InverseEntry, Max, Min
 from ..ops.leaves import computed, definition, variable
+from ..sizes import never_negative
 from ..tensor import Tensor
 
 _INVERTIBLE = {"invertible", "orthogonal", "permutation"}
@@ -64,6 +65,7 @@ class _Signs:
             first = same.setdefault((node.inputs[k], where), symbol)
             self.merged[symbol] = first
             self.read[symbol] = node.inputs[k]
+        self.axes = {size for x in (node, *node.inputs) for size in x.shape}
         self.signs = {symbol: signs.get(x, Sign.ANY) for symbol, x in self.read.items()}
 
     def of(self, e: Any) -> Sign:
@@ -86,7 +88,7 @@ class _Signs:
         if e.is_Pow:
             return self._of_power(*e.args)
         if isinstance(e, (sympy.Sum, Max, Min)):
-            return self._of(e.function)
+            return min(self._of(e.function), self._of_nothing(e))
         if isinstance(e, Choice):
             condition, a, b = e.args
             if b == -a and condition in (sympy.Ge(a, 0), sympy.Gt(a, 0)):
@@ -95,6 +97,18 @@ class _Signs:
                 return min(Sign.NONNEGATIVE, self._of(b))
             return min(self._of(a), self._of(b))
         return Sign.ANY
+
+    def _of_nothing(self, e: Any) -> Sign:
+        """The sign of a sum or an extreme over a range that may be empty, as far as that restricts it."""
+        if all(self._holds_something(sympy.expand(high - low + 1)) for _, low, high in e.limits):
+            return Sign.POSITIVE
+        return Sign.NONNEGATIVE if isinstance(e, sympy.Sum) else Sign.ANY
+
+    def _holds_something(self, count: Any) -> bool:
+        """Whether there is an index; every axis has at least one."""
+        if count in self.axes or count.is_positive:
+            return True
+        return not count.has(sympy.Dummy) and never_negative(count - 1)
 
     def _of_power(self, base: Any, exponent: Any) -> Sign:
         sign = self._of(base)

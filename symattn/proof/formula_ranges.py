@@ -418,7 +418,8 @@ class FormulaRange:
 
     def _extreme(self, e: Any) -> Range:
         walk, (term,) = self.at_term(e)
-        return walk.of(term)
+        counts = (self._count(low, high) for _, low, high in e.limits)
+        return walk.of(term) if all(map(is_positive, counts)) else ANYTHING
 
 
 def _repeated(factor: Any) -> list[Any]:
