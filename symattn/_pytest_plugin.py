@@ -1,14 +1,17 @@
-"""The pytest plugin: the assertions of ``symattn.testing`` as fixtures.
+"""The pytest plugin: the assertions of ``symattn.testing`` as fixtures, and what ``assert sa.prove(...)`` failed on.
 
 pytest imports this file in every run, so it loads neither SymPy nor NumPy: a fixture does, when a test asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+_BEGINNING = 100  # characters of a verdict's repr that pytest shows even where it shortens it
 
 
 def _offered(name: str) -> Callable[..., Any]:
@@ -22,7 +25,30 @@ def _offered(name: str) -> Callable[..., Any]:
     return pytest.fixture(name=name, scope="session")(fixture)
 
 
+assert_proved = _offered("assert_proved")
 assert_identity = _offered("assert_identity")
 assert_gradient = _offered("assert_gradient")
 assert_equivariant = _offered("assert_equivariant")
 assert_matches = _offered("assert_matches")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Adds the verdicts that a failed assertion shows by their repr: the counterexample, or what is left open."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    if call.excinfo is None or not call.excinfo.errisinstance(AssertionError):
+        return
+    for verdict in _verdicts(call.excinfo):
+        report.sections.append((f"the verdict of symattn, {verdict.status}", str(verdict)))
+
+
+def _verdicts(failure: pytest.ExceptionInfo[BaseException]) -> list[Any]:
+    """The verdicts at hand where an assertion failed, among them those that pytest keeps for its message."""
+    module = sys.modules.get("symattn.proof.verdict")
+    if module is None:
+        return []
+    message, values = str(failure.value), failure.traceback[-1].frame.f_locals.items()
+    found = ((name, value) for name, value in values if isinstance(value, module.Verdict))
+    kept = (v for name, v in found if name.startswith("@py_") or repr(v)[:_BEGINNING] in message)
+    return list(dict.fromkeys(kept))

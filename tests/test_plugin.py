@@ -8,6 +8,10 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import symattn as sa
+
+Z = sa.tensor("Z", "T S")
+
 HEAVY = """
 import sys
 
@@ -24,7 +28,8 @@ import symattn.testing
 
 X = sa.tensor("X", "T d")
 
-def test_fixtures(assert_identity, assert_gradient, assert_equivariant, assert_matches):
+def test_fixtures(assert_proved, assert_identity, assert_gradient, assert_equivariant, assert_matches):
+    assert assert_proved is symattn.testing.assert_proved
     assert assert_identity is symattn.testing.assert_identity
     assert assert_gradient is symattn.testing.assert_gradient
     assert assert_equivariant is symattn.testing.assert_equivariant
@@ -50,12 +55,43 @@ def test_matches(assert_matches):
 """
 
 
+ASSERTS = """
+import sympy
+import symattn as sa
+
+Z, x = sa.tensor("Z", "T S"), sa.tensor("x", "n")
+
+def test_refuted():
+    assert sa.prove(sa.softmax(2 * Z), sa.softmax(Z))
+
+def test_by_name():
+    verdict = sa.prove(sa.le(x, 1))
+    assert verdict, "x is at most one"
+
+def test_by_status():
+    assert sa.prove(sa.exp(x), x).status == "proved"
+
+def test_open():
+    t = sympy.Symbol("t")
+    arsinh = sa.elementwise(sympy.Lambda(t, sympy.asinh(t)), x)
+    assert sa.prove(arsinh, sa.log(x + sa.sqrt(x**2 + 1)), budget=2)
+
+def test_long():
+    total = sum((k * x**k for k in range(1, 60)), x)
+    assert sa.prove(total, total + 1)
+
+def test_of_no_verdict():
+    assert x is Z
+"""
+
+
 def run_pytest(folder: Path, *options: str, **files: str) -> subprocess.CompletedProcess[str]:
     """pytest in a folder of its own, with this plugin and no other from outside."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     alone = ["-c", os.devnull, "--rootdir", str(folder), "--confcutdir", str(folder), "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(folder)}
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", *alone, "-p", "symattn._pytest_plugin", *options, str(folder)]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
@@ -94,8 +130,18 @@ def test_failures_point_at_the_line_of_the_test(tmp_path):
     assert "testing.py" not in done.stdout
 
 
+def test_a_failed_assertion_of_a_verdict_shows_the_counterexample(tmp_path):
+    done = run_pytest(tmp_path, test_asserts=ASSERTS)
+    assert "6 failed" in done.stdout
+    assert done.stdout.count("- the verdict of symattn, refuted -") == 4
+    assert done.stdout.count("- the verdict of symattn, unknown -") == 1
+    shown = done.stdout.partition("the verdict of symattn, refuted")[2].partition("____")[0]
+    assert str(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)).counterexample) in shown
+    assert "nothing was found" in done.stdout or "tried: " in done.stdout
+
+
 def test_fixtures_are_listed_with_what_they_are(tmp_path):
     done = run_pytest(tmp_path, "--fixtures", test_unrelated=HEAVY)
-    for name in ("assert_identity", "assert_gradient", "assert_equivariant", "assert_matches"):
+    for name in ("assert_proved", "assert_identity", "assert_gradient", "assert_equivariant", "assert_matches"):
         assert f"{name} [session scope]" in done.stdout
         assert f"``symattn.testing.{name}``." in done.stdout

@@ -11,7 +11,7 @@ import sympy
 import symattn as sa
 from symattn.proof.claims import eq
 from symattn.proof.engine import prove
-from symattn.testing import assert_equivariant, assert_gradient, assert_identity, assert_matches
+from symattn.testing import assert_equivariant, assert_gradient, assert_identity, assert_matches, assert_proved
 
 T, S, d, e, h, k = sa.sizes("T S d e h k")
 Q, K, V, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e), sa.tensor("X", T, d)
@@ -54,6 +54,50 @@ def test_an_open_question_fails_and_says_that_nothing_was_found_against_it():
 def test_sides_of_different_shapes_are_no_claim():
     with pytest.raises(sa.ShapeError, match=r"Q\[T, d\] and K\[S, d\] cannot be compared"):
         assert_identity(Q, K)
+
+
+# --- claims of every kind ---
+
+
+def test_bounds_independence_and_equalities_are_asserted():
+    x = sa.tensor("x", T)
+    assert assert_proved(sa.le(sa.softmax(Z), 1)) is None
+    assert_proved(sa.lt(0, sa.exp(Z)))
+    assert_proved(sa.eq(sa.softmax(Z + 1), sa.softmax(Z)))
+    assert_proved(sa.independent(sa.softmax(Z), Z, when=lambda out, inp: out[0] > inp[0]))
+    assert_proved(sa.le(0, x * sa.exp(x)), given=[sa.le(0, x)])
+
+
+def test_a_claim_that_is_refuted_fails_with_the_counterexample():
+    message = failure(assert_proved, sa.le(sa.softmax(Z), sympy.Rational(1, 2)), budget=5, seed=3)
+    assert message.startswith("the claim softmax(Z) <= ")
+    assert "is refuted\n" in message
+    kernel = sa.elementwise(sympy.Lambda(sympy.Symbol("x"), sympy.asinh(sympy.Symbol("x"))), Z)
+    still_open = sa.eq(kernel, sa.log(Z + sa.sqrt(Z**2 + 1)))
+    assert "is not proved, and nothing was found against it\n" in failure(assert_proved, still_open, budget=2)
+
+
+def test_time_hypotheses_and_seeds_reach_every_assertion(monkeypatch):
+    asked = []
+
+    def watched(claim, given, *, budget, seed):
+        asked.append((len(given), budget, seed))
+        return prove(claim, given=given)
+
+    monkeypatch.setattr("symattn.testing.proved.prove", watched)
+    options = {"given": [sa.le(0, X)], "budget": 7, "seed": 5}
+    assert_proved(sa.eq(X, X), **options)
+    assert_identity(X, X, **options)
+    assert_gradient(2 * X, X, lambda g: 2 * g, **options)
+    assert_equivariant(sa.exp, X, "permutation", **options)
+    assert asked == [(1, 7, 5)] * 4
+
+
+def test_what_is_no_claim_is_an_error():
+    with pytest.raises(sa.OperandError, match=r"takes a claim such as sa.eq\(a, b\), .*, not Z\[T, S\]"):
+        assert_proved(Z)
+    with pytest.raises(sa.OperandError, match="not True"):
+        assert_proved(True)
 
 
 # --- gradients ---
@@ -137,6 +181,39 @@ def test_what_is_no_question_of_equivariance_is_an_error():
         assert_equivariant(sa.exp, sa.tensor("c"), "permutation")
     with pytest.raises(sa.ShapeError, match=r"of an invariant function, state assert_identity\(f\(Pi @ X\), f\(X\)\)"):
         assert_equivariant(lambda x: sa.sum(x, axis=0), X, "permutation")
+
+
+def rows_of_numpy(x):
+    return np.tanh(x @ x.T) @ x
+
+
+def test_functions_of_arrays_are_tried_by_numbers():
+    rng = np.random.default_rng(0)
+    assert assert_equivariant(rows_of_numpy, rng.normal(size=(5, 3)), "permutation") is None
+    assert_equivariant(rows_of_numpy, rng.normal(size=(5, 3)).astype("float32"), "orthogonal")
+    assert_equivariant(np.exp, rng.normal(size=4), "permutation")
+    message = failure(assert_equivariant, np.exp, rng.normal(size=(5, 3)), "orthogonal")
+    assert message.startswith(
+        "the equivariance fails at an array of shape (5, 3), by numbers:\n  f(X @ U) = f(X) @ U: "
+    )
+    assert "by numbers" in failure(assert_equivariant, lambda x: np.cumsum(x, axis=0), np.eye(3, 2), "permutation")
+    with pytest.raises(sa.ShapeError, match="of an invariant function, compare f at both arrays"):
+        assert_equivariant(lambda x: x.sum(axis=0), np.ones((5, 3)), "permutation")
+
+
+def test_a_function_of_arrays_with_a_tensor_says_that_nothing_is_proved():
+    with pytest.warns(UserWarning, match="was tried by numbers, and not proved; give an array as X"):
+        assert_equivariant(rows_of_numpy, X, "permutation")
+    seen = []
+    with pytest.warns(UserWarning, match="not proved"):
+        assert_equivariant(lambda x: seen.append(x.shape) or np.exp(x), X, "permutation")
+    assert 3 in {shape[0] for shape in seen[1:]} | {shape[1] for shape in seen[1:]}
+    assert "by numbers" in failure(assert_equivariant, lambda x: np.sort(x, axis=0), X, "permutation")
+
+
+def test_a_mistake_in_a_function_of_tensors_is_not_tried_by_numbers():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        assert_equivariant(lambda x: x.no_such_name, X, "permutation")
 
 
 # --- somebody's own functions ---
@@ -247,7 +324,8 @@ def test_results_that_are_no_arrays_fail():
 
 def test_several_outputs_and_their_cotangents():
     def forward(z):
-        return softmax(z), np.log(np.exp(z).sum(axis=-1))
+        top = z.max(axis=-1, keepdims=True)
+        return softmax(z), np.log(np.exp(z - top).sum(axis=-1)) + top[:, 0]
 
     def both(z, dp, dl):
         p = softmax(z)
@@ -393,3 +471,220 @@ def test_arguments_that_do_not_fit_the_expression_are_an_error():
         assert_matches(attention, O, Q)
     with pytest.raises(sa.EvaluationError, match="no arrays were found"):
         assert_matches(lambda x: x, sa.log(-(X**2)), [X])
+
+
+# --- what is tried ---
+
+
+def naive(z):
+    with np.errstate(all="ignore"):
+        weights = np.exp(z)
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_large_scores_are_tried(dtype):
+    assert re.search(
+        r"entries near \d+:\n.*not finite", failure(assert_matches, naive, sa.softmax(Z), [Z], dtype=dtype)
+    )
+    scores = Q @ K.T / sympy.sqrt(d)
+
+    def unprotected(q, key):
+        return naive(q @ key.T / np.sqrt(q.dtype.type(q.shape[-1])))
+
+    assert "entries near" in failure(assert_matches, unprotected, sa.softmax(scores), [Q, K], dtype=dtype)
+    assert_matches(lambda x: 3 * x, 3 * X, [X], dtype=dtype)
+
+
+def test_what_is_not_finite_at_large_entries_is_tried_at_smaller_ones():
+    assert_matches(np.exp, sa.exp(X), [X], dtype="float32")
+    assert_matches(lambda x: x**8, X**8, [X], dtype="float16")
+
+
+def test_empty_rows_of_masks_are_tried():
+    M = sa.tensor("M", T, S, binary=True)
+
+    def masked(z, keep):
+        with np.errstate(all="ignore"):
+            scores = np.where(keep, z, -np.inf)
+            weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            return weights / weights.sum(axis=-1, keepdims=True)
+
+    wide = [{"T": 2, "S": 40}]  # so that a random row is not empty
+    message = failure(assert_matches, masked, sa.softmax(Z, where=M), [Z, M], sizes=wide)
+    assert re.search(r"at S = 40, T = 2, empty rows:\n.*40 entries are not finite", message)
+    assert_matches(lambda z, m: np.nan_to_num(masked(z, m)), sa.softmax(Z, where=M), [Z, M], sizes=wide)
+    assert_matches(masked, sa.softmax(Z, where=M, empty="error"), [Z, M], sizes=wide)
+
+
+def test_every_size_is_tried_as_one():
+    assert re.search(
+        r"at S = \d+, T = 1:", failure(assert_matches, lambda z: z.squeeze(0) if len(z) == 1 else z, Z, [Z])
+    )
+    assert "S = 1, T" in failure(assert_matches, lambda z: z if z.shape[1] > 1 else 2 * z, Z, [Z])
+    heads = sa.split_axis(sa.tensor("Y", T, h * k), 1, (h, k))
+    cut = failure(assert_matches, lambda y, n: y.reshape(len(y), n, -1) * (n > 1), heads, [sa.tensor("Y", T, h * k), h])
+    assert "h = 1" in cut
+
+
+def test_the_dtype_of_what_comes_back_is_that_of_the_arguments():
+    message = failure(assert_matches, lambda z: np.float64(2) * z, 2 * Z, [Z], dtype="float32")
+    assert "Z: dtype float64, but the arguments have float32" in message or "output 0: dtype float64" in message
+    assert "dtype float32" in failure(assert_matches, lambda z: z.astype("float32"), Z, [Z], tolerance=1e-5)
+    wide = failure(
+        assert_matches, lambda z: 2 * z, 2 * Z, [Z], grad=lambda z, g: 2.0 * g.astype(float), dtype="float16"
+    )
+    assert "gradient by Z[T, S]: dtype float64, but the arguments have float16" in wide
+    assert_matches(lambda z: float(z.sum()), sa.sum(Z), [Z], dtype="float32", tolerance=1e-4)
+    assert_matches(lambda z: z > 0, Z > 0, [Z], dtype="float32")
+
+
+def test_values_may_be_given():
+    seen = []
+
+    def watched(z, v):
+        seen.append((z, v))
+        return softmax(z) @ v
+
+    product = sa.softmax(Z) @ sa.tensor("V", S, e)
+    at = np.array([[1000.0, 0, 0], [1, 2, 3]])
+    assert_matches(watched, product, [Z, sa.tensor("V", S, e)], values={Z: at})
+    assert len(seen) == 1
+    assert (seen[0][0] == at).all()
+    assert seen[0][1].shape[0] == 3
+    assert_matches(watched, product, [Z, sa.tensor("V", S, e)], values=[{"Z": at}, {"Z": at[:1], "V": np.ones((3, 2))}])
+    message = failure(assert_matches, naive, sa.softmax(Z), [Z], values={Z: at})
+    assert "at S = 3, T = 2, with the values given:" in message
+    Y, tau = sa.tensor("Y", T, 2 * k), sympy.Symbol("tau", positive=True)
+    assert_matches(lambda y, t: y * t, Y * tau, [Y, tau], values={Y: np.ones((3, 4)), tau: 2.0})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"W": np.ones(3)}, r"values names W, which is none of Z\[T, S\]"),
+        ({"Z": np.ones(3)}, r"the array of Z\[T, S\] has shape \(3,\)"),
+        ([], "at least one"),
+    ],
+)
+def test_values_that_do_not_fit_are_an_error(values, message):
+    with pytest.raises(sa.OperandError, match=message):
+        assert_matches(lambda z: z, Z, [Z], values=values)
+
+
+def test_values_and_sizes_exclude_each_other_and_shapes_contradict():
+    with pytest.raises(sa.OperandError, match="not both: given arrays have their sizes"):
+        assert_matches(lambda z: z, Z, [Z], values={Z: np.ones((2, 3))}, sizes=[{"T": 2, "S": 3}])
+    with pytest.raises(sa.OperandError, match="no sizes were found for the arrays"):
+        assert_matches(attention, O, [Q, K, V], values={Q: np.ones((2, 3)), K: np.ones((2, 4))})
+
+
+def test_arguments_may_be_held_constant():
+    def back(q, key, g):
+        return g @ key, None
+
+    assert "gradient by K[S, d]: None" in failure(assert_matches, lambda q, k: q @ k.T, Q @ K.T, [Q, K], grad=back)
+    assert_matches(lambda q, k: q @ k.T, Q @ K.T, [Q, K], grad=back, constant=[K])
+    assert_matches(lambda q, k: q @ k.T, Q @ K.T, [Q, K], grad=back, constant=["K"])
+    with pytest.raises(sa.OperandError, match=r"constant lists some of Q\[T, d\], K\[S, d\], not V\[S, e\]"):
+        assert_matches(lambda q, k: q @ k.T, Q @ K.T, [Q, K], constant=[V])
+
+
+def test_sizes_are_drawn_under_relations():
+    seen = []
+    assert_matches(lambda z: seen.append(z.shape) or z, Z, [Z], given=[sympy.Le(2 * T, S)])
+    assert all(2 * rows <= columns for rows, columns in seen)
+    assert len(set(seen)) > 2
+    with pytest.raises(
+        sa.OperandError, match=r"given takes relations of sizes, such as sympy.Le\(T, S\), not Z\[T, S\]"
+    ):
+        assert_matches(lambda z: z, Z, [Z], given=[Z])
+
+
+def test_what_has_no_derivative_is_matched_without_one():
+    f = sa.unknown("phi", Z)
+    with pytest.raises(sa.SymattnError):
+        sa.lambdify([Z], f)
+    assert_matches(np.floor, sa.floor(Z), [Z])
+
+
+# --- derivatives of PyTorch ---
+
+
+def torch_attention(q, key, v):
+    torch = pytest.importorskip("torch")
+    return torch.softmax(q @ key.T / q.shape[-1] ** 0.5, dim=-1) @ v
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_right_function_of_pytorch_is_differentiated_and_passes(dtype):
+    import torch
+
+    assert_matches(torch_attention, O, [Q, K, V], adapt=torch.from_numpy, dtype=dtype)
+    L = sa.logsumexp(Z)
+    both = [sa.softmax(Z), L]
+    assert_matches(lambda z: (z.softmax(-1), z.logsumexp(-1)), both, [Z], adapt=torch.from_numpy, dtype=dtype)
+
+
+@pytest.mark.torch
+def test_a_wrong_backward_of_pytorch_fails():
+    import torch
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g
+
+    message = failure(assert_matches, Doubled.apply, 2 * X, [X], adapt=torch.from_numpy)
+    assert "gradient by X[T, d]: largest error" in message
+    assert_matches(Doubled.apply, 2 * X, [X], adapt=torch.from_numpy, constant=[X])
+
+    def detached_weights(q, key, v):
+        return torch.softmax(q @ key.T / q.shape[-1] ** 0.5, dim=-1).detach() @ v
+
+    message = failure(assert_matches, detached_weights, O, [Q, K, V], adapt=torch.from_numpy)
+    assert "gradient by Q[T, d]: None was given, but it is not zero" in message
+    assert "gradient by V" not in message
+    assert_matches(detached_weights, O, [Q, K, V], adapt=torch.from_numpy, constant=["Q", K])
+
+
+@pytest.mark.torch
+def test_functions_of_pytorch_without_a_graph_in_place_and_by_an_adapt_of_several():
+    import torch
+
+    assert_matches(lambda x: (2 * x).detach(), 2 * X, [X], adapt=torch.from_numpy)
+    assert_matches(lambda x: x.mul_(2), 2 * X, [X], adapt=torch.from_numpy)
+    assert_matches(torch_attention, O, [Q, K, V], adapt=lambda *x: [torch.from_numpy(y) for y in x])
+    turned = {"adapt": lambda q, key, v: tuple(map(torch.from_numpy, (q, key.T.copy(), v)))}
+    with pytest.raises(sa.OperandError, match="give grad=, or constant=args to compare values alone"):
+        assert_matches(lambda q, kt, v: torch_attention(q, kt.T, v), O, [Q, K, V], **turned)
+    assert_matches(lambda q, kt, v: torch_attention(q, kt.T, v), O, [Q, K, V], constant=[Q, K, V], **turned)
+
+
+@pytest.mark.torch
+def test_masks_and_scalars_of_pytorch_have_no_gradient():
+    import torch
+
+    M, tau = sa.tensor("M", T, S, binary=True), sympy.Symbol("tau", positive=True)
+
+    def masked(z, keep, t):
+        scores = (z / t).masked_fill(~keep, float("-inf"))
+        top = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(z.dtype).min)
+        weights = torch.exp(scores - top)
+        return weights / weights.sum(-1, keepdim=True).clamp(min=1e-300)
+
+    assert_matches(masked, sa.softmax(Z / tau, where=M), [Z, M, tau], adapt=torch.from_numpy)
+
+
+@pytest.mark.torch
+def test_the_equivariance_of_functions_of_pytorch():
+    import torch
+
+    X = torch.randn(5, 3, dtype=torch.float64)
+    assert_equivariant(lambda x: torch.tanh(x @ x.T) @ x, X, "orthogonal")
+    assert "by numbers" in failure(assert_equivariant, lambda x: x.cumsum(0), X, "permutation")

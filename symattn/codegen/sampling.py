@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,26 +16,39 @@ from .conditions import size_conditions
 _RANGE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 
 
-def generic_sizes(roots: Sequence[Tensor], seed: int = 0, trials: int = 4000) -> dict[sympy.Symbol, int]:
+def generic_sizes(
+    roots: Sequence[Tensor],
+    seed: int = 0,
+    trials: int = 4000,
+    fixed: Mapping[sympy.Symbol, int] | None = None,
+    relations: Sequence[Any] = (),
+) -> dict[sympy.Symbol, int]:
     """Distinct small values from 2 up for the size symbols, with which all sizes are whole and all slices inside.
 
-    Raises EvaluationError if none are found: the sizes then contradict each other.
+    Some sizes may be fixed, and relations hold at the values. Raises EvaluationError if none are found: the sizes
+    then contradict each other.
     """
-    order = topological(roots)
+    order, known = topological(roots), dict(fixed or {})
     symbols = sorted({s for node in order for s in node.own_symbols if s.is_integer and s.is_positive}, key=str)
+    free = [s for s in symbols if s not in known]
     conditions = [condition.expression for condition in size_conditions(order)]
     rng = np.random.default_rng(seed)
-    for trial in range(trials):
-        top = min(len(_RANGE), len(symbols) + 2 + trial * len(_RANGE) // trials)
+    for trial in range(trials if free else 1):
+        top = min(len(_RANGE), len(free) + 2 + trial * len(_RANGE) // trials)
         chosen = (
-            rng.permutation(_RANGE[: max(top, len(symbols))])[: len(symbols)]
-            if len(symbols) <= len(_RANGE)
-            else (2 + rng.permutation(len(symbols) + 2)[: len(symbols)])
+            rng.permutation(_RANGE[: max(top, len(free))])[: len(free)]
+            if len(free) <= len(_RANGE)
+            else (2 + rng.permutation(len(free) + 2)[: len(free)])
         )
-        sizes = {s: int(v) for s, v in zip(symbols, chosen, strict=True)}
-        if all((value := condition.subs(sizes)).is_Integer and value >= 0 for condition in conditions):
+        drawn = {**known, **{s: int(v) for s, v in zip(free, chosen, strict=True)}}
+        sizes = {s: drawn[s] for s in symbols}
+        if _fit(sizes, conditions) and all(relation.subs(sizes) == sympy.true for relation in relations):
             return sizes
     raise EvaluationError(f"no generic values were found for the sizes {', '.join(map(str, symbols))}")
+
+
+def _fit(sizes: Mapping[sympy.Symbol, int], conditions: Sequence[Any]) -> bool:
+    return all((value := condition.subs(sizes)).is_Integer and value >= 0 for condition in conditions)
 
 
 def generic_scalars(roots: Sequence[Tensor], rng: np.random.Generator) -> dict[sympy.Symbol, Any]:

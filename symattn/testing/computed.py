@@ -1,0 +1,115 @@
+"""The assertion that somebody's own function of arrays computes an expression, and its backward the gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import OperandError
+from .autograd import has_libraries, pullback_of
+from .calls import Adaptation, called
+from .comparing import TOLERANCES, checked_tolerance, dtype_name, problems
+from .reference import Point, Reference
+from .texts import listed, shown
+
+
+def assert_matches(
+    fn: Callable[..., Any],
+    expr: Any,
+    args: Sequence[Any],
+    *,
+    grad: Callable[..., Any] | None = None,
+    sizes: Sequence[Mapping[Any, int]] | None = None,
+    values: Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None = None,
+    constant: Sequence[Any] = (),
+    given: Sequence[Any] = (),
+    dtype: Any = "float64",
+    tolerance: float | None = None,
+    adapt: Callable[..., Any] | None = None,
+    seed: int = 0,
+) -> None:
+    """Assert that a NumPy, PyTorch or JAX function computes an expression, and its backward the gradients.
+
+    ``fn(*arrays)`` takes arrays and numbers for ``args``, named tensors and scalar symbols in the order of ``fn``,
+    and gives the value of ``expr``, or several for a list. ``grad(*arrays, *cotangents)`` gives the gradients in
+    the order of ``args``, with None for what has none. Without ``grad``, what gives PyTorch tensors that carry a
+    graph, or JAX arrays, is differentiated by its own library. ``constant`` lists the args that are not
+    differentiated: no gradient is asked by them.
+
+    What is tried: random arrays and cotangents at three choices of generic sizes, or at each of ``sizes``, as
+    ``{symbol or name: int}``; then, where the expression is finite there, entries so large that an unprotected
+    exponential overflows, and an empty row in every binary tensor; and, unless ``sizes`` are given, each size as 1.
+    ``values`` gives arrays, as ``{tensor or name: array}`` or several of these, which are tried instead; what they
+    leave out is drawn. Arrays have the ``dtype`` (bfloat16: float32 arrays that it holds exactly), and so must what
+    comes back; the reference is computed in float64. ``adapt`` of one parameter turns each array and cotangent into
+    what ``fn`` takes (``torch.from_numpy``); of several, it takes all arrays and gives all arguments. ``given`` are
+    relations of sizes that the generic sizes satisfy, and ``seed`` is that of all draws.
+
+    Errors are relative to the largest entry, and ``tolerance`` goes by the dtype unless given; at large entries the
+    result may also move by what a change of the arrays by the tolerance makes of it.
+
+    Raises AssertionError with each output or gradient that differs, the sizes, the largest error, the tolerance and
+    the first entry that differs, or with what ``fn`` raised; OperandError for arguments that do not fit together.
+
+    >>> import numpy as np, symattn as sa
+    >>> from symattn.testing import assert_matches
+    >>> Z = sa.tensor("Z", "T S")
+    >>> def softmax(z):
+    ...     weights = np.exp(z - z.max(axis=-1, keepdims=True))
+    ...     return weights / weights.sum(axis=-1, keepdims=True)
+    >>> assert_matches(softmax, sa.softmax(Z), [Z], dtype="float32")
+    """
+    __tracebackhide__ = True
+    name = dtype_name(dtype)
+    allowed = checked_tolerance(TOLERANCES[name] if tolerance is None else tolerance)
+    reference = Reference(expr, args, constant, given, name, allowed)
+    adapted = Adaptation(adapt, len(reference.args))
+    if grad is not None:
+        reference = reference.differentiated()
+        if not reference.wrt:
+            raise OperandError(f"there is no gradient by {listed(reference.args)}: leave out grad")
+    elif has_libraries():
+        point = next(reference.points(sizes, values, seed))
+        arguments = adapted(point.arrays)
+        if pullback_of(called("fn", fn, arguments, point.where), arguments) is not None:
+            reference = reference.differentiated()
+    for point in reference.points(sizes, values, seed):
+        arguments = adapted(point.arrays)
+        result = called("fn", fn, arguments, point.where)
+        found = problems("fn", result, reference.labels, point.outputs, allowed, arguments)
+        if grad is not None:
+            gradients = called("grad", grad, adapted(point.arrays, point.cotangents), point.where)
+            wanted = [point.gradients.get(a) for a in reference.args]
+            found += problems("grad", gradients, _labels(reference), wanted, allowed, arguments)
+        elif not found and reference.wrt:
+            found = _of_its_library(fn, result, reference, point, adapted, allowed)
+        if found:
+            raise AssertionError("\n  ".join([f"no match with {listed(reference.outputs)} at {point.where}:", *found]))
+
+
+def _of_its_library(
+    fn: Callable[..., Any], result: Any, reference: Reference, point: Point, adapted: Adaptation, allowed: float
+) -> list[str]:
+    """What is wrong with the gradients that PyTorch or JAX makes of ``fn``; nothing where it has no derivative."""
+    __tracebackhide__ = True
+    arguments = adapted(point.arrays, point.cotangents)
+    inputs, cotangents = arguments[: -len(point.cotangents)], arguments[-len(point.cotangents) :]
+    pullback = pullback_of(result, inputs)
+    if pullback is None:
+        return []
+    shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
+    if [tuple(getattr(x, "shape", ())) for x in point.arrays] != shapes:
+        raise OperandError(
+            "adapt gives arguments of other shapes than args, so that their derivatives are not those by args: give "
+            "grad=, or constant=args to compare values alone"
+        )
+    places = [k for k, a in enumerate(reference.args) if a in reference.wrt and hasattr(inputs[k], "dtype")]
+    gradients = called("the derivative of fn", pullback, [fn, inputs, places, cotangents], point.where)
+    if gradients is None:
+        return []
+    wanted = [point.gradients.get(a) if k in places else None for k, a in enumerate(reference.args)]
+    return problems("the derivative of fn", gradients, _labels(reference), wanted, allowed, inputs)
+
+
+def _labels(reference: Reference) -> list[str]:
+    return [f"gradient by {shown(a)}" for a in reference.args]

@@ -1,0 +1,105 @@
+"""Assertions that something is proved: a claim, an identity, a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..calculus import gradient
+from ..errors import OperandError
+from ..proof.claims import Claim, Independence, eq
+from ..proof.engine import prove
+from ..tensor import Tensor
+from .texts import shown
+
+
+def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:
+    """Assert that a claim made by ``sa.eq``, ``sa.le``, ``sa.lt`` or ``sa.independent`` is proved.
+
+    ``given`` are hypotheses, ``budget`` the time in seconds and ``seed`` that of the search for a counterexample, as
+    in ``sa.prove``. Raises AssertionError with the counterexample if the claim is refuted, and with what is left open
+    if it is neither proved nor refuted; OperandError for what is no claim.
+
+    >>> import symattn as sa
+    >>> from symattn.testing import assert_proved
+    >>> Z, x = sa.tensor("Z", "T S"), sa.tensor("x", "T")
+    >>> assert_proved(sa.le(sa.softmax(Z), 1))
+    >>> assert_proved(sa.le(0, x * sa.exp(x)), given=[sa.le(0, x)])
+    """
+    __tracebackhide__ = True
+    if not isinstance(claim, (Claim, Independence)):
+        raise OperandError(
+            f"assert_proved takes a claim such as sa.eq(a, b), sa.le(a, b) or sa.independent(a, x), not {shown(claim)}"
+        )
+    demand(f"the claim {claim}", claim, given, budget, seed)
+
+
+def assert_identity(lhs: Any, rhs: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:
+    """Assert that ``lhs = rhs`` is proved, entry by entry, for all sizes and all values of the tensors.
+
+    Hypotheses, time and seed are those of ``sa.prove``. Raises AssertionError with the counterexample if the identity
+    is refuted, and with what is left open if it is neither proved nor refuted; ShapeError where the shapes differ.
+
+    >>> import symattn as sa
+    >>> from symattn.testing import assert_identity
+    >>> Z, b = sa.tensor("Z", "T S"), sa.tensor("b", "T 1")
+    >>> assert_identity(sa.softmax(Z + b), sa.softmax(Z))
+    """
+    __tracebackhide__ = True
+    claim = eq(lhs, rhs)
+    demand(f"the identity {claim}", claim, given, budget, seed)
+
+
+def assert_gradient(
+    expr: Any, wrt: Any, claimed: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0
+) -> None:
+    """Assert that a claimed gradient is proved equal to ``sa.gradient(expr, wrt)``.
+
+    ``wrt`` is a tensor with one claimed gradient, or a list with one for each, in order or as ``{tensor: claimed}``.
+    A claim is written in the cotangent, which ``sa.gradient(expr, wrt).cotangent`` names (``dO`` for an output
+    named O); a function as ``claimed`` is called with it. In a counterexample the gradient stands left, the claim
+    right. Hypotheses, time (for each claim) and seed are those of ``sa.prove``. Raises as ``assert_identity``, and
+    OperandError if the claims do not go with ``wrt``.
+
+    >>> import symattn as sa
+    >>> from symattn.testing import assert_gradient
+    >>> X, W = sa.tensor("X", "T d"), sa.tensor("W", "d e")
+    >>> assert_gradient(X @ W, X, lambda dY: dY @ W.T)
+    >>> assert_gradient(X @ W, [X, W], lambda dY: {X: dY @ W.T, W: X.T @ dY})
+    """
+    __tracebackhide__ = True
+    several = isinstance(wrt, (list, tuple))
+    variables, hypotheses = list(wrt) if several else [wrt], list(given)
+    g = gradient(expr, variables)
+    if callable(claimed) and not isinstance(claimed, Tensor):
+        claimed = claimed(g.cotangent)
+    output = ", ".join(map(shown, g.cotangents))
+    for x, right in _paired(variables, claimed, several):
+        what = f"the claimed gradient of {output} with respect to {shown(x)}, {shown(right)},"
+        demand(what, eq(g[x], right), hypotheses, budget, seed)
+
+
+def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple[Any, Any]]:
+    """Each variable with the gradient that is claimed for it."""
+    if isinstance(claimed, Mapping):
+        pairs = list(claimed.items())
+    elif isinstance(claimed, (list, tuple)) and several:
+        pairs = list(zip(variables, claimed, strict=False)) if len(claimed) == len(variables) else []
+    else:
+        pairs = [] if several and len(variables) > 1 else [(variables[0], claimed)]
+    if {x for x, _ in pairs} != set(variables):
+        raise OperandError(
+            f"assert_gradient takes one claimed gradient for each of {', '.join(map(shown, variables))}: give a list "
+            "in that order, or {tensor: claimed}"
+        )
+    return pairs
+
+
+def demand(what: str, claim: Claim | Independence, given: Iterable[Any], budget: float, seed: int) -> None:
+    """AssertionError with the counterexample, or with what is left open, unless the claim is proved."""
+    __tracebackhide__ = True
+    verdict = prove(claim, given=list(given), budget=budget, seed=seed)
+    if verdict.status == "refuted":
+        raise AssertionError(f"{what} is refuted\n{verdict.counterexample}")
+    if not verdict:
+        raise AssertionError(f"{what} is not proved, and nothing was found against it\n{verdict}")
