@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import weakref
@@ -10,26 +11,24 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
+import sympy
 
-from .codegen.check import compare, sample_point
 from .codegen.from_entry import entry_code, function_code
-from .codegen.function import NumPyFunction
-from .codegen.reference import values
-from .errors import EvaluationError, NoRuleError, OperandError, ShapeError
+from .errors import NamingError, NoRuleError, OperandError, ShapeError
 from .naming import check_name
 from .operation import Operation
 from .ops import RECORDS
 from .ops.arithmetic import sum_of
 from .ops.broadcasting import unbroadcast
 from .ops.contraction import einsum_of
-from .ops.leaves import as_tensor, variable, zeros
+from .ops.leaves import as_scalar, as_tensor, zeros
+from .ops.logic import as_mask
 from .ops.notation import Binding, function
-from .signature import Signature, check_declared, derivative_formula, formula_entry, user_formula
-from .sizes import as_shape
+from .signature import Signature, check_declared, check_kind, derivative_formula, formula_entry, user_formula
 from .tensor import Tensor
 
 _declared: weakref.WeakValueDictionary[Any, Declared] = weakref.WeakValueDictionary()
+_SAID = ("masks", "minus_infinity", "kind", "letters", "nonsmooth", "rows", "range")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -54,25 +53,31 @@ class Declared:
         self.record = self._record()
 
     def __call__(self, *inputs: Any) -> Tensor:
-        return self.record(*map(as_tensor, inputs))
+        masks = self.record.masks
+        return self.record(*(as_mask(x, self.__name__) if k in masks else as_tensor(x) for k, x in enumerate(inputs)))
 
     def _record(self) -> Record:
         name, entry, vjp, jvp, numpy, latex, reason = (
             self.declaration[key] for key in ("name", "entry", "vjp", "jvp", "numpy", "latex", "reason")
         )
-        signature = self.signature
-        formula = user_formula(name, signature, entry)
+        signature, said = self.signature, {key: self.declaration[key] for key in _SAID}
+        finite = said["minus_infinity"] == "refused"
+        formula = user_formula(name, signature, entry, finite)
         check_declared(signature, formula)
-        slopes = tuple(_slope(name, signature, formula, k, self._reduced) for k in range(len(signature.inputs)))
+        if said["kind"] != "real":
+            check_kind(name, signature, formula, said["kind"])
+        slopes = tuple(_slope(name, signature, formula, k, finite, self._reduced) for k in range(len(signature.inputs)))
         return Record(
             name,
             shape=signature.shape,
             entry=formula_entry(signature, formula),
-            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes),
-            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes),
+            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes, said["masks"]),
+            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes, said["masks"]),
             numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
             notation=function(name) if latex is None else _template(signature, name, latex),
             reason=reason or f"derivative of {name}",
+            assumed={what for what in ("rows", "range") if said[what]},
+            **said,
             slopes=slopes,
             origin=self._reduced,
         )
@@ -109,6 +114,13 @@ def operation(
     numpy: Callable[..., Any] | None = None,
     latex: str | None = None,
     reason: str | None = None,
+    masks: Sequence[int] = (),
+    minus_infinity: str = "refused",
+    kind: str = "real",
+    letters: Sequence[str] = (),
+    nonsmooth: str = "",
+    rows: str = "",
+    range: tuple[Any, Any] | None = None,
 ) -> Declared:
     r"""Declare an operation by its entry formula; derivatives, NumPy and LaTeX are derived where they are not given.
 
@@ -117,8 +129,15 @@ def operation(
     of an input and ``x.shape`` its sizes. ``vjp(g, result, x, y, ...)`` gives one cotangent an input (None for
     zero) and ``jvp(tangents, result, x, y, ...)`` the tangent (an input that does not move has a tangent of zeros),
     in symattn's operations, with axes counted from the end. ``numpy`` is a function of arrays with loop axes in
-    front, and ``latex`` a template such as ``r"\phi\left({0}\right)"``. Raises NamingError, OperandError and
-    ShapeError for what cannot be used.
+    front, and ``latex`` a template such as ``r"\phi\left({0}\right)"``.
+
+    ``masks`` counts the inputs, from 0, that are binary tensors, and ``minus_infinity`` says whether an input that may
+    hold -oo is "refused", "kept" (so may the result) or "absorbed" (the result is finite). ``kind`` of the entries is
+    "real", "binary", "integer" or that of the "inputs"; ``letters`` name the result and the first input in a gradient;
+    ``nonsmooth`` says where there is no derivative. For bounds, ``rows="probabilities"`` states that entries are not
+    negative and sum to 1 along the last axis (where nothing is masked), or "positive probabilities" that they are
+    positive too, and ``range=(0, 1)`` what all entries lie between. ``verify`` proves these two; until then every
+    proof that uses them lists them. Raises NamingError, OperandError and ShapeError for what cannot be used.
 
     >>> import sympy, symattn as sa
     >>> k = sympy.Symbol("k", integer=True)
@@ -137,19 +156,72 @@ def operation(
     O = softmax1(z)                 # where
     """
     check_name(name)
+    if name in RECORDS:
+        raise NamingError(f"{name} is an operation of symattn's own: call yours otherwise, for example my_{name}")
     signature = Signature(shape)
     for what, given in (("entry", entry), ("vjp", vjp), ("jvp", jvp), ("numpy", numpy)):
         if not callable(given) and (what == "entry" or given is not None):
             raise OperandError(f"{what}= of operation {name!r} is a function, not {given!r}")
-    declaration = {
-        "name": name, "shape": shape, "entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy, "latex": latex,
-        "reason": reason,
-    }  # fmt: skip
-    key = tuple(value if isinstance(value, str) else id(value) for value in declaration.values())
+    said = _stated(name, signature, masks, minus_infinity, kind, letters, nonsmooth, rows, range)
+    functions = {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy}
+    declaration = {"name": name, "shape": shape, **functions, "latex": latex, "reason": reason, **said}
+    key = tuple(value if isinstance(value, (str, tuple)) else id(value) for value in declaration.values())
     found = _declared.get(key)
     if found is None:
         _declared[key] = found = Declared(signature, declaration)
     return found
+
+
+_OPTIONS = {
+    "minus_infinity": ("refused", "kept", "absorbed"),
+    "kind": ("real", "binary", "integer", "inputs"),
+    "rows": ("", "probabilities", "positive probabilities"),
+}
+
+
+def _stated(
+    name: str,
+    signature: Signature,
+    masks: Any,
+    minus_infinity: Any,
+    kind: Any,
+    letters: Any,
+    nonsmooth: Any,
+    rows: Any,
+    bounds: Any,
+) -> dict[str, Any]:
+    """What a declaration states of the operation, checked."""
+    count = len(signature.inputs)
+    for what, value in (("minus_infinity", minus_infinity), ("kind", kind), ("rows", rows)):
+        if value not in _OPTIONS[what]:
+            raise OperandError(f"{what}= of operation {name!r} is one of {_OPTIONS[what]}, not {value!r}")
+    places = tuple(masks) if isinstance(masks, (tuple, list)) else (masks,)
+    if any(type(k) is not int or not 0 <= k < count for k in places):
+        raise OperandError(f"masks= of operation {name!r} counts some of its {count} inputs from 0, not {masks!r}")
+    called = tuple(letters) if isinstance(letters, (tuple, list)) else (letters,)
+    if called and (len(called) != 2 or not all(isinstance(letter, str) for letter in called)):
+        raise OperandError(f"letters= of operation {name!r} name the result and the first input, not {letters!r}")
+    for letter in called:
+        check_name(letter)
+    if not isinstance(nonsmooth, str):
+        raise OperandError(f"nonsmooth= of operation {name!r} says where there is no derivative, not {nonsmooth!r}")
+    if rows and not signature.output:
+        raise OperandError(f"rows= of operation {name!r}: a result without an axis has no rows")
+    return {
+        "masks": places, "minus_infinity": minus_infinity, "kind": kind, "letters": called, "nonsmooth": nonsmooth,
+        "rows": rows, "range": _bounds(name, bounds),
+    }  # fmt: skip
+
+
+def _bounds(name: str, bounds: Any) -> tuple[Any, Any] | None:
+    """Two numbers in order, of which either may be infinite."""
+    if bounds is None:
+        return None
+    ends = bounds if isinstance(bounds, (tuple, list)) else ()
+    ends = [sympy.oo if end in (math.inf, sympy.oo) else as_scalar(end) for end in ends]
+    if len(ends) != 2 or not all(end.is_number for end in ends) or not ends[0] <= ends[1]:
+        raise OperandError(f"range= of operation {name!r} is two numbers that the entries lie between, not {bounds!r}")
+    return ends[0], ends[1]
 
 
 def _again(declaration: Mapping[str, Any]) -> Declared:
@@ -222,14 +294,20 @@ def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-def _slope(name: str, signature: Signature, formula: Any, k: int, origin: Callable[..., Any]) -> Callable[[], Record]:
+def _slope(
+    name: str, signature: Signature, formula: Any, k: int, finite: bool, origin: Callable[..., Any]
+) -> Callable[[], Record]:
     """The operation of all derivatives by input k: output axes, then input axes. Made when it is needed."""
     own = partial(origin, k)
 
     @cache
     def make() -> Record:
-        extended, slope, called = signature.differentiated(k), derivative_formula(formula, k), f"{name}_slope{k + 1}"
-        further = tuple(_slope(called, extended, slope, j, own) for j in range(len(signature.inputs)))
+        extended, slope, called = (
+            signature.differentiated(k),
+            derivative_formula(formula, k, finite),
+            f"{name}_slope{k + 1}",
+        )
+        further = tuple(_slope(called, extended, slope, j, finite, own) for j in range(len(signature.inputs)))
         return Record(
             called,
             shape=extended.shape,
@@ -254,10 +332,15 @@ def _specs(signature: Signature, k: int) -> tuple[str, str]:
     return _LETTERS[:out], _LETTERS[out : out + own]
 
 
-def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]]) -> Callable[..., Any]:
-    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-        parts = []
+def _derived_vjp(
+    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
+) -> Callable[..., Any]:
+    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
+        parts: list[Tensor | None] = []
         for k, x in enumerate(inputs):
+            if k in masks:
+                parts.append(None)
+                continue
             out, own = _specs(signature, k)
             part = einsum_of([g, slopes[k]()(*inputs)], ((out, out + own), own))
             parts.append(_summed_to(x, part, y, signature, k))
@@ -266,143 +349,15 @@ def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]]) -
     return rule
 
 
-def _derived_jvp(signature: Signature, slopes: Sequence[Callable[[], Record]]) -> Callable[..., Any]:
+def _derived_jvp(
+    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
+) -> Callable[..., Any]:
     def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
         terms = []
         for k, t in enumerate(tangents):
-            if t is not None:
+            if t is not None and k not in masks:
                 out, own = _specs(signature, k)
                 terms.append(einsum_of([slopes[k]()(*inputs), t], ((out + own, own), out)))
         return sum_of(terms)
 
     return rule
-
-
-def verify(op: Any) -> str:
-    """Hold what a declared operation was given against its entry formula, and say what agrees.
-
-    The vjp and the jvp are compared with derivatives of the entries, at two generic points, also for a batch of
-    cotangents and with leading axes on all inputs or on one. The NumPy is compared with the entries; it must treat
-    axes in front as a loop, leave its arguments as they are and keep float32. Raises EvaluationError with the entry
-    that differs, and OperandError for what is not a declared operation.
-
-    >>> import symattn as sa
-    >>> square = sa.operation("square", shape="n -> n", entry=lambda i, x: x[i] ** 2, vjp=lambda g, y, x: 3 * x * g)
-    >>> sa.verify(square)
-    Traceback (most recent call last):
-    symattn.errors.EvaluationError: vjp of square by x1 at n = 4: entry [0] is -0.202..., but -0.134... is right ...
-    """
-    if not isinstance(op, Declared):
-        known = f"; {op.name} is symattn's own and tested with it" if getattr(op, "name", None) in RECORDS else ""
-        raise OperandError(f"verify takes what sa.operation returned, not {op!r}{known}")
-    name = op.record.name
-    for leads in _variants(len(op.signature.inputs)):
-        inputs = tuple(
-            variable(name=f"x{k + 1}", shape=as_shape((*lead, *sizes)), hypotheses=())
-            for k, (lead, sizes) in enumerate(zip(leads, op.signature.inputs, strict=True))
-        )
-        y = op(*inputs)
-        try:
-            for seed in (0, 1):
-                _verify_rules(op, y, inputs, seed)
-            _verify_numpy(op, y, inputs)
-            NumPyFunction(inputs, [y], False).check()
-        except (IndexError, KeyError) as problem:
-            raise EvaluationError(f"the entry formula of {name} cannot be evaluated: {problem}") from None
-    lines = [f"{name}: {what} equals the derivative of the entries" for what in ("vjp", "jvp") if what in op.given]
-    return "\n".join([*lines, f"{name}: NumPy equals the entries"])
-
-
-def _variants(count: int) -> list[tuple[tuple[int, ...], ...]]:
-    """Extra leading axes for the inputs: none, one for all, and one for each input alone."""
-    alone = [tuple((2,) if j == k else () for j in range(count)) for k in range(count)] if count > 1 else []
-    return [((),) * count, ((2,),) * count, *alone]
-
-
-def _verify_rules(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
-    """The given vjp and jvp against derivatives of the entries."""
-    if "vjp" in op.given:
-        _verify_vjp(op, y, inputs, seed)
-    if "jvp" in op.given:
-        _verify_jvp(op, y, inputs, seed)
-
-
-def _jacobians(op: Declared, y: Tensor, inputs: Sequence[Tensor], point: Any) -> list[Any]:
-    """The derivative of the entries by each input, by complex step where they allow it, else by differences."""
-    known = {**point.sizes, **point.scalars}
-
-    def at(k: int, moved: Any) -> Any:
-        return values([y], {**point.arrays, inputs[k]: moved}, known)[y]
-
-    found = []
-    for k, x in enumerate(inputs):
-        columns = []
-        for place in np.ndindex(point.arrays[x].shape):
-            step = np.zeros(point.arrays[x].shape)
-            step[place] = 1.0
-            try:
-                columns.append(at(k, point.arrays[x] + 1e-30j * step).imag / 1e-30)
-            except TypeError:
-                up, down = (at(k, point.arrays[x] + h * step) for h in (1e-6, -1e-6))
-                columns.append((up - down) / 2e-6)
-        found.append(np.array(columns).reshape(*point.arrays[x].shape, *columns[0].shape))
-    return found
-
-
-def _run(x: Tensor, point: Any) -> Any:
-    tensors = [t for t in x.tensors if t in point.arrays]
-    f = NumPyFunction(tensors, [x], False)
-    known = {**point.sizes, **point.scalars}
-    return f(*(point.arrays[t] for t in tensors), **{s.name: known[s] for s in f.plan.keywords})
-
-
-def _verify_vjp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
-    g = variable(name="g", shape=y.shape, hypotheses=())
-    batch = variable(name="gs", shape=as_shape((2,)) + y.shape, hypotheses=())
-    point = sample_point([y], [*inputs, g, batch], seed)
-    jacobians = _jacobians(op, y, inputs, point)
-    for cotangent in (g, batch):
-        assert op.record.vjp is not None
-        parts = op.record.vjp(cotangent, y, *inputs)
-        for x, part, jacobian in zip(inputs, parts, jacobians, strict=True):
-            given = point.arrays[cotangent]
-            axes = list(range(given.ndim - y.rank, given.ndim))
-            want = np.tensordot(given, jacobian, (axes, list(range(jacobian.ndim - y.rank, jacobian.ndim))))
-            got = np.zeros(want.shape) if part is None else np.asarray(_run(part, point))
-            what = "batched vjp" if cotangent is batch else "vjp"
-            compare(f"{what} of {op.record.name} by {x.name}", got, want, 1e-6, point)
-
-
-def _verify_jvp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
-    """Each tangent alone, then all of them together."""
-    tangents = tuple(variable(name=f"t{k + 1}", shape=x.shape, hypotheses=()) for k, x in enumerate(inputs))
-    point = sample_point([y], [*inputs, *tangents], seed)
-    pairs = zip(tangents, _jacobians(op, y, inputs, point), strict=True)
-    moves = [np.tensordot(point.arrays[t], jacobian, t.rank) for t, jacobian in pairs]
-    assert op.record.jvp is not None
-    for k, want in [*enumerate(moves), (None, sum(moves))]:
-        moved = op.record.jvp(tuple(t if k in (j, None) else None for j, t in enumerate(tangents)), y, *inputs)
-        by = "all inputs" if k is None else str(inputs[k].name)
-        compare(f"jvp of {op.record.name} by {by}", np.asarray(_run(moved, point)), np.asarray(want), 1e-6, point)
-
-
-def _verify_numpy(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
-    """Axes in front of the declared ones are a loop, arguments stay as they are, and float32 stays float32."""
-    point = sample_point([y], inputs, 2)
-    f = NumPyFunction(list(inputs), [y], False)
-    stacked = [np.multiply.outer(np.array([1.0, 0.9]), point.arrays[x]) for x in inputs]
-    for x in stacked:
-        x.flags.writeable = False
-    keywords = {s.name: point.sizes.get(s, point.scalars.get(s)) for s in f.plan.keywords}
-    try:
-        got = np.asarray(f(*stacked, **keywords))
-    except ValueError as problem:
-        raise EvaluationError(
-            f"the NumPy of {op.record.name} fails on read-only arrays with a loop axis: {problem}"
-        ) from None
-    for k in range(2):
-        want = np.asarray(f(*(x[k] for x in stacked), **keywords))
-        compare(f"NumPy of {op.record.name} under a loop axis", got[k], want, 1e-9, point)
-    narrow = np.asarray(f(*(x.astype(np.float32) for x in stacked), **keywords))
-    if narrow.dtype != np.float32:
-        raise EvaluationError(f"the NumPy of {op.record.name} gives {narrow.dtype} for float32 arrays")

@@ -7,7 +7,7 @@ each of them against it. Everything else in symattn walks these records.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .tensor import Tensor, intern
@@ -50,6 +50,9 @@ class Operation:
     minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
     build: Callable[..., Tensor] | None = None
     nonsmooth: str = ""  # where the derivative does not exist, and what is taken there
+    rows: str = ""  # "probabilities": not negative, each row of sum 1 unless masked; or "positive probabilities"
+    range: tuple[Any, Any] | None = None  # two numbers that all entries lie between
+    assumed: set[str] = field(default_factory=set)  # which of these two are stated and not proved
 
     def __call__(self, *inputs: Tensor, **params: Any) -> Tensor:
         return self.build(*inputs, **params) if self.build else intern(self, inputs, params)
@@ -57,6 +60,14 @@ class Operation:
     def node(self, *inputs: Tensor, **params: Any) -> Tensor:
         """The operation on the inputs as it stands."""
         return intern(self, inputs, params)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of the entries and not proved."""
+        said = {"rows": f"the rows of {self.name} are {self.rows}"}
+        if self.range is not None:
+            said["range"] = f"the entries of {self.name} lie between {self.range[0]} and {self.range[1]}"
+        return tuple(f"{said[what]}, as stated" for what in sorted(self.assumed, reverse=True))
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, SupportsIndex
 
 import sympy
@@ -11,7 +11,7 @@ import sympy
 from .errors import NoRuleError, OperandError, ShapeError, SymattnError
 from .naming import check_name
 from .ops.broadcasting import broadcast_index
-from .ops.formulas import Max, Min, bound, without_piecewise
+from .ops.formulas import Choice, Max, Min, bound, without_piecewise
 from .ops.leaves import exact
 from .sizes import Shape, as_shape, broadcast_shapes, same_size
 from .tensor import Tensor
@@ -65,8 +65,8 @@ class Signature:
 class Reader:
     """An input inside an entry formula: ``x[i, j]`` is an entry and ``x.shape`` the declared sizes."""
 
-    def __init__(self, k: int, shape: Shape) -> None:
-        self.k, self.shape = k, shape
+    def __init__(self, k: int, shape: Shape, finite: bool) -> None:
+        self.k, self.shape, self._finite = k, shape, finite
 
     def __getitem__(self, index: Any) -> Any:
         index = index if isinstance(index, tuple) else (index,)
@@ -75,36 +75,38 @@ class Reader:
         for at in index:
             if isinstance(at, bool) or not isinstance(at, (SupportsIndex, sympy.Expr)):
                 raise OperandError(f"an input is read at integers and SymPy expressions of indices, not at {at!r}")
-        return placeholder(self.k, index)
+        return placeholder(self.k, index, self._finite)
 
 
-def _stand_in(k: int) -> sympy.Dummy:
-    return sympy.Dummy(f"x{k + 1}", real=True, dummy_index=900_000 + k)
+def _stand_in(k: int, finite: bool) -> sympy.Dummy:
+    assumption = "real" if finite else "extended_real"
+    return sympy.Dummy(f"x{k + 1}", **{assumption: True}, dummy_index=900_000 + k)
 
 
-def placeholder(k: int, index: tuple[Any, ...]) -> Any:
+def placeholder(k: int, index: tuple[Any, ...], finite: bool) -> Any:
     """The entry of input k before it is read."""
-    return sympy.Indexed(sympy.IndexedBase(_stand_in(k)), *index) if index else _stand_in(k)
+    stand_in = _stand_in(k, finite)
+    return sympy.Indexed(sympy.IndexedBase(stand_in), *index) if index else stand_in
 
 
 def input_of(part: Any, count: int) -> int | None:
     """Which input a placeholder stands for; None for anything else."""
     symbol = part.base.label if isinstance(part, sympy.Indexed) else part
-    return next((k for k in range(count) if symbol == _stand_in(k)), None)
+    return next((k for k in range(count) if symbol in (_stand_in(k, True), _stand_in(k, False))), None)
 
 
-def user_formula(name: str, signature: Signature, entry: Callable[..., Any]) -> Formula:
-    """The user's entry as a checked SymPy scalar of placeholders."""
+def user_formula(name: str, signature: Signature, entry: Callable[..., Any], finite: bool) -> Formula:
+    """The user's entry as a checked SymPy scalar of placeholders, which may be -oo unless they are ``finite``."""
 
     def formula(index: tuple[Any, ...], shapes: tuple[Shape, ...]) -> Any:
-        readers = [Reader(k, shape) for k, shape in enumerate(shapes)]
+        readers = [Reader(k, shape, finite) for k, shape in enumerate(shapes)]
         value = entry(index, *readers)
         if isinstance(value, (Tensor, bool)) or not isinstance(value, (sympy.Expr, int)):
             raise OperandError(f"the entry of {name} is a SymPy scalar, not {value!r}")
         value = without_piecewise(exact(sympy.sympify(value)))
         known = {s for shape in shapes for size in shape for s in size.free_symbols}
-        bases = {sympy.IndexedBase(_stand_in(k)) for k in range(len(shapes))}
-        stand_ins = {_stand_in(k) for k in range(len(shapes))} | bases
+        stand_ins = {_stand_in(k, finite) for k in range(len(shapes))}
+        stand_ins |= set(map(sympy.IndexedBase, stand_ins))
         for symbol in value.free_symbols - known - set(index) - stand_ins:
             if not isinstance(symbol, sympy.Indexed):
                 raise OperandError(f"the entry of {name} holds {symbol}: no size, no index, and bound by no sum")
@@ -125,6 +127,34 @@ def check_declared(signature: Signature, formula: Formula) -> None:
         return  # an entry that counts a size in Python is read when the sizes are numbers
 
 
+def check_kind(name: str, signature: Signature, formula: Formula, kind: str) -> None:
+    """Raise OperandError if an entry is not seen to be what ``kind`` says; literal sizes are not read here."""
+    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
+    value = formula(places, tuple(map(as_shape, signature.inputs)))
+    for leaf in _leaves(value):
+        if not _SEEN[kind](leaf, len(signature.inputs)):
+            raise OperandError(f"kind={kind!r} of operation {name!r}: its entry {_shown(value)} is not seen to be so")
+
+
+_SEEN: Mapping[str, Callable[[Any, int], bool]] = {
+    "integer": lambda leaf, count: bool(leaf.is_integer),
+    "binary": lambda leaf, count: leaf in (0, 1),
+    "inputs": lambda leaf, count: input_of(leaf, count) is not None,
+}
+
+
+def _shown(value: Any) -> Any:
+    """A formula with the names of its dummies."""
+    return value.xreplace({s: sympy.Symbol(s.name) for s in value.atoms(sympy.Dummy)})
+
+
+def _leaves(value: Any) -> list[Any]:
+    """The values that a choice is among."""
+    if isinstance(value, Choice):
+        return [leaf for side in value.args[1:] for leaf in _leaves(side)]
+    return [value]
+
+
 def _check_integers(name: str, value: Any, count: int) -> None:
     """Raise OperandError for an index, or an end of a sum, that is not seen to be an integer."""
     folds = value.atoms(sympy.Sum, Max, Min)
@@ -138,20 +168,20 @@ def _check_integers(name: str, value: Any, count: int) -> None:
     ]
     for told, at in [*reads, *ends]:
         if not at.xreplace(counted).is_integer:
-            shown = at.xreplace({s: sympy.Symbol(s.name) for s in at.atoms(sympy.Dummy)})
+            shown = _shown(at)
             raise OperandError(
                 f"the entry of {name} {told} {shown}, which is not seen to be an integer: for the whole number below "
                 f"it, write sympy.floor({shown})"
             )
 
 
-def derivative_formula(formula: Formula, k: int) -> Formula:
+def derivative_formula(formula: Formula, k: int, finite: bool) -> Formula:
     """The derivative of a formula by an entry of input k: its index ends with the indices of that entry."""
 
     def slope(index: tuple[Any, ...], shapes: tuple[Shape, ...]) -> Any:
         place = len(index) - len(shapes[k])
         value = formula(index[:place], shapes)
-        found = sympy.diff(value, placeholder(k, index[place:]))
+        found = sympy.diff(value, placeholder(k, index[place:], finite))
         rough = (sympy.Derivative, sympy.Subs, sympy.Heaviside, sympy.DiracDelta)
         unknown = value.atoms(Max, Min, sympy.Max, sympy.Min) | found.atoms(*rough)
         if unknown:

@@ -342,7 +342,7 @@ def test_false_inequalities_are_not_proved(name: str) -> None:
 
 def test_a_proof_says_why_and_under_which_condition() -> None:
     assert proof(TRUE["mean of values"]()).text().splitlines() == [
-        "0 < softmax(Z) <= 1: a softmax entry is one of the positive terms of a sum, over that sum",
+        "0 < softmax(Z) <= 1: the rows of softmax are positive probabilities",
         "V <= 3: given",
         "softmax(Z) @ V <= 3: each term of the sum, or a mean with weights that sum to 1",
         "so 0 <= right - left: softmax(Z) @ V <= broadcast_to(3, (T, e))",

@@ -164,9 +164,9 @@ def test_verify_finds_numpy_that_mixes_loop_axes():
 
 
 def test_verify_finds_numpy_that_writes_to_its_argument():
-    shift = sa.operation("shift", shape="n -> n", entry=lambda i, s: s[i], numpy=into_its_argument)
+    same = sa.operation("same", shape="n -> n", entry=lambda i, s: s[i], numpy=into_its_argument)
     with pytest.raises(sa.EvaluationError, match="read-only"):
-        sa.verify(shift)
+        sa.verify(same)
 
 
 KINKED = {

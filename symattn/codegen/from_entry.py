@@ -68,7 +68,8 @@ class _Grid:
             writer.align(x, text, lead + len(axes))
             for x, text, axes in zip(node.inputs, operands, signature.inputs, strict=True)
         ]
-        self.operands = [writer.line(f"np.asarray({text})") for text in aligned]
+        dtypes = [f", {writer.dtype()}" if x.kind == "binary" else "" for x in node.inputs]
+        self.operands = [writer.line(f"np.asarray({x}{dtype})") for x, dtype in zip(aligned, dtypes, strict=True)]
         self.places = tuple(sympy.Dummy(f"i{k}", integer=True, nonnegative=True) for k in range(self.out))
         self.value = with_own_bounds(node, formula(self.places, signature.cores(node.inputs)))
         folds = [p for p in sympy.preorder_traversal(self.value) if isinstance(p, (sympy.Sum, Max, Min))]
@@ -81,7 +82,8 @@ class _Grid:
         core = self.node.shape[self.node.rank - self.out :]
         for place, size in zip(self.places, core, strict=True):
             self._grid(place, f"np.arange({self.writer.size(size)})")
-        text = f"np.asarray({self._value(self.value, where='')}, {self.writer.dtype()})"
+        dtype = {"binary": "bool", "integer": "np.int64"}.get(self.node.kind, self.writer.dtype())
+        text = f"np.asarray({self._value(self.value, where='')}).astype({dtype})"
         dropped = ", ".join("0" for _ in self.axes[self.out :])
         text = f"{text}[..., {dropped}]" if dropped and self._has_axes(self.value) else text
         loops = [

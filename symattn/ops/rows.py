@@ -304,6 +304,7 @@ softmax_op = Operation(
     letters=("P", "Z"),
     minus_infinity="absorbed",
     masks=(1,),
+    rows="positive probabilities",
 )
 
 

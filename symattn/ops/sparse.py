@@ -101,6 +101,7 @@ def _normaliser(name: str, entry: Any, rule: Any, latex: str) -> Operation:
         reason=f"{name}: within the support, each row has the Jacobian diag(s) - outer(s, s) / sum(s)",
         letters=("P", "Z"),
         minus_infinity="absorbed",
+        rows="probabilities",
         nonsmooth=f"{name} is not differentiable where an entry is just at its threshold; 0 is taken there",
     )
 

@@ -42,15 +42,12 @@ from .ranges import (
     shortened,
 )
 from .reading import INDEX, Read
-from .writing import NORMALISERS, Writing
+from .writing import Writing
 
 MOST_STEPS = 40
 
 _REASONS = {
     "exp": "an exponential is positive",
-    "softmax": "a softmax entry is one of the positive terms of a sum, over that sum",
-    "sparsemax": "a sparsemax row is a point of the simplex",
-    "entmax15": "an entmax row is a point of the simplex",
     "sigmoid": "1 / (1 + exp(-x)) with an exponential that is positive",
     "tanh": "tanh lies between -1 and 1",
     "matmul": "each term of the sum, or a mean with weights that sum to 1",
@@ -82,6 +79,12 @@ class BoundProof:
     steps: tuple[Step, ...]
     conclusion: Range  # of right - left
     conditions: tuple[str, ...]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of the operations and not proved."""
+        nodes = computed([*self.claim.sides, *(side for fact in self.given for side in fact.sides)])
+        return tuple(dict.fromkeys(said for node in nodes for said in node.op.assumptions))
 
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""
@@ -127,7 +130,7 @@ def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundPr
     >>> from symattn.budget import Budget
     >>> from symattn.proof.claims import le
     >>> print(bound_proof(le(sa.softmax(sa.tensor("Z", "T S")), 1), [], Budget(10)))
-    0 < softmax(Z) <= 1: a softmax entry is one of the positive terms of a sum, over that sum
+    0 < softmax(Z) <= 1: the rows of softmax are positive probabilities
     so 0 <= right - left < 1: softmax(Z) <= ones(T, S)
     """
     if claim.relation not in ("<=", "<"):
@@ -178,12 +181,16 @@ class _Analysis:
             return
         plain = FormulaRange(self.known, _index_ranges(node.shape), opened=0)
         found = plain.of(own)
-        found = _normaliser_range(node, self.known) if node.op.name in NORMALISERS else found
         self.conditions[node] = list(plain.conditions)
-        self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.name} of what is bounded so"))
-        if node.op.name not in NORMALISERS:
+        if node.op.rows:
+            self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.name} are {node.op.rows}")
+        else:
+            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.name} of what is bounded so"))
             found = self._walk(node.shape).of(self.writing.full[node])
             self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
+        if node.op.range is not None:
+            low, high = node.op.range
+            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.name}")
 
     def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
         """One walk for all tensors of a shape: what is short is met again in the formulas of others."""
@@ -236,7 +243,7 @@ class _Analysis:
         return tuple(steps), tuple(conditions)
 
     def _below(self, node: Tensor) -> list[Tensor]:
-        if node.op.name in NORMALISERS or node.op in (variable, constant, from_index_op):
+        if node.op.rows or node.op in (variable, constant, from_index_op):
             return []
         return [
             self.known.node(entry) for entry in sorted(self.writing.own[node].atoms(Read), key=sympy.default_sort_key)
@@ -300,11 +307,13 @@ def _declared(node: Tensor) -> Range:
 
 
 def _normaliser_range(node: Tensor, known: Known) -> Range:
-    if not known.is_full(node) or node.op.name != "softmax":
+    if not known.is_full(node):
         return UNIT
     count = sympy.Mul(*(node.shape[axis] for axis in normalised(node)))
     if count == 1:
         return point(sympy.S.One)
+    if node.op.rows != "positive probabilities":
+        return UNIT
     return Range(sympy.S.Zero, True, sympy.S.One, below(sympy.S.One, count))
 
 

@@ -31,15 +31,14 @@ from .ranges import (
     times,
 )
 from .reading import Read
-from .writing import NORMALISERS
 
 if TYPE_CHECKING:
     from .formula_ranges import FormulaRange
 
 
 def normalised(node: Tensor) -> tuple[int, ...]:
-    """The axes of a normaliser, counted from the end."""
-    return node.params["axes"] if "axes" in node.params else (node.params["axis"],)
+    """The axes of a normaliser, counted from the end, by default the last."""
+    return node.params["axes"] if "axes" in node.params else (node.params.get("axis", -1),)
 
 
 class Known:
@@ -101,12 +100,13 @@ class Known:
 
     def is_full(self, node: Tensor) -> bool:
         """Whether no logit of a normaliser is masked, so that each row sums to 1."""
-        return len(node.inputs) == 1 and self.ranges.get(node.inputs[0], ANYTHING)[:2] != (-oo, False)
+        is_masked = any(k < len(node.inputs) for k in node.op.masks)
+        return not is_masked and all(self.ranges.get(x, ANYTHING)[:2] != (-oo, False) for x in node.inputs)
 
     def row_sum(self, e: Any) -> Range:
         """A sum over a normalised row, or several: 1 each, or at most that if part of it is masked or left out."""
         weight, limits = e.function, {k: (low, high) for k, low, high in e.limits}
-        if not isinstance(weight, Read) or self.node(weight).op.name not in NORMALISERS:
+        if not isinstance(weight, Read) or not self.node(weight).op.rows:
             return ANYTHING
         node, index = self.node(weight), dict(enumerate(weight.args[1:], 1 - len(weight.args)))
         row = {axis: index[axis] for axis in normalised(node) if index[axis] in limits}
@@ -128,7 +128,7 @@ class Known:
         if len(e.args) != 2 or not all(isinstance(f, Read) for f in e.args):
             return None
         p, q = e.args
-        if p.args[0] != q.args[0] or self.node(p).op.name not in NORMALISERS:
+        if p.args[0] != q.args[0] or not self.node(p).op.rows:
             return None
         (*rest, last) = normalised(self.node(p))
         others = [at[:last] + (at[last + 1 :] if last < -1 else ()) for at in (p.args, q.args)]

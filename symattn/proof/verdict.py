@@ -44,7 +44,12 @@ class Proof:
         declared = (
             f"{x.brief()} is {_listed(x.params['hypotheses'])}" for x in sorted(named, key=lambda x: str(x.name))
         )
-        return (*declared, *map(_given_text, self.given))
+        return (*declared, *map(_given_text, self.given), *self.assumptions)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What declared operations are stated to be, and was not proved by ``sa.verify``."""
+        return getattr(self.argument, "assumptions", ())
 
     @property
     def side_conditions(self) -> tuple[str, ...]:
@@ -159,8 +164,8 @@ class Proved(Verdict):
         return self.found.latex()
 
     def __str__(self) -> str:
-        conditions = "; ".join(self.found.side_conditions)
-        return f"proved: {self.claim}" + (f"\nwhere {conditions}" if conditions else "")
+        lists = (("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
+        return "\n".join([f"proved: {self.claim}", *(f"{word} {'; '.join(said)}" for word, said in lists if said)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,6 @@ from ..tensor import Tensor
 from .linear import extreme_of, replaced, total_of
 from .reading import INDEX, Read
 
-NORMALISERS = ("softmax", "sparsemax", "entmax15")  # their rows are known by what they sum to
 LONGEST = 60  # parts of a formula that is written out where it is read
 _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, of which there are as many at most
 
@@ -42,7 +41,7 @@ class Writing:
         self.own[node] = formula = sympy.sympify(formula)
         if isinstance(formula, Read) or not (formula.has(Read, -sympy.oo) or formula.atoms(sympy.Dummy)):
             self.same[node] = formula
-        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.name in NORMALISERS:
+        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows:
             return
         reads = {read: self._shown(read) for read in formula.atoms(Read)}
         written = replaced(formula, reads)
