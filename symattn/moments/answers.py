@@ -87,6 +87,8 @@ class Answer:
     def index(self, index: Index) -> sympy.Expr:
         if isinstance(index, int):
             return sympy.sympify(self.names[index])
+        if index[0] == "entry":
+            return indexed(index[1], tuple(map(self.index, index[2])))
         if index[0] != "sum":
             raise NoRuleError("an answer at permuted indices is not written as a SymPy expression")
         return index[1] + sympy.Add(*(c * self.index(base) for base, c in index[2]))

@@ -16,7 +16,7 @@ from ..latex import displayed_names
 from ..normal.constructors import CONSTRUCTORS
 from ..normal.contraction import RULES
 from ..normal.formulas import Env, Reader
-from ..normal.indices import Index
+from ..normal.indices import Index, divided, plus
 from ..normal.lowering import Lowering, Partition, Repartition
 from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
@@ -26,6 +26,7 @@ from ..tensor import Tensor, topological
 from .answers import Answer, plainest
 from .expectation import Expectation
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid
+from .ranges import index_ranges
 from .sources import Source, Symbols, missing
 
 T = TypeVar("T")
@@ -119,7 +120,8 @@ class Problem:
         self.fixed = {str(t[0].name): law_.known(1) for t, law_ in self.bound if _is_fixed(law_)}
         self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in self.bound if not _is_fixed(law_)]
         self.expectation = Expectation(self.ring, self.sources)
-        self.env: dict[Any, Index] = {}
+        self.env: dict[Any, Index] = {}  # the free indices of the entries, and how their symbols are written
+        self.names: dict[int, sympy.Expr] = {}
         self.expressions = tuple(expressions)
         self._check_all_occur(parameters)
 
@@ -158,15 +160,24 @@ class Problem:
         return self.ring.rewrite(lowering.entry(x, ()), lowering.unfolded)
 
     def _find_indices(self, formula: sympy.Expr) -> None:
-        """The index symbols of a formula, each with the size of an axis that it is read at."""
-        bound = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
+        """The index symbols of a formula, each with the range that the formula leaves to it."""
         for part in sorted(formula.atoms(sympy.Indexed), key=str):
-            tensor = self.tensor(str(part.base))
-            for i, size in zip(checked_index(tensor, part.indices), tensor.shape, strict=True):
-                for symbol in sorted(i.free_symbols - bound - size.free_symbols, key=str):
-                    self.check_no_name(symbol)
-                    if symbol not in self.env:
-                        self.env[symbol] = self.ring.fresh(size)
+            checked_index(self.tensor(str(part.base)), part.indices)
+        for symbol, size in index_ranges(formula, self.tensor).items():
+            self.check_no_name(symbol)
+            if symbol not in self.env:
+                self.env[symbol] = self._place(symbol, size)
+
+    def _place(self, value: sympy.Expr, size: sympy.Expr) -> Index:
+        """The index of a value over a range, by its digits if the range is taken apart into two."""
+        inner = self.lowering.partition.digits.get(size)
+        outer = None if inner is None else divided(size, inner)
+        if inner is None or outer is None:
+            symbol = self.ring.fresh(size)
+            self.names[symbol] = value
+            return symbol
+        rest = self._place(sympy.Mod(value, inner), inner)
+        return plus(rest, self._place(sympy.floor(value / inner), outer), inner)
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of a name in an entry; an error if nothing is said of it."""
@@ -220,10 +231,9 @@ class Problem:
         return plainest(self._sympy(poly).xreplace(letters))
 
     def _sympy(self, poly: Poly) -> sympy.Expr:
-        names = {place: symbol for symbol, place in self.env.items() if isinstance(place, int)}
         values = [self.symbols.known[s].value if s in self.symbols.known else s for s in _scalars(poly)]
         taken = {s.name for value in values if value is not None for s in value.free_symbols}
-        return Answer(self.ring, names, {*taken, *self.tensors}).of(self._put_fixed(poly))
+        return Answer(self.ring, self.names, {*taken, *self.tensors}).of(self._put_fixed(poly))
 
     def symbols_in(self, poly: Poly) -> list[sympy.Symbol]:
         """The cumulants that a polynomial holds, in the order in which they were met."""
@@ -280,6 +290,14 @@ class _EntryReader(Reader):
                 self.problem.check_no_name(e)
             return self.lowering.entry(self.problem.tensors[e.name], ())
         return super().read(e, env)
+
+    def index(self, e: Any, env: Env) -> Index:
+        if isinstance(e, sympy.Indexed) and (tensor := self.problem.tensor(str(e.base))).kind == "integer":
+            return ("entry", str(tensor.name), tuple(self.place(i, env) for i in e.indices))
+        return super().index(e, env)
+
+    def _moves(self, e: Any, env: Env) -> bool:
+        return super()._moves(e, env) or e.has(sympy.Indexed)
 
 
 def solved(

@@ -50,6 +50,8 @@ class Partition:
         return size in self.cuts or size in self.digits
 
     def cut(self, size: sympy.Expr, at: sympy.Expr) -> None:
+        if self.holds(size):
+            return  # a free index, which has the whole range once and for all
         self.cuts[size] = at
         raise Repartition(f"the range {size} is cut at {at}")
 

@@ -1,0 +1,103 @@
+"""Moments of entries at free indices: each against all entries at small sizes, from the arrays alone.
+
+The quantities are linear in the random tensor, whose entries are independent with variance 1: the covariances of all
+entries are ``J J'`` with the matrix J of the compiled function.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+
+T, S, n, d, m, h, g = sa.sizes("T S n d m h g")
+i, j, k, p, q, r = sympy.symbols("i j k p q r", integer=True, nonnegative=True)
+X, x, y, V = sa.tensor("X", T, d), sa.tensor("x", n), sa.tensor("y", n), sa.tensor("V", T, d)
+H, K, E = sa.tensor("H", h, T, d), sa.tensor("K", h, T, d), sa.tensor("E", m, d)
+Y, L = sa.tensor("Y", T, h * d), sa.tensor("L", T, 2 * n)
+tokens = sa.tensor("tokens", T, integer=True)
+SIZES = {T: 3, S: 2, n: 2, d: 2, m: 3, h: 2, g: 2}
+TOKENS = np.array([2, 0, 2])
+before = sa.from_index((T, T), lambda a, b: b <= a)
+rows = sa.from_index((S, T), lambda a, b: b <= a)
+mean_before = sa.softmax(sa.zeros(T, T), where=before)
+strided = sa.repeat(K, g, axis=0)
+QUANTITIES = {
+    "zeros below": (sa.concat([X, sa.zeros(S, d)]), X),
+    "zeros above": (sa.concat([sa.zeros(S, d), X]), X),
+    "zeros beside": (sa.concat([X, sa.zeros(T, 1)], axis=1), X),
+    "zeros around": (sa.concat([sa.zeros(S), x, sa.zeros(T)]), x),
+    "a sink first": (sa.concat([sa.ones(1), x]), x),
+    "twice": (sa.concat([x, 3 * x]), x),
+    "tiled": (sa.tile(x, 2, axis=0), x),
+    "tiled rows": (sa.tile(X, 3, axis=0), X),
+    "repeated": (sa.repeat(x, m, axis=0), x),
+    "repeated heads": (strided, K),
+    "tiled heads": (sa.tile(K, g, axis=0), K),
+    "moved out": (sa.shift(y, -n, size=n + 1), y),
+    "moved, longer": (sa.shift(y, -2, size=n + 3), y),
+    "moved on": (sa.shift(y, 1), y),
+    "turned round": (sa.flip(y, 0), y),
+    "merged heads": (sa.merge_axes(sa.moveaxis(H, 0, 1), (1, 2)), H),
+    "split heads": (sa.split_axis(Y, 1, (h, d)), Y),
+    "every second": (L[:, ::2], L),
+    "sums so far": (sa.cumsum(y), y),
+    "sums from here": (sa.flip(sa.cumsum(sa.flip(y, 0)), 0), y),
+    "embeddings": (sa.take(E, tokens, axis=0), E),
+    "causal means": (mean_before @ V, V),
+    "some causal means": (sa.softmax(sa.zeros(S, T), where=rows) @ V, V),
+    "a window": (sa.from_index((T, T), lambda a, b: abs(a - b) <= 1) @ V, V),
+}
+
+
+def matrix(quantity: sa.Tensor, variable: sa.Tensor) -> np.ndarray:
+    """The coefficients of all entries of a quantity, one axis for the entries of the variable last."""
+    extra = [tokens.subs(SIZES)] if tokens in quantity.tensors else []
+    f = sa.lambdify([variable.subs(SIZES), *extra], quantity.subs(SIZES))
+    shape = [int(sympy.sympify(size).subs(SIZES)) for size in variable.shape]
+    arrays = [np.zeros(shape), *np.eye(int(np.prod(shape))).reshape(-1, *shape)]
+    first, *others = (f(a, *([TOKENS] if extra else [])) for a in arrays)
+    return np.stack([value - first for value in others], -1)
+
+
+def at(found: sympy.Expr, values: dict) -> sympy.Expr:
+    number = found.subs({**SIZES, **values}, simultaneous=True).doit()
+    read = {part: int(TOKENS[int(part.indices[0])]) for part in number.atoms(sympy.Indexed)}
+    return number.xreplace(read).doit()
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_covariances_of_all_entries(name):
+    quantity, variable = QUANTITIES[name]
+    law = {variable: sa.iid()} | ({tokens: "constant"} if tokens in quantity.tensors else {})
+    one, other = ((i, j, k)[: quantity.rank], (p, q, r)[: quantity.rank])
+    coefficients = matrix(quantity, variable)
+    variance = sa.variance(quantity[one], law)
+    covariance = sa.covariance(quantity[one], quantity[other], law)
+    places = list(np.ndindex(coefficients.shape[:-1]))
+    for a in places:
+        assert at(variance, dict(zip(one, a, strict=True))) == pytest.approx(coefficients[a] @ coefficients[a]), a
+    for a, b in itertools.product(places[::3], places[-4:]):
+        values = dict(zip((*one, *other), (*a, *b), strict=True))
+        assert float(at(covariance, values)) == pytest.approx(coefficients[a] @ coefficients[b]), (a, b)
+
+
+def test_answers_are_short():
+    assert sa.variance(sa.concat([X, sa.zeros(S, d)])[i, j], {X: sa.iid()}).subs({i: T + 1}) == 0
+    assert str(sa.covariance(sa.tile(x, 2, axis=0)[i], sa.tile(x, 2, axis=0)[p], {x: sa.iid()})) == (
+        "KroneckerDelta(Mod(i, n), Mod(p, n))"
+    )
+    assert sa.variance(sa.cumsum(y)[i], {y: sa.iid()}) == i + 1
+    grouped = sa.tensor("Q", h * g, T, d) @ strided.mT / sympy.sqrt(d)
+    assert sa.variance(grouped[k, i, j], {sa.tensor("Q", h * g, T, d): sa.iid(), K: sa.iid()}) == 1
+    assert str(sa.covariance(sa.take(E, tokens, axis=0)[i, j], sa.take(E, tokens, axis=0)[p, j],
+                             {E: sa.iid(), tokens: "constant"})) == "KroneckerDelta(tokens[i], tokens[p])"  # fmt: skip
+
+
+def test_an_integer_tensor_without_a_law_is_an_error():
+    with pytest.raises(sa.OperandError, match="tokens has no law"):
+        sa.variance(sa.take(E, tokens, axis=0)[i, j], {E: sa.iid()})
