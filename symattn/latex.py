@@ -251,9 +251,19 @@ def _scalar_text(value: sympy.Basic, latex: bool) -> str:
 
 def text(x: Tensor) -> str:
     """NumPy-like text of the node's own expression; a tree too large to read is summed up."""
+    return text_in(text_printer([x]), x)
+
+
+def text_in(printer: Printer, x: Tensor) -> str:
+    """The same by a printer, so that names agree among several expressions."""
     if tree_size(x) > LONGEST:
         return f"<{definition(x).op.name}{show_shape(x.shape)}, {len(topological([x]))} nodes>"
-    return Printer(displayed_names([x]), latex=False).write(x)
+    return printer.write(x)
+
+
+def text_printer(roots: Iterable[Tensor]) -> Printer:
+    """One printer of text for several expressions."""
+    return Printer(displayed_names(roots), latex=False)
 
 
 def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[str]:

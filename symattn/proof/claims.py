@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..errors import OperandError, ShapeError
-from ..latex import displayed_names, latex_printer
+from ..latex import Printer, displayed_names, latex_printer, text_in, text_printer
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
 from ..sizes import same_shape
@@ -33,11 +33,18 @@ class Claim:
 
     def latex(self) -> str:
         """The claim in matrix style."""
-        printer = latex_printer(self.sides)
-        return f"{printer.refer(self.left)} {_LATEX[self.relation]} {printer.refer(self.right)}"
+        return self.latex_in(latex_printer(self.sides))
+
+    def latex_in(self, printer: Printer) -> str:
+        """The claim by the names of a printer."""
+        return f"{printer.write(self.left)} {_LATEX[self.relation]} {printer.write(self.right)}"
+
+    def text_in(self, printer: Printer) -> str:
+        """The claim by the names of a printer."""
+        return f"{text_in(printer, self.left)} {self.relation} {text_in(printer, self.right)}"
 
     def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
+        return self.text_in(text_printer(self.sides))
 
     __repr__ = __str__
 
@@ -56,12 +63,17 @@ class Independence:
     def sides(self) -> tuple[Tensor, Tensor]:
         return self.output, self.variable
 
-    def __str__(self) -> str:
+    def text_in(self, printer: Printer) -> str:
+        """The claim by the names of a printer."""
+
         def entry(x: Tensor, index: Sequence[sympy.Symbol]) -> str:
-            return (x.name or f"({x})") + f"[{', '.join(map(str, index))}]"
+            return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
 
         where = "" if self.condition == sympy.true else f" where {self.condition}"
         return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
+
+    def __str__(self) -> str:
+        return self.text_in(text_printer(self.sides))
 
     __repr__ = __str__
 

@@ -39,19 +39,18 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     refuted
     """
     time = Budget(budget)
-    asked = _claim(left, right)
-    hypotheses, claim = sorted_out(asked, given)
-    put = applied(hypotheses, claim)
-    found = _refuted(claim, hypotheses, seed, time)
+    hypotheses, asked = sorted_out(_claim(left, right), given)
+    put = applied(hypotheses, asked)
+    found = _refuted(asked, hypotheses, seed, time)
     if isinstance(found, Counterexample):
-        return Refuted(asked, found)
+        return Refuted(asked, found, given=hypotheses.stated)
     try:
         argument, missing = _argued(*put, time)
     except OutOfBudget as problem:
-        return Unknown(asked, f"{problem} before a proof was found", agreement=found)
+        argument, missing = None, _Missing(f"{problem} before a proof was found")
     if argument is not None:
-        return Proved(asked, Proof(asked, hypotheses.stated, argument))
-    return Unknown(asked, missing.reason, missing.forms, missing.difference, found)
+        return Proved(asked, Proof(asked, hypotheses.stated, argument), given=hypotheses.stated)
+    return Unknown(asked, missing.reason, missing.forms, missing.difference, found, given=hypotheses.stated)
 
 
 def _claim(left: Any, right: Any) -> Claim | Independence:

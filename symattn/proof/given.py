@@ -20,7 +20,7 @@ from .relations import check_relations, is_relation, is_size, solution
 
 @dataclass(frozen=True)
 class Given:
-    """The claims and the relations between sizes that are given; ``stated`` is all of it as it was given."""
+    """The claims and the relations between sizes that are given; ``stated`` is all of it as it was given, in order."""
 
     claims: tuple[Claim, ...]
     relations: tuple[Boolean, ...]
@@ -47,7 +47,9 @@ def sorted_out(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given
     check_relations(relations, relations)
     claim, claims = _declared(claim, claims, declared)
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
-    return Given(tuple(claims), tuple(r for r in relations if r != sympy.true), tuple(listed)), claim
+    facts, relations = iter(claims), [r for r in relations if r != sympy.true]
+    stated = (next(facts) if isinstance(g, Claim) else g for g in listed if g != sympy.true)
+    return Given(tuple(claims), tuple(relations), tuple(stated)), claim
 
 
 def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | Independence]:

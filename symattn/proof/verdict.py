@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-import sympy
-
-from ..errors import OperandError
 from ..latex import tex_text
-from ..tensor import Tensor, topological
+from ..tensor import Tensor
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample
 from .definedness import conditions
+from .wording import Wording
 
 
 class Argument(Protocol):
@@ -26,7 +24,7 @@ class Argument(Protocol):
     def conditions(self) -> tuple[str, ...]: ...
 
 
-_TITLES = ("Hypotheses", "Side conditions", "Divided by")
+_TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +35,15 @@ class Proof:
     given: tuple[Any, ...]
     argument: Argument
 
+    @cached_property
+    def wording(self) -> Wording:
+        """The claim and what is given, in words."""
+        return Wording(self.claim, self.given)
+
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """What was declared of the tensors, and what was given."""
-        named = [x for x in topological(self.claim.sides) if x.op.name == "tensor" and x.params["hypotheses"]]
-        declared = (
-            f"{x.brief()} is {_listed(x.params['hypotheses'])}" for x in sorted(named, key=lambda x: str(x.name))
-        )
-        return (*declared, *map(_given_text, self.given), *self.assumptions)
+        return (*self.wording.declared, *self.wording.given, *self.assumptions)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -71,17 +70,18 @@ class Proof:
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
-        lines = [f"Claim: {self.claim}"]
+        lines = [f"Claim: {self.wording.claim}"]
         for title, listed in self._lists():
             lines.append(f"{title}: " + "; ".join(listed))
         return "\n".join([*lines, self.argument.text()])
 
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
-        lines = [r"\textbf{Claim.} " + _claim_latex(self.claim)]
+        lines = [r"\textbf{Claim.} " + self.wording.claim_latex]
         also = getattr(self.argument, "conditions_latex", None) or tuple(map(tex_text, self.argument.conditions))
         in_latex = (
-            tuple(map(tex_text, self.hypotheses)),
+            self.wording.definitions_latex,
+            (*map(tex_text, self.wording.declared), *self.wording.given_latex, *map(tex_text, self.assumptions)),
             tuple(dict.fromkeys([*map(tex_text, conditions(self._parts)), *also])),
             getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
         )
@@ -91,29 +91,13 @@ class Proof:
         return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
 
     def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
-        parts = zip(_TITLES, (self.hypotheses, self.side_conditions, self.reasons), strict=True)
+        parts = zip(
+            _TITLES, (self.wording.definitions, self.hypotheses, self.side_conditions, self.reasons), strict=True
+        )
         return [(title, listed) for title, listed in parts if listed]
 
     def __str__(self) -> str:
         return self.text()
-
-
-def _given_text(fact: Any) -> str:
-    """A hypothesis as it is written: sizes that are equal by an equality sign."""
-    return f"{fact.lhs} = {fact.rhs}" if isinstance(fact, sympy.Eq) else str(fact)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(f"a {word}" if word == "permutation" else word for word in words)
-
-
-def _claim_latex(claim: Claim | Independence) -> str:
-    if isinstance(claim, Claim):
-        try:
-            return f"${claim.latex()}$"
-        except OperandError:  # a tree too large to read, of which the text says so
-            pass
-    return tex_text(str(claim))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +105,20 @@ class Verdict:
     """An answer to a claim. Only Proved is true."""
 
     claim: Claim | Independence
+    given: tuple[Any, ...] = field(default=(), kw_only=True)
     status: ClassVar[str]
+
+    @cached_property
+    def _wording(self) -> Wording:
+        return Wording(self.claim, self.given)
+
+    def _headed(self, *lines: str) -> str:
+        """The lines below the claim, what was given, and the intermediates that are mentioned."""
+        given, definitions = self._wording.given, self._wording.definitions
+        head = [f"{self.status}: {self._wording.claim}"]
+        head += ["given " + "; ".join(given)] if given else []
+        head += ["with " + "; ".join(definitions)] if definitions else []
+        return "\n".join([*head, *lines])
 
     def __bool__(self) -> bool:
         return self.status == "proved"
@@ -146,7 +143,8 @@ class Verdict:
         return tex_text(str(self))
 
     def __repr__(self) -> str:
-        return f"<{self.status}: {self.claim}>"
+        given = f" given {', '.join(self._wording.given)}" if self.given else ""
+        return f"<{self.status}: {self._wording.claim}{given}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +163,7 @@ class Proved(Verdict):
 
     def __str__(self) -> str:
         lists = (("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
-        return "\n".join([f"proved: {self.claim}", *(f"{word} {'; '.join(said)}" for word, said in lists if said)])
+        return self._headed(*(f"{word} {'; '.join(said)}" for word, said in lists if said))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,10 +178,13 @@ class Refuted(Verdict):
         return self.found
 
     def latex(self) -> str:
-        return rf"\textbf{{Refuted.}} {_claim_latex(self.claim)} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
+        words = self._wording
+        given = f", given {'; '.join(words.given_latex)}," if words.given else ""
+        where = f", where {'; '.join(words.definitions_latex)}," if words.definitions_latex else ""
+        return rf"\textbf{{Refuted.}} {words.claim_latex}{where}{given} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
 
     def __str__(self) -> str:
-        return f"refuted: {self.claim}\n{self.found}"
+        return self._headed(str(self.found))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,12 +202,12 @@ class Unknown(Verdict):
         return self.difference
 
     def __str__(self) -> str:
-        lines = [f"unknown: {self.claim}", self.reason]
+        lines = [self.reason]
         if self.difference:
             lines += [f"left: {self.forms[0]}", f"right: {self.forms[1]}", f"left - right: {self.difference}"]
         if self.agreement is not None:
             lines.append(f"tried: {self.agreement}")
-        return "\n".join(lines)
+        return self._headed(*lines)
 
 
 __all__ = ["Proof", "Proved", "Refuted", "Unknown", "Verdict"]
