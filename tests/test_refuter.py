@@ -241,6 +241,83 @@ def test_a_softmax_is_defined_on_an_empty_row_unless_that_is_an_error() -> None:
     assert full.trials > 8
 
 
+# --- what is false only past the numbers of the claim ---
+
+x, s0, REAL = sa.tensor("x", n), sympy.Symbol("tau", positive=True), sympy.Symbol("r", real=True)
+ZT = sa.tensor("Z", n, n)
+WINDOW, INDEX = sa.attention.sliding_window_mask, sa.from_index
+POINTED: dict[str, tuple[Callable[[], Claim], int]] = {  # with the most entries that a counterexample may have
+    "window of 3": (lambda: eq(WINDOW(n, n, left=2, right=0), CAUSAL), 0),
+    "windows of 5 and 6": (lambda: eq(WINDOW(n, n, left=5, right=0), WINDOW(n, n, left=6, right=0)), 0),
+    "window of 101": (lambda: eq(WINDOW(n, n, left=100, right=0), CAUSAL), 0),
+    "window to both sides": (lambda: eq(WINDOW(n, n, left=3, right=4), sa.ones(n, n)), 0),
+    "weights of a window": (
+        lambda: eq(sa.softmax(ZT, where=WINDOW(n, n, left=5, right=0)), sa.softmax(ZT, where=CAUSAL)), 49,
+    ),
+    "values above 5": (lambda: eq(sa.where(x > 5, 0, x), x), 2),
+    "one value alone": (lambda: eq(sa.where((x > 40) & (x < 42), 0, x), x), 2),
+    "above a corner": (lambda: eq(sa.relu(x - 4), 0 * x), 2),
+    "clipped": (lambda: eq(sa.minimum(sa.maximum(x, -3), 3), x), 2),
+    "clipped line": (lambda: eq(sa.minimum(sa.maximum(x / 6 + sympy.Rational(1, 2), 0), 1), x / 6 + 1 / 2), 2),
+    "bounded by 100": (lambda: le(x, 100), 2),
+    "bounded from below": (lambda: le(-7, x), 2),
+    "exponential": (lambda: le(sa.exp(x), 50), 2),
+    "logarithm": (lambda: le(sa.log1p(sa.abs(x)), 6), 2),
+    "root": (lambda: le(sa.sqrt(sa.abs(x)), 20), 3),
+    "saturated": (lambda: le(sa.sigmoid(x), sympy.Rational(99, 100)), 3),
+    "a million": (lambda: le(x, 10**6), 2),
+    "minus a billion": (lambda: eq(sa.maximum(ZT, -(10**9)), ZT), 4),
+    "a scalar": (lambda: le(s0 * sa.ones(n), 40), 0),
+    "sizes up to 12": (lambda: le(n * sa.ones(), 12), 0),
+    "sizes up to a million": (lambda: le(n * sa.ones(), 10**6), 0),
+    "five terms": (lambda: le(sa.sum(sa.ones(n)), 5), 0),
+    "distances up to 4": (
+        lambda: eq(INDEX((n, n), lambda i, j: sympy.Min(4, abs(i - j))), INDEX((n, n), lambda i, j: abs(i - j))), 0,
+    ),
+    "remainders of 17": (lambda: eq(INDEX((n,), lambda i: sympy.Mod(i, 17)), INDEX((n,), lambda i: i)), 0),
+    "twenty diagonals": (lambda: eq(sa.tril(ZT, 20), ZT), 484),
+    "nine diagonals below": (lambda: eq(sa.triu(ZT, -9), ZT), 121),
+    "shifted out": (lambda: eq(sa.shift(x, 30), 0 * x), 31),
+    "four global tokens": (lambda: eq(sa.attention.global_mask(n, n, tokens=4), sa.ones(n, n)), 0),
+    "documents of 16": (
+        lambda: eq(INDEX((n, n), lambda i, j: sympy.Eq(sympy.floor(i / 16), sympy.floor(j / 16))), sa.ones(n, n)), 0,
+    ),
+    "a function of one's own": (lambda: eq(sa.elementwise(sympy.Lambda(REAL, sympy.Max(REAL, -12)), x), x), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POINTED)
+def test_claims_are_tried_past_the_numbers_in_them(name: str) -> None:
+    build, most = POINTED[name]
+    found = ask(build())
+    assert isinstance(found, Counterexample)
+    assert found.total <= most
+
+
+def test_a_counterexample_past_a_number_is_next_to_it() -> None:
+    assert ask(le(x, 100)).arrays[x].tolist() == [101]
+    assert ask(le(-7, x)).arrays[x].tolist() == [-8]
+    assert ask(le(s0 * sa.ones(n), 40)).scalars[s0] == 41
+    assert ask(POINTED["windows of 5 and 6"][0]()).sizes == {n: 7}
+    assert ask(POINTED["window of 101"][0]()).sizes == {n: 102}
+    assert ask(POINTED["sizes up to a million"][0]()).sizes == {n: 10**6 + 1}
+    dependent = independent(sa.cumsum(X, axis=0), X, when=lambda out, inp: out[0] > inp[0] + 6)
+    assert ask(dependent).sizes[n] == 8
+
+
+def test_true_claims_with_numbers_agree() -> None:
+    for claim in (
+        eq(sa.minimum(sa.maximum(x, -3), 3), sa.maximum(sa.minimum(x, 3), -3)),
+        eq(sa.relu(x - 40) - sa.relu(40 - x), x - 40),
+        le(WINDOW(n, n, left=5, right=0), WINDOW(n, n, left=6, right=0)),
+        eq(sa.tril(ZT, 20) + sa.triu(ZT, 21), ZT),
+        le(sa.where(x > 99, 99, x), 99),
+    ):
+        found = ask(claim)
+        assert isinstance(found, Agreement)
+        assert found.trials >= 40
+
+
 EQUAL: dict[str, Callable[[], Claim]] = {
     "powers of e": lambda: lt(sa.exp(Z + 1), sympy.E * sa.exp(Z)),
     "shifted scores": lambda: lt(sa.softmax(Z + 1), sa.softmax(Z)),

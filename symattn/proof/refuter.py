@@ -5,9 +5,10 @@ A difference is only reported where it is certain. That none was found proves no
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..tensor import Tensor, rebuild
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation, not_less
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample, as_array, entry_value
+from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
 from .values import Array, Compiled, Evaluator, Point, Values, indices, ordered, shape_at, unknown_names
@@ -31,8 +33,11 @@ from .values import Array, Compiled, Evaluator, Point, Values, indices, ordered,
 _BITS = (192, 1000)  # of the balls, and of those for what was too close to call
 _TRIALS = (4, 40)  # at least, and at most
 _WORK = 20_000  # entries and terms, after which no more than the least trials are made; none after ten times that
+_SMALL = 4_000  # entries and terms of the first trials, up to which fractions in a claim are looked at
+_POINTED = 60_000  # entries and terms of the trials with numbers of the claim as entries, and of those with sizes
 _SHRINKING = 40_000  # entries and terms on the way to a smaller counterexample
 _LONGEST = 20_000  # entries of an array that is tried at all
+_OUTPUTS = 200  # entries of an output that are asked which entries of the variable they ignore
 _MENDING = 150  # steps on the way to arrays that satisfy what is given
 _ENTRIES = tuple(fmpq(p, q) for p, q in ((0, 1), (1, 1), (-1, 1), (0, 1), (1, 1), (2, 1), (1, 2), (3, 5), (4, 5)))
 
@@ -107,6 +112,7 @@ class _Search:
         self.given_order = ordered([x for g in self.given for x in g.sides], self.definitions)
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
         self.sampler = Sampler(nodes, relations, drawn)
+        self.conditions = [*relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
         self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
 
@@ -119,10 +125,7 @@ class _Search:
         if self.too_large is not None:
             return Agreement(0, 0, 0, (), f"{self.too_large.brief()} is too large to be tried")
         try:
-            for trial in range(_TRIALS[1]):
-                if self.evaluator.work > (_WORK if trial >= _TRIALS[0] else 10 * _WORK):
-                    break
-                point = self.point(self.sampler.draw(trial, self.rng))
+            for point in self.points():
                 if point is None:
                     continue
                 try:
@@ -140,6 +143,39 @@ class _Search:
         except (OutOfBudget, NoRuleError) as problem:
             reason = str(problem)
         return Agreement(len(agreed), outside, undecided, tuple(agreed), "" if agreed else reason)
+
+    def points(self) -> Iterator[Point | None]:
+        """Points to try: generic ones, then those where the claim points, then more generic ones."""
+        pointed = 0
+        for trial in range(_TRIALS[1]):
+            if self.evaluator.work - pointed > (_WORK if trial >= _TRIALS[0] else 10 * _WORK):
+                break
+            yield self.point(self.sampler.draw(trial, self.rng))
+            if trial == _TRIALS[0] - 1:
+                before = self.evaluator.work
+                yield from self.pointed()
+                pointed = self.evaluator.work - before
+
+    def pointed(self) -> Iterator[Point | None]:
+        """Points of the numbers in the claim and their neighbours: as entries of small arrays, and as sizes."""
+        formulas = [*self.evaluator.formulas, *self.conditions]
+        small = self.evaluator.work < _SMALL and chooses(formulas)
+        numbers = numbers_in(formulas, fractions=self.claim.relation != "=" or small)
+        if not numbers:
+            return
+        most = self.evaluator.work + _POINTED
+        self.sampler.aims = Aims(numbers)
+        for trial in range(_TRIALS[1] if self.sampler.drawn or self.sampler.sizes.scalars else 0):
+            sizes = self.sampler.sizes.draw(trial, self.rng)
+            if sizes is None or self.sampler.aims.dealt > len(self.sampler.aims.values) or self.evaluator.work > most:
+                break
+            yield self.point(self.sampler.at(sizes, trial, self.rng, self.sampler.aims))
+        most = self.evaluator.work + _POINTED
+        for wanted in sizes_past(numbers, self.sampler.sizes.symbols):
+            sizes = self.sampler.sizes.complete(wanted)
+            order = [*self.order, *self.given_order]
+            if sizes is not None and self.evaluator.work + self.evaluator.expected_work(order, sizes) < most:
+                yield self.point(self.sampler.at(sizes, 0, self.rng))
 
     def point(self, drawn: Point | None) -> Point | None:
         """The point, mended until what is given holds, and with a second value of a variable if one is asked for."""
@@ -227,7 +263,7 @@ class _Search:
     # --- the counterexample ---
 
     def counterexample(self, point: Point) -> Counterexample:
-        most = self.evaluator.work + _SHRINKING
+        most = self.evaluator.work + _SHRINKING + 10 * self.evaluator.expected_work(self.order, point.sizes)
 
         def differs(candidate: Point) -> bool:
             if self.evaluator.work > most:
@@ -322,9 +358,9 @@ class _Dependence:
         shape = shape_at(x, point.sizes)
         outs = list(indices(shape_at(self.claim.output, point.sizes)))
         rng.shuffle(outs)
-        for out in outs[:8]:
-            free = [inp for inp in indices(shape) if self.ignored(out, inp, point)]
-            other = sampler.hypotheses.draw(x, point.sizes, point.instance, rng) if free else None
+        ignored = ([at for at in indices(shape) if self.ignored(out, at, point)] for out in outs[:_OUTPUTS])
+        for free in itertools.islice(filter(None, ignored), 8):
+            other = sampler.hypotheses.draw(x, point.sizes, point.instance, rng)
             if other is not None:
                 array = {**point.arrays[x], **{at: other[at] for at in free}}
                 if array != point.arrays[x] and sampler.hypotheses.hold(twin, array, point.sizes):

@@ -17,6 +17,7 @@ from ..ops.gather import scatter_op, take_op
 from ..ops.leaves import variable
 from ..tensor import Tensor
 from .balls import Number
+from .pointed import Aims
 from .relations import Relations
 from .values import Array, Point, indices, shape_at
 
@@ -123,8 +124,11 @@ def meets(symbol: sympy.Symbol, value: sympy.Expr) -> bool:
     return all(getattr(value, f"is_{name}", None) in (holds, None) for name, holds in symbol.assumptions0.items())
 
 
-def draw_scalar(symbol: sympy.Symbol, trial: int, rng: random.Random) -> Number | None:
-    """A small rational with the properties of the symbol."""
+def draw_scalar(symbol: sympy.Symbol, trial: int, rng: random.Random, aims: Aims | None = None) -> Number | None:
+    """A small rational with the properties of the symbol, or the next of the aims that has them."""
+    for q in aims.round() if aims is not None else ():
+        if meets(symbol, sympy.Rational(int(q.p), int(q.q))):
+            return q
     fitting = [q for q in _SCALARS if meets(symbol, sympy.Rational(int(q.p), int(q.q)))]
     return rng.choice(fitting[: 3 + trial]) if fitting else None
 
@@ -155,11 +159,18 @@ class Hypotheses:
             return False
         return not declared or all(_HOLDS[h](array, shape_at(x, sizes)) for h in declared)
 
-    def draw(self, x: Tensor, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random) -> Array | None:
-        """A random array for the tensor, or None if none was found."""
+    def draw(
+        self,
+        x: Tensor,
+        sizes: Mapping[sympy.Symbol, int],
+        trial: int,
+        rng: random.Random,
+        aims: Aims | None = None,
+    ) -> Array | None:
+        """A random array for the tensor, of the ``aims`` where it may hold them, or None if none was found."""
         shape, declared, top = shape_at(x, sizes), x.params["hypotheses"], self._top(x, sizes)
         for _ in range(30):
-            array = _proposal(shape, declared, top, trial, rng)
+            array = _proposal(shape, declared, top, trial, rng, aims)
             if self.hold(x, array, sizes):
                 return array
         return None
@@ -211,7 +222,14 @@ _HOLDS: dict[str, Callable[[Array, Sequence[int]], bool]] = {
 # --- arrays ---
 
 
-def _proposal(shape: Sequence[int], declared: Sequence[str], top: int | None, trial: int, rng: random.Random) -> Array:
+def _proposal(
+    shape: Sequence[int],
+    declared: Sequence[str],
+    top: int | None,
+    trial: int,
+    rng: random.Random,
+    aims: Aims | None,
+) -> Array:
     """An array that may satisfy the hypotheses, which are checked afterwards."""
     for h, draw in _MATRICES.items():
         if h in declared:
@@ -222,6 +240,8 @@ def _proposal(shape: Sequence[int], declared: Sequence[str], top: int | None, tr
             return array
     pool = _pool(declared, top, trial)
     array = {at: rng.choice(pool) for at in indices(shape)}
+    if aims is not None and top is None and "binary" not in declared:
+        array |= _aimed(array, declared, aims)
     if "binary" in declared and shape and trial % 2:  # every row attends to something; else some may be empty
         for at in indices(shape[:-1]):
             array[(*at, rng.randrange(shape[-1]))] = fmpq(1)
@@ -239,6 +259,15 @@ def _pool(declared: Sequence[str], top: int | None, trial: int) -> Sequence[Any]
     if "positive" in declared:
         pool = _POSITIVE
     return [q for q in pool if q.q == 1] if "integer" in declared else pool
+
+
+def _aimed(array: Array, declared: Sequence[str], aims: Aims) -> Array:
+    """The next of the aims for each entry, or each second one of many, as far as it is what was declared."""
+    places = list(array)[:: 1 + (len(array) > len(aims.values))]
+    dealt = ((at, aims.next()) for at in places)
+    return {
+        at: q for at, q in dealt if (q > 0 or "positive" not in declared) and (q.q == 1 or "integer" not in declared)
+    }
 
 
 def _permutation(n: int, rng: random.Random, symmetric: bool) -> Matrix:
@@ -300,20 +329,24 @@ class Sampler:
         self.sizes = Sizes(nodes, relations)
         self.hypotheses = Hypotheses(nodes)
         self._shapes = {x.shape: x for x in nodes}.values()
+        self.aims: Aims | None = None  # values that the claim points to, which are also what shrinking tries
         self.drawn = sorted(drawn, key=lambda x: (x.params["name"], str(x.shape), x.params["hypotheses"]))
 
     def draw(self, trial: int, rng: random.Random) -> Point | None:
-        """A point, or None if there is none for these sizes."""
+        """A point, or None if there is none for these sizes, or if it is too large."""
         sizes = self.sizes.draw(trial, rng)
-        return None if sizes is None else self.at(sizes, trial, rng)
+        return None if sizes is None or self._is_too_large(sizes) else self.at(sizes, trial, rng)
 
-    def at(self, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random) -> Point | None:
-        """A point of the given sizes, or None if there is none, or if it is too large."""
+    def _is_too_large(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         largest = max(sizes.values(), default=0)
-        if largest > max(_SIZES) and any(largest * math.prod(shape_at(x, sizes)) > _MOST for x in self._shapes):
-            return None
-        scalars = {s: draw_scalar(s, trial, rng) for s in self.sizes.scalars}
-        arrays = {x: self.hypotheses.draw(x, sizes, trial, rng) for x in self.drawn}
+        return largest > max(_SIZES) and any(largest * math.prod(shape_at(x, sizes)) > _MOST for x in self._shapes)
+
+    def at(
+        self, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random, aims: Aims | None = None
+    ) -> Point | None:
+        """A point of the given sizes, with values of the ``aims`` if there are any."""
+        scalars = {s: draw_scalar(s, trial, rng, aims) for s in self.sizes.scalars}
+        arrays = {x: self.hypotheses.draw(x, sizes, trial, rng, aims) for x in self.drawn}
         if None in scalars.values() or any(array is None for array in arrays.values()):
             return None
         return Point(dict(sizes), scalars, arrays, trial)  # type: ignore[arg-type]  # None was excluded

@@ -15,6 +15,7 @@ from .samples import Sampler, meets
 from .values import Array, Point, indices, shape_at
 
 _STEPS = 400
+_FEW = 8  # sizes that are tried one after the other, before halves; and entries
 _ZERO, _ONE = fmpq(0), fmpq(1)
 _TURNED: dict[str, tuple[Callable[[int, int, int], Any], ...]] = {
     "permutation": (
@@ -78,17 +79,27 @@ class Shrinker:
         """One size after the other as small as it can be."""
         moved = False
         for symbol in self._sampler.sizes.symbols:
-            for n in range(1, self._best.sizes[symbol]):
-                sizes = self._sampler.sizes.complete({**self._best.sizes, symbol: n})
-                if sizes is not None and sum(sizes.values()) < sum(self._best.sizes.values()):
-                    if any(self._take(candidate) for candidate in self._resized(sizes)):
-                        moved = True
-                        break
+            few = any(self._resize(symbol, n) for n in range(1, min(self._best.sizes[symbol], _FEW)))
+            moved |= few or self._halved(symbol)
         return moved
+
+    def _halved(self, symbol: sympy.Symbol) -> bool:
+        """A large size by bisection, as if all sizes above a certain one would do."""
+        low, start = _FEW - 1, self._best.sizes[symbol]
+        while self._steps > 0 and self._best.sizes[symbol] - low > 1:
+            middle = (low + self._best.sizes[symbol]) // 2
+            low = low if self._resize(symbol, middle) else middle
+        return self._best.sizes[symbol] < start
+
+    def _resize(self, symbol: sympy.Symbol, n: int) -> bool:
+        sizes = self._sampler.sizes.complete({**self._best.sizes, symbol: n})
+        if sizes is None or sum(sizes.values()) >= sum(self._best.sizes.values()):
+            return False
+        return any(self._take(candidate) for candidate in self._resized(sizes))
 
     def _resized(self, sizes: Mapping[sympy.Symbol, int]) -> Iterator[Point | None]:
         yield self._cut(sizes)
-        for trial in range(3):
+        for trial in range(3 if self._best.arrays else 0):
             yield self._fresh(sizes, trial)
 
     def _cut(self, sizes: Mapping[sympy.Symbol, int]) -> Point | None:
@@ -111,14 +122,36 @@ class Shrinker:
         """Scalars and entries by 0, 1 and -1, whole arrays first."""
         moved = False
         for symbol in self._sampler.sizes.scalars:
-            scalars = {**self._best.scalars, symbol: _ONE}
-            if self._best.scalars[symbol] != 1 and meets(symbol, sympy.S.One):
-                moved |= self._take(replace(self._best, scalars=scalars))
+            moved |= self._scalar(symbol)
         for x in self._best.arrays:
             if self._twin is None or x is not self._twin[1]:
                 moved |= self._whole(x)
             if not _is_turned(x):
-                moved |= self._entries(x)
+                moved |= self._cleared(x) | self._entries(x)
+        return moved
+
+    def _scalar(self, symbol: sympy.Symbol) -> bool:
+        """A scalar by 1, or by what is simplest among the values that the claim points to."""
+        own = self._best.scalars[symbol]
+        for q in (_ONE, *self._aims()):
+            simpler = own != 1 if q == 1 else isinstance(own, fmpq) and _simplicity(q) < _simplicity(own)
+            if simpler and meets(symbol, sympy.Rational(int(q.p), int(q.q))):
+                if self._take(replace(self._best, scalars={**self._best.scalars, symbol: q})):
+                    return True
+        return False
+
+    def _aims(self) -> list[fmpq]:
+        aims = self._sampler.aims
+        return [] if aims is None else sorted(aims.values, key=_simplicity)
+
+    def _cleared(self, x: Tensor) -> bool:
+        """Zeros in as many entries of a large array as will do, half of them at a time."""
+        moved, length = False, len(self._best.arrays[x]) // 2
+        while length > _FEW:
+            places = [at for at, q in self._best.arrays[x].items() if q != 0]
+            for start in range(0, len(places), length):
+                moved |= self._take(self._with(x, dict.fromkeys(places[start : start + length], _ZERO)))
+            length //= 2
         return moved
 
     def _whole(self, x: Tensor) -> bool:
@@ -145,7 +178,7 @@ class Shrinker:
         """Simple values for an entry; the best for that of a twin is the one it is a twin of."""
         own = self._best.arrays[x][at]
         if self._twin is None or not self._is_twin(x):
-            return [_ZERO, _ONE, -_ONE]
+            return [_ZERO, _ONE, -_ONE, *self._aims()]
         other = self._best.arrays[self._twin[0]][at]
         return [other, _ZERO, _ONE, -_ONE] if own != other else []
 

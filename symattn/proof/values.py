@@ -7,6 +7,7 @@ point. The text holds only names and numbers that are made here.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -24,7 +25,7 @@ from .balls import FUNCTIONS, Arithmetic, Number, Outside, shortened
 
 Array: TypeAlias = dict[tuple[int, ...], Number]
 Values: TypeAlias = dict[Tensor, Array]
-Code: TypeAlias = tuple[Callable[..., Array], list[sympy.Symbol]]  # of the arrays of the inputs and of symbols
+Code: TypeAlias = tuple[Callable[..., Array], list[sympy.Symbol], Any]  # of arrays and symbols; and the formula
 
 _CALLS: dict[Any, str] = {getattr(sympy, name): name for name in FUNCTIONS} | {
     sympy.Abs: "absolute", sympy.sign: "sign", sympy.floor: "floor", sympy.ceiling: "ceiling", sympy.Mod: "remainder",
@@ -244,7 +245,7 @@ class Evaluator:
         return found
 
     def _entries(self, node: Tensor, found: Values, point: Point) -> Array:
-        entries, symbols = self._codes.get(node) or self._code(node)
+        entries, symbols, _ = self._codes.get(node) or self._code(node)
         arguments = [*(found.get(x) for x in node.inputs), *map(point.symbol, symbols)]
         try:
             array = entries(*arguments)
@@ -281,7 +282,22 @@ class Evaluator:
         formula = sympy.sympify(node.op.entry(read, index, node))
         at = "".join(f"{code.bind(i)}, " for i in index)
         body = f"{{({at}): {code.write(formula)} {loops}}}" if index else f"{{(): {code.write(formula)}}}"
-        return code.function(body), code.symbols
+        return code.function(body), code.symbols, formula
+
+    @property
+    def formulas(self) -> list[Any]:
+        """The entry formulas that were met so far."""
+        return [formula for _, _, formula in self._compiled.values()]
+
+    def expected_work(self, order: Sequence[Tensor], sizes: Mapping[sympy.Symbol, int]) -> int:
+        """About how much work values at such sizes are, where the same nodes had values before."""
+        total = 0
+        for node in order:
+            entries = math.prod(shape_at(node, sizes))
+            if node in self._codes and self._codes[node][2].has(*_FOLDS):
+                entries *= max((n for x in node.inputs for n in shape_at(x, sizes)), default=1)
+            total += entries + _A_NODE
+        return total
 
 
 def _has_empty_row(array: Array, axes: Sequence[int]) -> bool:
