@@ -58,12 +58,22 @@ def _verify_at(op: Declared, inputs: tuple[Tensor, ...]) -> None:
     """The derivatives and the NumPy on some inputs."""
     y = op(*inputs)
     try:
+        _verify_values(op, y, inputs)
         for seed in (0, 1):
             _verify_rules(op, y, inputs, seed)
         _verify_numpy(op, y, inputs)
         NumPyFunction(inputs, [y], False).check()
     except (IndexError, KeyError) as problem:
         raise EvaluationError(f"the entry formula of {op.record.name} cannot be evaluated: {problem}") from None
+
+
+def _verify_values(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
+    """All entries have values at some point."""
+    try:
+        sample_point([y], inputs, 0)
+    except EvaluationError as problem:
+        told = f"the entry formula of {op.record.name} may have no value at some index"
+        raise EvaluationError(f"{problem}: {told}") from None
 
 
 def _inputs(op: Declared, leads: Sequence[tuple[int, ...]]) -> tuple[Tensor, ...]:

@@ -264,3 +264,27 @@ def test_statements_are_pickled():
     op = declared(softmax1_entry, range=(0, 1), letters=("P", "Z"))
     assert pickle.loads(pickle.dumps(op)) is op
     assert pickle.loads(pickle.dumps(op(z))).op.range == (0, 1)
+
+
+# --- entries without a value ---
+
+UNDEFINED = {
+    "the logarithm of an empty sum": lambda i, s: sympy.log(total(lambda at: sympy.exp(s[at]), i[0])),
+    "the reciprocal of an index": lambda i, s: s[i] / i[0],
+    "the reciprocal of an empty sum": lambda i, s: 1 / total(lambda at: s[at] ** 2, i[0]),
+    "the root of what is negative": lambda i, s: sympy.sqrt(-1 - s[i] ** 2),
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_verify_says_that_an_entry_has_no_value(name):
+    with pytest.raises(sa.EvaluationError, match="the entry formula of f may have no value at some index"):
+        sa.verify(declared(UNDEFINED[name]))
+
+
+def test_an_exclusive_sum_is_verified_and_is_0_at_first():
+    op = declared(lambda i, s: total(lambda at: sympy.exp(s[at]), i[0]))
+    assert sa.verify(op) == "f: NumPy equals the entries"
+    assert sa.lambdify([z], op(z))(np.zeros(3)).tolist() == [0, 1, 2]
+    assert sa.prove(sa.le(0, op(z)))
+    assert sa.prove(sa.lt(0, op(z))).status == "refuted"
