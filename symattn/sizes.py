@@ -149,7 +149,7 @@ _ARITHMETIC = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.
 def _read(text: str) -> sympy.Expr:
     """A size from text, by a whitelist over Python's syntax tree; nothing is evaluated as Python."""
     try:
-        if len(text) > 200:
+        if len(text) > 200 or not text.isascii() or "#" in text:  # Python reads letters of other alphabets as ASCII
             raise SyntaxError
         return _walk(ast.parse(text.strip(), mode="eval").body, text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:

@@ -1,6 +1,5 @@
 """Operations that users declare: what is derived from an entry formula, and what verify finds."""
 
-
 import numpy as np
 import pytest
 import sympy

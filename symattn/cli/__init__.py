@@ -6,7 +6,9 @@ What a user gets wrong ends in one line on stderr and exit code 2; nothing is le
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -14,20 +16,37 @@ from typing import NoReturn
 from ..errors import SymattnError
 from . import arrays, claims, expressions, moments, notes
 
+_OPTION = re.compile(r"-|-h|-o(.*\.npz)?|--([a-z]+(=.*)?)?", re.S)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = _parser().parse_args(argv)
+    if sys.stdout is None or sys.stdout.closed:
+        print("symattn: error: standard output is closed: give it a file or a terminal", file=sys.stderr)
+        return 2
+    options = _parser().parse_args([_as_text(word) for word in (sys.argv[1:] if argv is None else argv)])
     try:
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has gone, as in ``symattn list | head -1``
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 1
     except (SymattnError, OSError) as problem:
         print(f"symattn: error: {problem}", file=sys.stderr)
+        if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+            _give_up_output()
         return 2
     return code
+
+
+def _give_up_output() -> None:
+    """Sends what is still to be written nowhere, so that Python does not fail on it at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _as_text(word: str) -> str:
+    """An expression such as ``-abs(Z)`` with a space before it, by which argparse knows it from an option."""
+    return f" {word}" if word.startswith("-") and not _OPTION.fullmatch(word) else word
 
 
 class _Parser(argparse.ArgumentParser):

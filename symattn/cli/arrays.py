@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,10 @@ def _eval(options: argparse.Namespace) -> int:
         output, declared = read_output(options)
         arguments, names = arguments_of([output], declared), [str(output.name)]
         f = lambdify(arguments, [output])
-    results = f(*_load(options.data, arguments), **_settings(options.set))
+    settings = _settings(options.set)
+    if missing := [s.name for s in f.plan.keywords if s.name not in settings]:
+        raise EvaluationError(f"the arrays do not tell {', '.join(missing)}: add --set {missing[0]}=NUMBER")
+    results = _computed(f, _load(options.data, arguments), settings)
     found = dict(zip(names, results, strict=True))
     if options.output:
         _save(options.output, found)
@@ -46,6 +49,17 @@ def _eval(options: argparse.Namespace) -> int:
         for name, array in found.items():
             print(f"{name} =\n{array}" if getattr(array, "ndim", 0) else f"{name} = {array}")
     return 0
+
+
+def _computed(f: Callable[..., Any], arrays: Sequence[Any], settings: Mapping[str, int | float]) -> Any:
+    import numpy as np
+
+    try:
+        return f(*arrays, **settings)
+    except np.linalg.LinAlgError as problem:
+        raise EvaluationError(f"{problem}: at these data the expression has no value") from None
+    except MemoryError as problem:
+        raise EvaluationError(f"{problem}: choose smaller arrays and sizes") from None
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, int | float]:

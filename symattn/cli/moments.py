@@ -26,7 +26,7 @@ names in them that are not declared become real symbols, positive ones in a vari
 _KINDS = ("iid", "iid_pair", "normal", "sphere", "constant")
 _KEY = re.compile(r"\b([a-z]+)\s*=(?!=)")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z]\w*'*(?!\s*[\w(])")
-_INDEX = re.compile(r"[A-Za-z]\w*|\d+")
+_INDEX = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
 
 def add_commands(commands: Any) -> None:

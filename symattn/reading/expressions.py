@@ -158,7 +158,7 @@ class _Expression(Formula):
         tensors = [x.brief() for x in self.names.values() if isinstance(x, Tensor)]
         scalars = [n for n, x in self.names.items() if not isinstance(x, Tensor)]
         listed = f"declared are {', '.join(tensors) or 'no tensors'}; sizes and scalars: {', '.join(scalars) or 'none'}"
-        return f"{name!r} is not declared: {listed}"
+        return f"{name!r} is not declared: {listed}; a size is declared by a shape that has it"
 
     def operate(self, tree: ast.expr, sign: str, function: Callable[..., Any], *values: Any) -> Any:
         if not any(isinstance(x, Tensor) for x in values):

@@ -6,7 +6,7 @@ import ast
 import difflib
 import operator
 from collections.abc import Callable, Collection, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import sympy
@@ -102,7 +102,12 @@ class Formula:
             if tree.value > LARGEST:
                 raise self.source.error("the number is larger than 10**30", tree)
             return sympy.Integer(tree.value)
-        decimal = Decimal(self.source.spelling(tree))
+        try:
+            decimal = Decimal(self.source.spelling(tree))
+        except InvalidOperation:  # an exponent beyond all limits of decimal numbers
+            raise self.source.error(
+                f"the number has more than {EXPONENT} digits before or after the point", tree
+            ) from None
         if decimal and (abs(decimal.adjusted()) > EXPONENT or len(decimal.as_tuple().digits) > EXPONENT):
             raise self.source.error(f"the number has more than {EXPONENT} digits before or after the point", tree)
         return sympy.Rational(*decimal.as_integer_ratio())
@@ -127,10 +132,22 @@ class Formula:
             raise self.source.error("division by zero", tree)
         if sign == "**":
             self.check_power(tree, *values)
-        return function(*values)
+        return self.valued(tree, sign, function, *values)
+
+    def valued(self, tree: ast.expr, name: str, function: Callable[..., Any], *values: Any) -> Any:
+        """The value of a function or relation of scalars, where it has one."""
+        try:
+            value = function(*values)
+        except (TypeError, ValueError, ZeroDivisionError) as problem:
+            raise self.source.error(f"{name} has no value here: {problem}", tree) from None
+        if isinstance(value, sympy.Basic) and value.has(sympy.nan, sympy.zoo, sympy.AccumBounds):
+            raise self.source.error(f"{name} has no value here: of real numbers, it would be {value}", tree)
+        return value
 
     def check_power(self, tree: ast.expr, base: Any, exponent: Any) -> None:
-        """Keeps a power from becoming a number that fills the memory."""
+        """Keeps a power from becoming a number that fills the memory, and minus infinity for masks."""
+        if base.is_infinite:
+            raise self.source.error("an infinite number has no powers here: -oo stands in masks alone", tree)
         if not exponent.is_number:
             return
         steep = abs(exponent.evalf(15)) > EXPONENT
@@ -145,7 +162,7 @@ class Formula:
         left, right = self.compared(tree)
         if is_relation(left) or is_relation(right):
             raise self.source.error("relations are not compared: put & or | between them", tree)
-        return _COMPARISONS[type(tree.ops[0])](left, right)
+        return self.valued(tree, "the comparison", _COMPARISONS[type(tree.ops[0])], left, right)
 
     def compared(self, tree: ast.Compare) -> tuple[Any, Any]:
         """The two sides."""
@@ -170,7 +187,7 @@ class Formula:
             return sympy.Piecewise((values[1], values[0]), (values[2], True))
         if name in RELATIONS:
             self.check_count(tree, name, 2)
-            return RELATIONS[name](*values)
+            return self.valued(tree, name, RELATIONS[name], *values)
         return self.apply(tree, name, values)
 
     def called(self, tree: ast.Call, known: Collection[str]) -> str:
@@ -201,7 +218,7 @@ class Formula:
             raise self.source.error(f"{name} of a number beyond {POWER_OF_E} in size", tree)
         if name in ("mod", "Mod") and values[1] == 0:
             raise self.source.error("division by zero", tree)
-        return function(*values)
+        return self.valued(tree, name, function, *values)
 
     def piecewise(self, tree: ast.Call) -> Any:
         """``Piecewise((value, relation), ...)``."""
