@@ -13,6 +13,7 @@ from flint import arb
 from ..naming import latex_name
 from ..tensor import Tensor
 from .balls import Number, ball, exact_form
+from .values import Point
 
 _DIGITS = 10
 _SHOWN = 256  # entries of an array that is printed
@@ -141,13 +142,23 @@ class Counterexample:
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
+Parts = tuple[Mapping[Any, Any], Mapping[Tensor, sympy.ImmutableDenseNDimArray], Mapping[str, str]]
+
+
+def text_of_point(numbers: Mapping[Any, Any], arrays: Mapping[Tensor, Any], functions: Mapping[str, str]) -> str:
+    """Sizes, scalars, arrays and unknown functions in one line."""
+    shown = [f"{s} = {v}" for s, v in numbers.items()]
+    shown += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in arrays.items()]
+    return ", ".join([*shown, *(f"{name}: {formula}" for name, formula in functions.items())])
+
+
 @dataclass(frozen=True)
 class Agreement:
     """No difference was found: how many points were tried, which proves nothing.
 
     ``trials`` counts the points at which the claim holds, as far as digits tell, and ``sizes`` are those they had;
     ``outside`` counts the points at which a side has no value, and ``undecided`` those where the values are too close
-    to call. ``reason`` says why there are no trials, if so.
+    to call. ``reason`` says why there are no trials, if so; ``point`` is the first at which the claim holds.
     """
 
     trials: int
@@ -155,6 +166,7 @@ class Agreement:
     undecided: int
     sizes: tuple[dict[sympy.Symbol, int], ...]
     reason: str = ""
+    point: Point | None = None
 
     @property
     def inconclusive(self) -> int:

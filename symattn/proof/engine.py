@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..budget import Budget, OutOfBudget
@@ -19,6 +20,7 @@ from .readable import RewritingProof
 from .refuter import refute
 from .rewriting import rewrite
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
+from .witness import witness
 
 
 def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: float = 10.0, seed: int = 0) -> Verdict:
@@ -49,8 +51,25 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     except OutOfBudget as problem:
         argument, missing = None, _Missing(f"{problem} before a proof was found")
     if argument is not None:
-        return Proved(asked, Proof(asked, hypotheses.stated, argument), given=hypotheses.stated)
+        proof = Proof(asked, hypotheses.stated, argument)
+        if found.point is not None or hypotheses.stated or proof.side_conditions:
+            known = (asked, hypotheses.claims, hypotheses.relations)
+            proof = replace(proof, witness=witness(*known, found, seed=seed, budget=time))
+        return _proved(proof, found)
     return Unknown(asked, missing.reason, missing.forms, missing.difference, found, given=hypotheses.stated)
+
+
+def _proved(proof: Proof, tried: Agreement) -> Verdict:
+    """The proof as an answer, unless it may be about no point at all under conditions that nobody gave."""
+    if proof.witness is None and proof.side_conditions:
+        conditions = "; ".join(proof.side_conditions)
+        return Unknown(
+            proof.claim,
+            f"no point was found where both sides are defined: {conditions}",
+            agreement=tried,
+            given=proof.given,
+        )
+    return Proved(proof.claim, proof, given=proof.given)
 
 
 def _claim(left: Any, right: Any) -> Claim | Independence:

@@ -24,7 +24,7 @@ from ..ops.leaves import variable
 from ..tensor import Tensor, rebuild
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation, not_less
 from .claims import Claim, Independence
-from .counterexample import Agreement, Counterexample, as_array, entry_value
+from .counterexample import Agreement, Counterexample, Parts, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
@@ -38,6 +38,7 @@ _POINTED = 60_000  # entries and terms of the trials with numbers of the claim a
 _SHRINKING = 40_000  # entries and terms on the way to a smaller counterexample
 _LONGEST = 20_000  # entries of an array that is tried at all
 _OUTPUTS = 200  # entries of an output that are asked which entries of the variable they ignore
+_EXAMPLES = 40  # points tried for an example alone
 _MENDING = 150  # steps on the way to arrays that satisfy what is given
 _ENTRIES = tuple(fmpq(p, q) for p, q in ((0, 1), (1, 1), (-1, 1), (0, 1), (1, 1), (2, 1), (1, 2), (3, 5), (4, 5)))
 
@@ -85,10 +86,10 @@ def refute(
     entry [0, 1]: left is 1, right is 0
     """
     with flint.ctx.workprec(_BITS[0]):
-        return _Search(claim, given, relations, seed, budget).run()
+        return Search(claim, given, relations, seed, budget).run()
 
 
-class _Search:
+class Search:
     """One search: the graphs of both sides, points for them, and what is compared."""
 
     def __init__(
@@ -119,7 +120,7 @@ class _Search:
     # --- trials ---
 
     def run(self) -> Counterexample | Agreement:
-        agreed: list[dict[sympy.Symbol, int]] = []
+        agreed: list[Point] = []
         outside = undecided = 0
         reason = f"no point satisfies the {'condition' if self.dependence else 'hypotheses'}, as far as was tried"
         if self.too_large is not None:
@@ -139,10 +140,12 @@ class _Search:
                     continue
                 if difference is not None:
                     return self.counterexample(point)
-                agreed.append(dict(point.sizes))
+                agreed.append(point)
         except (OutOfBudget, NoRuleError) as problem:
             reason = str(problem)
-        return Agreement(len(agreed), outside, undecided, tuple(agreed), "" if agreed else reason)
+        sizes = tuple(dict(point.sizes) for point in agreed)
+        first = agreed[0] if agreed else None
+        return Agreement(len(agreed), outside, undecided, sizes, "" if agreed else reason, first)
 
     def points(self) -> Iterator[Point | None]:
         """Points to try: generic ones, then those where the claim points, then more generic ones."""
@@ -224,6 +227,45 @@ class _Search:
     def entries(self, left: Array, point: Point) -> Sequence[tuple[int, ...]]:
         """The entries that the claim speaks of."""
         return list(left) if self.dependence is None else self.dependence.entries(left, point)
+
+    # --- examples ---
+
+    def example(self) -> Point | None:
+        """A point at which both sides have values and all that is given holds, at the least sizes first."""
+        try:
+            for trial in range(0 if self.too_large else _EXAMPLES):
+                least = self.sampler.sizes.complete(dict.fromkeys(self.sampler.sizes.symbols, 1))
+                drawn = (
+                    self.sampler.draw(trial, self.rng)
+                    if trial % 2 or least is None
+                    else self.sampler.at(least, trial, self.rng)
+                )
+                point = self.point(drawn)
+                if point is not None and self.is_example(point):
+                    return point
+        except (OutOfBudget, NoRuleError):
+            pass
+        return None
+
+    def is_example(self, point: Point) -> bool:
+        """Whether the hypotheses hold at a point, and both sides have values there that do not differ."""
+        hold = self.sampler.hypotheses.hold
+        if self.violations(point) or not all(hold(x, point.arrays[x], point.sizes) for x in self.sampler.drawn):
+            return False
+        try:
+            with flint.ctx.workprec(_BITS[1]):
+                return self.compared(point) is None
+        except (Outside, Undecided):
+            return False
+
+    def parts(self, point: Point) -> Parts:
+        """The sizes and scalars of a point, its arrays, and what stands for the unknown functions."""
+        arrays = [x for x in dict.fromkeys([*self.order, *self.given_order]) if x.op is variable]
+        with flint.ctx.workprec(_BITS[1]):  # no fewer digits than the point was found with
+            found = self.evaluator.values(ordered(arrays, self.definitions), point)
+        scalars = {s: exact_form(q) for s, q in point.scalars.items()}
+        functions = {name: self.evaluator.arithmetic.written(name, name in self.rowwise) for name in self.unknowns}
+        return {**point.sizes, **scalars}, {x: as_array(found[x], shape_at(x, point.sizes)) for x in arrays}, functions
 
     # --- what is given ---
 

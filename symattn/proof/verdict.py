@@ -11,6 +11,7 @@ from ..tensor import Tensor
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample
 from .definedness import conditions
+from .witness import Witness
 from .wording import Wording
 
 
@@ -34,6 +35,7 @@ class Proof:
     claim: Claim | Independence
     given: tuple[Any, ...]
     argument: Argument
+    witness: Witness | None = None
 
     @cached_property
     def wording(self) -> Wording:
@@ -65,14 +67,23 @@ class Proof:
         return getattr(self.argument, "reasons", ())
 
     def check(self) -> bool:
-        """Go through the proof again, without search: whether every step of it holds."""
-        return self.argument.check()
+        """Go through the proof again, without search: whether every step of it holds, and its point is one."""
+        return self.argument.check() and (self.witness is None or self.witness.check())
+
+    @property
+    def example(self) -> str:
+        """Where all that is assumed holds and both sides have values, in one line; empty where nothing is assumed."""
+        if not (self.hypotheses or self.side_conditions):
+            return ""
+        return "not found" if self.witness is None else self.witness.text()
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
         for title, listed in self._lists():
             lines.append(f"{title}: " + "; ".join(listed))
+        if example := self.example:
+            lines.append(f"Example: {example}")
         return "\n".join([*lines, self.argument.text()])
 
     def latex(self) -> str:
@@ -163,7 +174,8 @@ class Proved(Verdict):
 
     def __str__(self) -> str:
         lists = (("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
-        return self._headed(*(f"{word} {'; '.join(said)}" for word, said in lists if said))
+        unseen = ["no example of what is given was found"] * bool(self.found.given and self.found.witness is None)
+        return self._headed(*(f"{word} {'; '.join(said)}" for word, said in lists if said), *unseen)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

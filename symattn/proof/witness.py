@@ -1,0 +1,56 @@
+"""A point that shows a proof to be about something: both sides have values there, and all that is given holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sympy.logic.boolalg import Boolean
+
+from ..budget import Budget
+from .claims import Claim, Independence
+from .counterexample import Agreement, text_of_point
+from .refuter import Search
+from .values import Point
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Sizes, exact entries and instances of unknown functions, at which the claim holds and everything is defined."""
+
+    claim: Claim | Independence
+    given: tuple[Claim, ...]
+    relations: tuple[Boolean, ...]
+    point: Point
+
+    def check(self) -> bool:
+        """Whether both sides have values at the point, and all that is given and declared holds there."""
+        return self._search().is_example(self.point)
+
+    def text(self) -> str:
+        """The point in one line."""
+        return text_of_point(*self._search().parts(self.point))
+
+    __str__ = text
+
+    def _search(self) -> Search:
+        return Search(self.claim, self.given, self.relations, 0, Budget(float("inf")))
+
+
+def witness(
+    claim: Claim | Independence,
+    given: Sequence[Claim],
+    relations: Sequence[Boolean],
+    tried: Agreement,
+    *,
+    seed: int,
+    budget: Budget,
+) -> Witness | None:
+    """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
+    point = tried.point
+    if point is None:
+        point = Search(claim, given, relations, seed, budget).example()
+    return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
+
+
+__all__ = ["Witness", "witness"]
