@@ -30,7 +30,8 @@ def derivation() -> sa.Derivation:
     note.text(
         "Let a loss depend on N, and write dX for its gradient by X. Gain and bias are shared by all tokens, so their "
         "gradients are sums over the rows. The input acts on a standardised row in three ways: by itself, through the "
-        "deviation and through the mean. The chain rule takes these paths from the last to the first."
+        "deviation and through the mean. dC holds the first two: a row that is scaled to one size moves only across "
+        "itself. dmu holds the third."
     )
     note.extend(g)
     note.text(
@@ -38,7 +39,7 @@ def derivation() -> sa.Derivation:
         "mu, and the factor of the standardised row for that through r."
     )
     note.then(dC - rowmean(dC), because="dmu put in")
-    note.then(r * (dXhat - rowmean(dXhat) - Xhat * rowmean(dXhat * Xhat)), because="dC, dr put in")
+    note.then(r * (dXhat - rowmean(dXhat) - Xhat * rowmean(dXhat * Xhat)), because="dC put in")
     note.text(
         "So the backward pass needs the standardised rows, r, and two means of each row. Two facts about the layer can "
         "be read off. The features of a row of dX add up to 0, since a shift of the row changes nothing."

@@ -144,7 +144,12 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
     if any(t is not None for t in inputs):
         if node.op.jvp is None:
             raise NoRuleError(f"no derivative is known for {node.op.name}, met at {node.brief()}")
-        terms.append(node.op.jvp(inputs, forward.label.get(node, node), *node.inputs, **node.params))
+        label, whole = forward.label.get(node, node), forward.norm(node)
+        moved = None if whole is None else moving.get(whole.x)
+        if whole is not None and moved is not None:
+            terms.append(whole.slope(moved, label))
+        else:
+            terms.append(node.op.jvp(inputs, label, *node.inputs, **node.params))
     terms += [multiply(partial(node, symbol), symbols[symbol]) for symbol in scalars_of(node, symbols)]
     if not terms or all(map(is_zero, terms)):
         return

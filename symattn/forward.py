@@ -11,7 +11,7 @@ import sympy
 from .errors import NoRuleError
 from .latex import displayed_names, numbered
 from .naming import fresh_name
-from .normalisers import normaliser
+from .normalisers import Norm, norm, normaliser
 from .ops.leaves import constant, from_index_op, is_named, let_op, variable
 from .tensor import Tensor, topological
 
@@ -82,6 +82,9 @@ class Forward:
             elif node in letters:
                 new[node] = self.name(new[node], letters[node])
         self.new = {old: new[read] for old, read in plain.items() if read in new}
+        self.asked = {
+            self.new[v] if isinstance(v, Tensor) else v for v in variables if v in self.new or not isinstance(v, Tensor)
+        }
         self.order = topological([self.new[root] for root in roots])
         self.label = {node.inputs[0]: node for node in self.order if node.op is let_op}
         self.place = {node: n for n, node in enumerate(self.order)}
@@ -102,6 +105,13 @@ class Forward:
                 if not (is_named(x) or x in named_bodies or x.op in (constant, from_index_op)):
                     wanted.setdefault(letter, {}).setdefault(x)
         return numbered({letter: list(nodes) for letter, nodes in wanted.items()}, self.taken)
+
+    def norm(self, node: Tensor) -> Norm | None:
+        """The norm that a node is, unless what stands between its row and its root is differentiated by as well."""
+        found = norm(node)
+        between = () if found is None else (found.root, *found.between)
+        apart = any(x in self.asked or (x.op is constant and self.asked & x.own_symbols) for x in between)
+        return None if apart else found
 
     def name(self, node: Tensor, wanted: str) -> Tensor:
         """The node under a new name."""

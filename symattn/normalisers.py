@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from .ops.arithmetic import add_op, divide_op, negative
+import sympy
+
+from .ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, power_op, subtract
 from .ops.index import index_op
-from .ops.leaves import definition, is_named, scalar_value, variable
-from .ops.pointwise import exp_op, log_op, sigmoid_op, softplus_op
-from .ops.rows import expand_axes, logsumexp_op, softmax_op, sum_op
+from .ops.leaves import constant, definition, is_named, scalar_value, variable
+from .ops.pointwise import exp_op, log_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
+from .ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from .tensor import Tensor
 
 
@@ -57,3 +60,61 @@ def without_names(node: Tensor, bare: Mapping[Tensor, Tensor]) -> Tensor:
     if read is not None:
         return read
     return node if inputs == node.inputs else node.op(*inputs, **node.params)
+
+
+# --- norms ---
+
+
+class Norm(NamedTuple):
+    """A row brought to a common size: ``x * rsqrt(v)``, or ``x / sqrt(v)``, of ``v = rowmean(x**2) + eps``."""
+
+    x: Tensor
+    root: Tensor  # rsqrt(v) or sqrt(v), by the name that it has
+    divides: bool
+    squares: Tensor  # the sum or mean of the squares
+    between: tuple[Tensor, ...]  # what stands between x and the root
+
+    def slope(self, t: Tensor, y: Tensor) -> Tensor:
+        """``r * (t - y * rowmean(y * t))``: no power of r is larger than the result, so nothing overflows between."""
+        along = self.squares.op(multiply(y, t), axes=self.squares.params["axes"], keepdims=True)
+        across = subtract(t, multiply(y, along))
+        return divide(across, self.root) if self.divides else multiply(self.root, across)
+
+
+def norm(node: Tensor) -> Norm | None:
+    """The norm that a product or a quotient is, whose derivative is better known as a whole."""
+    if node.op is multiply_op:
+        pairs = [node.inputs, node.inputs[::-1]]
+        found = (_norm(x, root, _under_root(root, -1), False) for x, root in pairs)
+        return next((n for n in found if n is not None), None)
+    return _norm(*node.inputs, _under_root(node.inputs[1], 1), True) if node.op is divide_op else None
+
+
+def _under_root(root: Tensor, sign: int) -> Tensor | None:
+    """``v`` of ``sqrt(v)``, or of its inverse."""
+    body = definition(root)
+    if body.op is (sqrt_op if sign > 0 else rsqrt_op):
+        return body.inputs[0]
+    half = body.op is power_op and scalar_value(body.inputs[1]) == sympy.Rational(sign, 2)
+    return body.inputs[0] if half else None
+
+
+def _norm(x: Tensor, root: Tensor, below: Tensor | None, divides: bool) -> Norm | None:
+    """``below`` as a sum or mean of the squares of ``x``, with a number added or without."""
+    if below is None:
+        return None
+    total = definition(below)
+    terms = total.inputs if total.op is add_op else (total,)
+    squares = [definition(a) for a in terms if a.op is not constant]
+    if len(squares) != 1 or squares[0].op not in (sum_op, mean_op) or not squares[0].params["keepdims"]:
+        return None
+    square = definition(squares[0].inputs[0])
+    if _squared(square) is not x:
+        return None
+    return Norm(x, root, divides, squares[0], (below, total, *terms, *squares, squares[0].inputs[0], square))
+
+
+def _squared(x: Tensor) -> Tensor | None:
+    if x.op is power_op and scalar_value(x.inputs[1]) == 2:
+        return x.inputs[0]
+    return x.inputs[0] if x.op is multiply_op and x.inputs[0] is x.inputs[1] else None

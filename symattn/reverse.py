@@ -169,7 +169,12 @@ class Reverse:
 
     def _parts(self, node: Tensor, cotangent: Tensor) -> Sequence[Tensor | None]:
         assert node.op.vjp is not None
-        return node.op.vjp(cotangent, self.forward.label.get(node, node), *node.inputs, **node.params)
+        label = self.forward.label.get(node, node)
+        whole = self.forward.norm(node)
+        if whole is not None:
+            part = whole.slope(cotangent, label)
+            return [part if x is whole.x else None for x in node.inputs]
+        return node.op.vjp(cotangent, label, *node.inputs, **node.params)
 
     def _share(self, node: Tensor) -> None:
         """Name a forward node that the writer left unnamed."""
@@ -193,6 +198,7 @@ class Reverse:
             raise NoRuleError(f"no derivative is known for {op.name}, met at {node.brief()}")
         if op.nonsmooth:
             self.conditions.append(op.nonsmooth)
+        why = op.reason if self.forward.norm(node) is None else "a norm, row by row"
         for x, need, part in zip(node.inputs, wanted, self._parts(node, cotangent), strict=True):
             if not need or part is None:
                 continue
@@ -200,7 +206,7 @@ class Reverse:
             if not same_shape(part.shape, self.batch + x.shape):
                 raise ShapeError(f"the rule of {op.name} gave {part.brief()} for the cotangent of {x.brief()}")
             passed_on = op is transpose_op or only_adds_axes(node) or scalar_value(node.inputs[0]) is not None
-            reason = self.because[node] if passed_on else op.reason
+            reason = self.because[node] if passed_on else why
             self.bar.setdefault(x, []).append((self.forward.place[node], part, reason))
 
     def _to_symbols(self, node: Tensor, cotangent: Tensor) -> None:

@@ -250,12 +250,12 @@ def test_layer_norm_in_closed_form():
     g = assert_gradient(y, wrt)
     shown = lines(g)
     assert shown[0] == "dbeta = sum(dO, axis=-2)"
-    assert shown[1] == "dgamma = sum(U_2 * dO, axis=-2)"
-    assert shown[2] == "dU_2 = dO * gamma"
+    assert shown[1] == "dgamma = sum(U_1 * dO, axis=-2)"
+    assert shown[2] == "dU_1 = dO * gamma"
+    assert shown[3] == "dU = rsqrt(rowmean(U**2) + 1/1000) * (dU_1 - U_1 * rowmean(U_1 * dU_1))"
     assert shown[4] == "dX = dU - rowmean(dU)"
     assert "U = X - rowmean(X)" in shown
-    assert "U_2 = U * U_1" in shown
-    assert len(shown) == 8
+    assert any(line.startswith("U_1 = U * ") for line in shown)
 
 
 def test_named_layer_norm_in_closed_form():
@@ -264,7 +264,7 @@ def test_named_layer_norm_in_closed_form():
     y = sa.let("Y", centred / spread)
     g = assert_gradient(y, [X])
     assert lines(g)[-1] == "dX = dC - rowmean(dC)"
-    assert lines(g)[1].startswith("dC = ")
+    assert lines(g)[0] == "dC = (dY - Y * rowmean(Y * dY)) / s"
     assert not g.definitions
 
 

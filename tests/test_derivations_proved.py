@@ -25,7 +25,7 @@ CHECKED = {
     ],
     "grouped_query_backward": ["dV_r", "dV", "dP", "dZ", "dQ", "dK_r", "dK"],
     "layernorm_backward": [
-        "dbeta", "dgamma", "dXhat", "dr", "dC", "dmu", "dX", "dX (line 2)", "dX (line 3)", "a (line 2)", "b (line 2)",
+        "dbeta", "dgamma", "dXhat", "dC", "dmu", "dX", "dX (line 2)", "dX (line 3)", "a (line 2)", "b (line 2)",
     ],
     "logsumexp_hessian": [
         "dz_1", "dp", "dz_2", "dz_2 (line 2)", "dz_2 (line 3)", "Ldot (line 2)", "du", "dr", "dx", "dx (line 2)",

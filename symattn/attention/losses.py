@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..errors import OperandError, ShapeError
 from ..ops import rows
-from ..ops.arithmetic import add, divide, multiply, subtract
+from ..ops.arithmetic import add, divide, multiply, negative, subtract
 from ..ops.classes import one_hot
 from ..ops.leaves import as_tensor, let, scalar_value
 from ..ops.logic import equal, logical_not, where
@@ -134,11 +134,12 @@ def _smoothed(what: str, wanted: Tensor, smoothing: Any, classes: Tensor | None)
 def _row_losses(z: Tensor, wanted: Tensor, sums_to_one: bool) -> Tensor:
     """A column: ``-sum(wanted * log_softmax(z))``, with one logsumexp a row."""
     normaliser = rows.logsumexp(z, -1, keepdims=True)
-    if not sums_to_one:
-        normaliser = multiply(rows.sum(wanted, -1, keepdims=True), normaliser)
     one_hot = wanted.kind == "binary"  # a score of -oo that is not wanted then has no part
-    shown = where(wanted, z, 0) if one_hot else multiply(wanted, z)
-    return subtract(normaliser, rows.sum(shown, -1, keepdims=True))
+    if one_hot and sums_to_one:
+        return subtract(normaliser, rows.sum(where(wanted, z, 0), -1, keepdims=True))
+    logs = subtract(z, normaliser)
+    shown = where(wanted, logs, 0) if one_hot else multiply(wanted, logs)
+    return negative(rows.sum(shown, -1, keepdims=True))
 
 
 def _times(x: Tensor, factor: Tensor | None) -> Tensor:

@@ -8,6 +8,7 @@ from ..latex import displayed_names
 from ..normalisers import without_names
 from ..ops.leaves import computed, cotangent_op, is_named, operands, variable
 from ..tensor import Tensor, topological
+from .stable import stable
 
 
 class Graph:
@@ -25,7 +26,7 @@ class Graph:
         order = computed(outputs)
         self.nested = _nested(order)
         for node in order:
-            bare[node] = without_names(node, bare)
+            bare[node] = stable(without_names(node, bare))
             if is_named(node) and node.op is not variable and bare[node].op is not variable:
                 self.names.setdefault(bare[node], shown[node])
         whole = self._with_gradients(outputs, bare)

@@ -36,6 +36,27 @@ def logsumexp(z, axis=-1, keepdims=False):
     return total if keepdims else total.squeeze(axis)
 
 
+def largest(z, axis=-1, keepdims=False):
+    """The largest entry of a row, or 0 where that is not finite."""
+    top = z.max(axis=axis, keepdims=keepdims)
+    return np.where(np.isfinite(top), top, 0)
+
+
+def logsumexp_less(z, x, axis=-1, keepdims=False):
+    """logsumexp(z) - x, where x may be as large as z: the largest entry less x, and then the rest."""
+    top = largest(z, axis, keepdims=True)
+    with np.errstate(divide="ignore"):
+        rest = np.log(np.exp(z - top).sum(axis=axis, keepdims=keepdims))
+    return (top if keepdims else top.squeeze(axis)) - x + rest
+
+
+def log_softmax(z, axis=-1):
+    """z - logsumexp(z), the largest entry taken off first; a row of -inf gives -inf."""
+    z = z - largest(z, axis, keepdims=True)
+    total = np.exp(z).sum(axis=axis, keepdims=True)
+    return z - np.log(np.where(total == 0, 1, total))
+
+
 def sigmoid(x):
     """1 / (1 + exp(-x)) that does not overflow."""
     small = np.exp(np.where(x.real < 0, x, -x))
@@ -200,11 +221,13 @@ def entmax15(z, axis=-1):
     return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0) ** 2)
 
 
-NEEDS = {"masked_softmax": ("softmax",), "silu": ("sigmoid",), "gelu": ("erf",), "take": ("whole",),
-         "scatter_add": ("whole",), "one_hot": ("whole",)}  # fmt: skip
+NEEDS = {"masked_softmax": ("softmax",), "log_softmax": ("largest",), "logsumexp_less": ("largest",),
+         "silu": ("sigmoid",), "gelu": ("erf",), "take": ("whole",), "scatter_add": ("whole",),
+         "one_hot": ("whole",)}  # fmt: skip
 HELPERS = {
     f.__name__: f
-    for f in (softmax, masked_softmax, full_rows, logsumexp, sigmoid, softplus, silu, erf, gelu, spread, sum_to,
+    for f in (softmax, masked_softmax, full_rows, logsumexp, largest, logsumexp_less, log_softmax, sigmoid,
+              softplus, silu, erf, gelu, spread, sum_to,
               split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, inv, solve,
               sparsemax, entmax15)
 }  # fmt: skip

@@ -1,0 +1,113 @@
+"""Forms that are exactly equal and no less accurate, chosen in the graph before code is written.
+
+Each rule takes the inputs of one operation and gives a node with the same values, or None. A rule may lose no digit
+that the plain form has: it applies to what reads a quantity, never to the quantity that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..operation import Operation
+from ..ops.arithmetic import add_op, divide_op, maximum, multiply, split_scalar, subtract
+from ..ops.broadcasting import broadcast
+from ..ops.index import index_op
+from ..ops.logic import greater_op
+from ..ops.rows import expand_axes, logsumexp_op, sum_op
+from ..ops.sparse import sparsemax_op, support_sqrt_op
+from ..tensor import Tensor
+from .form import form
+
+Rule = Callable[..., Tensor | None]
+
+
+def _axis(axes: tuple[int, ...]) -> str:
+    return "" if axes == (-1,) else f"axis={axes[0] if len(axes) == 1 else axes}"
+
+
+# --- logsumexp ---
+
+log_softmax_op = form(
+    "log_softmax",
+    shape=lambda z, axes: z.shape,
+    numpy=lambda code, node, z: code.helper("log_softmax", z, _axis(node.params["axes"])),
+)
+largest_op = form(
+    "largest",
+    shape=logsumexp_op.shape,
+    numpy=lambda code, node, z: code.helper(
+        "largest", z, _axis(node.params["axes"]), "keepdims=True" if node.params["keepdims"] else ""
+    ),
+)
+logsumexp_less_op = form(
+    "logsumexp_less",
+    shape=lambda z, x, axes, keepdims: broadcast("the difference", largest_op(z, axes=axes, keepdims=keepdims), x),
+    numpy=lambda code, node, z, x: code.helper(
+        "logsumexp_less",
+        z,
+        code.align(node.inputs[1], x, node.rank),
+        _axis(node.params["axes"]),
+        "keepdims=True" if node.params["keepdims"] else "",
+    ),
+)
+
+
+def _add(a: Tensor, b: Tensor) -> Tensor | None:
+    """``z - logsumexp(z)`` as log-softmax, and in any other difference with a logsumexp its maximum is met first."""
+    for total, other in ((a, b), (b, a)):
+        (c, whole), (k, x) = split_scalar(total), split_scalar(other)
+        read = None if whole is None else _logsumexp(whole)
+        if read is None or whole is None or x is None or not (c * k).is_negative:
+            continue
+        if k == -c and x is read.inputs[0] and _is_lined_up(whole, read):
+            return multiply(k, log_softmax_op(x, axes=read.params["axes"]))
+        if whole is read and x.rank <= read.rank:
+            return _difference(c, read, multiply(-k / c, x), x)
+    return None
+
+
+def _logsumexp(x: Tensor) -> Tensor | None:
+    """The logsumexp that this is, or whose reduced axes this brings back."""
+    body = x.inputs[0] if x.op is index_op else x
+    return body if body.op is logsumexp_op else None
+
+
+def _is_lined_up(x: Tensor, total: Tensor) -> bool:
+    """Whether the reduced axes stand where they were."""
+    axes, rank = total.params["axes"], total.inputs[0].rank
+    if x is total:
+        return total.params["keepdims"] or axes == tuple(range(-rank, len(axes) - rank))
+    return not total.params["keepdims"] and x is expand_axes(total, axes)
+
+
+def _difference(c: Any, total: Tensor, x: Tensor, plain: Tensor) -> Tensor:
+    """``c (logsumexp(z) - x)``; where x is a logsumexp as well, the two maxima are subtracted first."""
+    z = total.inputs[0]
+    if plain is x and x.op is logsumexp_op:
+        top = largest_op(*x.inputs, **x.params)
+        first = logsumexp_less_op(z, top, **total.params)
+        return multiply(c, subtract(first, logsumexp_less_op(*x.inputs, top, **x.params)))
+    return multiply(c, logsumexp_less_op(z, x, **total.params))
+
+
+# --- rows without support ---
+
+
+def _divide(a: Tensor, b: Tensor) -> Tensor | None:
+    """The size of the support of a row of -inf is 0, and what is divided by it is 0; any other is at least 1."""
+    if b.op is not sum_op:
+        return None
+    weight = b.inputs[0]
+    supported = weight.op is support_sqrt_op or (weight.op is greater_op and weight.inputs[0].op is sparsemax_op)
+    return divide_op.node(a, maximum(b, 1)) if supported else None
+
+
+RULES: Mapping[Operation, Rule] = {add_op: _add, divide_op: _divide}
+
+
+def stable(node: Tensor) -> Tensor:
+    """The node in the most accurate of its forms."""
+    rule = RULES.get(node.op)
+    new = None if rule is None else rule(*node.inputs, **node.params)
+    return node if new is None else new
