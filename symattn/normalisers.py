@@ -87,7 +87,10 @@ def norm(node: Tensor) -> Norm | None:
         pairs = [node.inputs, node.inputs[::-1]]
         found = (_norm(x, root, _under_root(root, -1), False) for x, root in pairs)
         return next((n for n in found if n is not None), None)
-    return _norm(*node.inputs, _under_root(node.inputs[1], 1), True) if node.op is divide_op else None
+    if node.op is not divide_op:
+        return None
+    x, root = node.inputs
+    return _norm(x, root, _under_root(root, 1), True)
 
 
 def _under_root(root: Tensor, sign: int) -> Tensor | None:
