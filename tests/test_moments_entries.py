@@ -101,3 +101,63 @@ def test_answers_are_short():
 def test_an_integer_tensor_without_a_law_is_an_error():
     with pytest.raises(sa.OperandError, match="tokens has no law"):
         sa.variance(sa.take(E, tokens, axis=0)[i, j], {E: sa.iid()})
+
+
+# --- checking: nothing of the symbolic calculation is used ---
+
+u, v = sa.tensor("u", d), sa.tensor("v", d)
+C, mu = sa.tensor("C", d, d, symmetric=True), sa.tensor("mu", d)
+rho = sympy.Symbol("rho", real=True)
+CHECKED = {
+    "an entry": (sa.concat([X, sa.zeros(S, d)])[i, j], {X: sa.iid()}, 1),
+    "tiled entries": (sa.tile(x, 2, axis=0)[i] + sa.tile(x, 2, axis=0)[p], {x: sa.iid()}, 2),
+    "repeated entries": (sa.repeat(x, m, axis=0)[i] * sa.repeat(x, m, axis=0)[p], {x: sa.iid("normal", mean=1)}, 9),
+    "sums so far": (sa.cumsum(y)[i], {y: sa.iid()}, n),
+    "a score": (sa.tensor("Q", T, d)[i, j] * X[i, j], {sa.tensor("Q", T, d): sa.iid(), X: sa.iid()}, d),
+    "a dot product": (u @ v / sympy.sqrt(d), {u: sa.iid(), v: sa.iid("rademacher")}, d),
+    "a square": ((u @ v) ** 2, {u: sa.iid("normal"), v: sa.iid("normal")}, 3 * d * d),
+    "pairs": (u @ v, {(u, v): sa.iid_pair(correlation=rho)}, d),
+    "an exponential": (sa.exp(u @ v), {u: sa.iid("normal"), v: "constant"}, sympy.S.Zero),
+    "a sphere": (u @ v, {u: sa.sphere(), v: "constant"}, sympy.S.One),
+    "normal rows": (u @ v, {u: sa.normal(mean=mu, covariance=C), v: "constant"}, d),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_check_sees_a_wrong_answer(name):
+    quantity, law, wrong = CHECKED[name]
+    found = sa.moments(quantity, law)
+    assert found.check()
+    right, found.variance = found.variance, sympy.sympify(wrong)
+    assert not found.check()
+    found.variance = right
+    found.mean += 1
+    assert not found.check()
+
+
+# --- the delta method, where it does not settle ---
+
+w = sa.tensor("w", n)
+FAR = {
+    "layer norm": lambda: sa.expectation(sa.attention.layer_norm(w)[0] ** 2, {w: sa.iid("normal")}, method="delta"),
+    "any entry": lambda: sa.variance(sa.attention.layer_norm(w)[i], {w: sa.iid("normal")}, method="delta"),
+    "all entries": lambda: sa.expectation(
+        sa.sum(sa.attention.layer_norm(w) ** 2), {w: sa.iid("normal")}, method="delta"
+    ),
+    "RMS norm": lambda: sa.expectation(sa.attention.rms_norm(w)[0] ** 2, {w: sa.iid("normal")}, method="delta"),
+    "a pole": lambda: sa.expectation(
+        1 / (sa.sum(w * w) + sympy.Rational(1, 1000)), {w: sa.iid("normal")}, method="delta"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_delta_method_refuses_where_the_next_term_is_larger(name):
+    with pytest.raises(sa.NoRuleError, match="does not settle.*next term.*is larger.*quadrature"):
+        FAR[name]()
+
+
+def test_delta_method_answers_where_the_next_term_is_smaller():
+    weights = sa.softmax(w)
+    found = sa.expectation(sa.sum(weights * weights), {w: sa.iid("normal")}, method="delta").value
+    assert sympy.simplify(found - (2 / n - 1 / n**2)) == 0

@@ -7,20 +7,21 @@ for a variance or a covariance. Sizes stay symbols, and what the expansion leave
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import sympy
 
+from ..budget import Budget, OutOfBudget
 from ..errors import NoRuleError
 from ..latex import tex_text
 from ..normal.constructors import scalar
 from ..normal.derivative import Derivative
 from ..normal.functions import single
 from ..normal.indices import Index
-from ..normal.terms import Atom, Poly, Undefined
+from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported
 from ..tensor import Tensor
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer
@@ -30,6 +31,8 @@ from .steps import assumptions
 _SIGNS = {"expectation": ("E", r"\mathbb{E}"), "variance": ("Var", r"\operatorname{Var}"),
           "covariance": ("Cov", r"\operatorname{Cov}")}  # fmt: skip
 _KINKS = ("positive", "zero", "extreme")
+_PATIENCE = 20.0  # seconds for the next term of an expansion
+_SIZES = (4, 16, 64)  # at which it is held against the answer
 _STEPS = ("floor", "ceiling", "Mod")
 
 
@@ -104,8 +107,39 @@ def delta(what: str, problem: Problem) -> DeltaApproximation:
     expansion = _Expansion(problem)
     found = expansion.expectation(problem.polys[0]) if what == "expectation" else expansion.covariance(what)
     value, used = problem.answer(found), assumptions(problem, expansion.used)
+    _check_next(what, value, _next_term(what, problem))
     order = 2 if what == "expectation" else 1
     return DeltaApproximation(what, problem.expressions, tuple(problem.tensors.values()), value, used, order)
+
+
+def _next_term(what: str, problem: Problem) -> sympy.Expr | None:
+    """The first term that the expansion leaves out, as far as covariances tell it; None if it was not reached."""
+    whole, problem.ring.budget = problem.ring.budget, Budget(_PATIENCE)
+    try:
+        expansion = _Expansion(problem)
+        return problem.answer(expansion.next_mean() if what == "expectation" else expansion.next_covariance())
+    except (NoRuleError, Unsupported, TooLarge, OutOfBudget):
+        return None
+    finally:
+        problem.ring.budget = whole
+
+
+def _check_next(what: str, value: sympy.Expr, left_out: sympy.Expr | None) -> None:
+    """NoRuleError where the first term that is left out is larger than the answer, at small and at large sizes."""
+    if left_out is None or left_out == 0:
+        return
+    symbols = sorted(value.free_symbols | left_out.free_symbols, key=str)
+    if not all(s.is_positive and s.is_integer for s in symbols):
+        return  # it depends on values that are not known
+    for n in _SIZES:
+        sizes = {s: n + k for k, s in enumerate(symbols)}
+        told, missed = (abs(sympy.N(e.subs(sizes).doit())) for e in (value, left_out))
+        if not (told.is_number and missed.is_number) or bool(missed <= told):
+            return
+    raise NoRuleError(
+        f"the delta method does not settle: it gives {value} for the {what}, and the next term of the expansion, "
+        f'{left_out}, is larger; ask for method="exact" or method="quadrature"'
+    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +185,40 @@ class _Expansion:
                 'variance, which says nothing; ask for method="exact" or method="quadrature"'
             )
         return self.ring.total(parts)
+
+    # --- the next terms ---
+
+    def next_mean(self) -> Poly:
+        """``1/8 sum_pq sum_rs Cov(x_p, x_q) Cov(x_r, x_s) d_p d_q d_r d_s f(m)``."""
+        f = self.problem.polys[0]
+        return self._over_two_pairs(lambda a, b: [(Fraction(1, 8), [f], [[a.first, a.second, b.first, b.second]])])
+
+    def next_covariance(self) -> Poly:
+        """``1/2 sum sum Cov Cov (d_p d_r f d_q d_s g + d_p f d_q d_r d_s g + d_p d_r d_s f d_q g)`` at the means."""
+        both = [self.problem.polys[0], self.problem.polys[-1]]
+        half = Fraction(1, 2)
+        return self._over_two_pairs(
+            lambda a, b: [
+                (half, both, [[a.first, b.first], [a.second, b.second]]),
+                (half, both, [[a.first], [a.second, b.first, b.second]]),
+                (half, both, [[a.first, b.first, b.second], [a.second]]),
+            ]
+        )
+
+    def _over_two_pairs(self, terms: Callable[[_Pair, _Pair], Sequence[tuple[Fraction, list[Poly], Any]]]) -> Poly:
+        """The sum over two pairs of entries of their covariances times products of derivatives at the means."""
+        parts = []
+        for a in self._pairs():
+            for b in self._pairs():
+                for c, polys, places in terms(a, b):
+                    slopes = [self._at_means(self._slopes(f, at)) for f, at in zip(polys, places, strict=True)]
+                    parts.append((c, self._summed(a, self._summed(b, self.ring.product(slopes)))))
+        return self.ring.total(parts)
+
+    def _slopes(self, f: Poly, places: Sequence[Atom]) -> Poly:
+        for at in places:
+            f = self._slope(f, at)
+        return f
 
     # --- entries and their laws ---
 
