@@ -50,9 +50,9 @@ def derivation() -> sa.Derivation:
     c = sa.tensor("c", positive=True)
     note.text(
         "A number c in place of infinity, however large, is no mask. A hidden key keeps some weight, which is soon "
-        "too small to be seen in floating point:"
+        "too small to be seen in floating point, also where some key is left:"
     )
-    note.extend(sa.prove(sa.softmax(Z - c * (1 - M)), P))
+    note.extend(sa.prove(sa.softmax(Z - c * (1 - M)), P, given=[sa.le(1, sa.sum(M, axis=-1))]))
     note.text(
         "But where no key is left, c is taken from all scores of the row alike, and the query attends to the keys that "
         "are hidden from it as if there were no mask."

@@ -17,6 +17,7 @@ from .proof.claims import Claim
 from .proof.readable import MOST, RewritingProof
 from .proof.rewriting import Lemma
 from .proof.verdict import Proof, Verdict
+from .proof.wording import Wording
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Statement:
         verdict = self.verdict
         lines = [f"Claim {self.number}:", *self._claim_text(printer)]
         if verdict.counterexample is not None:
+            given = "; ".join(Wording(verdict.claim, verdict.given).given)
+            lines += [_filled(f"given {given},")] if given else []
             return "\n".join([*lines, "is false. A counterexample:", *_indented(verdict.counterexample.text())])
         assert verdict.proof is not None
         lines += [_filled(f"{title} {listed}.") for title, listed in _premises(verdict.proof)]
@@ -88,6 +91,8 @@ class Statement:
         verdict = self.verdict
         lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer)}"]
         if verdict.counterexample is not None:
+            given = "; ".join(Wording(verdict.claim, verdict.given).given_latex)
+            lines += [f"given {given},"] if given else []
             return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
         assert verdict.proof is not None
         lines += [rf"{title} {tex_text(listed)}." for title, listed in _premises(verdict.proof)]

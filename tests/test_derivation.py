@@ -346,3 +346,12 @@ def test_scalar_symbols_are_given_with_what_is_declared_of_them():
     note = sa.Derivation("Temperature", given=[sa.tensor("Z", "T S"), tau, mu])
     assert "Given Z[T, S], tau > 0, mu." in note.text()
     assert r"$\tau > 0$, $\mu \in \mathbb{R}$." in note.latex()
+
+
+def test_a_refuted_claim_states_what_was_given():
+    n, m = sa.sizes("n m")
+    M = sa.tensor("M", n, m, binary=True)
+    verdict = sa.prove(sa.sum(M, axis=-1), sa.ones(n), given=[sa.le(1, sa.sum(M, axis=-1))])
+    note = sa.Derivation("Masks", given=[M]).extend(verdict)
+    assert "given ones(n) <= sum(M, axis=-1),\nis false." in note.text()
+    assert "given $\\mathbf{1}_{n} \\le M \\, \\mathbf{1}$,\nis false." in note.latex()

@@ -1,4 +1,4 @@
-"""Soundness, counted, at the size that runs always; ``tests/benchmarks/soundness.py`` is the full run."""
+"""Soundness, counted, at the size that runs always; ``tests/benchmarks/full.py`` is the full run."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from symattn.proof.rules import Rule
 
 from .agreement import TOLERANCE, largest_gap
 from .claims_corpus import CLAIMS
+from .given_claims import FAMILIES, given_judged
 from .mutants import MUTATIONS, mutants
 from .random_terms import WORLDS, Maker
 from .soundness import differs_there, mutants_judged, proofs, terms_judged
@@ -48,6 +49,12 @@ def test_random_terms_with_one_normal_form_are_equal(world, seed):
     tally = terms_judged(world, seed, 15)
     assert tally.wrong == []
     assert tally.counts["terms"] > tally.counts["lost"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_claims_under_hypotheses_are_judged_rightly(family):
+    for tally in given_judged(family, 12, 0):
+        assert tally.wrong == []
 
 
 @pytest.mark.parametrize("world", WORLDS)

@@ -1,7 +1,8 @@
-"""Soundness, counted: ``python tests/benchmarks/soundness.py [--seeds 0 1] [--count 18] [--batches 60] [--smoke]``.
+"""Soundness, counted: ``python tests/benchmarks/full.py [--seeds 0 1] [--count 36] [--given 250] [--smoke]``.
 
-Mutants of every true claim, and pairs of random terms with one normal form, are held against numbers. Prints how often
-the engine and each prover alone said what, and every time that it was wrong; exits with 1 if there was one.
+Mutants of every true claim, pairs of random terms with one normal form, and random claims under hypotheses are held
+against numbers. Prints how often the engine and each prover alone said what, and every time that it was wrong; exits
+with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.claims_corpus import CLAIMS
+from tests.given_claims import FAMILIES, given_judged
 from tests.random_terms import WORLDS
 from tests.soundness import Tally, mutants_judged, terms_judged
 
@@ -29,6 +31,11 @@ def term_tallies(seed: int, batches: int) -> Iterator[Tally]:
     for batch in range(batches):
         for world in WORLDS:
             yield terms_judged(world, 1000 * seed + batch)
+
+
+def given_tallies(seed: int, count: int) -> Iterator[Tally]:
+    for family in FAMILIES:
+        yield from given_judged(family, count, seed)
 
 
 def report(title: str, tallies: Iterator[Tally]) -> bool:
@@ -47,18 +54,21 @@ def report(title: str, tallies: Iterator[Tally]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--count", type=int, default=18, help="mutants of a claim, for each seed")
+    parser.add_argument("--count", type=int, default=36, help="mutants of a claim, for each seed")
     parser.add_argument("--batches", type=int, default=60, help="batches of terms in each world, for each seed")
+    parser.add_argument("--given", type=int, default=250, help="claims of each family under hypotheses, for each seed")
     parser.add_argument("--smoke", action="store_true", help="a few of each")
     options = parser.parse_args()
-    seeds, count, batches, names = options.seeds, options.count, options.batches, list(CLAIMS)
+    seeds, names = options.seeds, list(CLAIMS)
+    count, batches, given = options.count, options.batches, options.given
     if options.smoke:
-        seeds, count, batches, names = seeds[:1], 2, 1, names[:6]
+        seeds, names, count, batches, given = seeds[:1], names[:6], 2, 1, 4
     warnings.simplefilter("ignore")  # of numbers outside of a function's domain
     right = True
     for seed in seeds:
         right &= report(f"mutants, seed {seed}", mutant_tallies(seed, count, names))
         right &= report(f"random terms, seed {seed}", term_tallies(seed, batches))
+        right &= report(f"claims under hypotheses, seed {seed}", given_tallies(seed, given))
     return 0 if right else 1
 
 
