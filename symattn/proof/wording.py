@@ -104,4 +104,5 @@ def _shortened(definitions: list[str]) -> tuple[str, ...]:
 
 def _declared(x: Tensor) -> str:
     words = [f"a {word}" if word == "permutation" else word for word in x.params["hypotheses"]]
-    return f"{x.brief()} is {' and '.join(words) or 'declared without properties'}"
+    named = x.brief() if x.rank else x.name
+    return f"{named} is {' and '.join(words) or 'declared without properties'}"
