@@ -31,9 +31,21 @@ def entry(x: Tensor, index: Any) -> sympy.Expr:
     """One entry of a tensor as a SymPy scalar, ``x[i, j]``; named intermediates are written out.
 
     Raises ShapeError for the wrong number of indices or a number out of range, and OperandError for an index that is
-    not an integer.
+    not an integer and for a formula nested deeper than SymPy can go.
     """
-    return readable(_expand(x, checked_index(x, index), {}))
+    at = checked_index(x, index)
+    try:
+        return readable(_expand(x, at, {}))
+    except RecursionError:
+        raise too_deep(x) from None
+
+
+def too_deep(x: Tensor) -> OperandError:
+    """The error for a tensor whose entry SymPy, which recurses, cannot hold as one formula."""
+    return OperandError(
+        f"an entry of {x.brief()}, a graph {x.height} operations high, is nested too deep for one formula of SymPy: "
+        "sa.entries gives it as a system of equations"
+    )
 
 
 def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:

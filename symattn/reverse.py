@@ -144,7 +144,7 @@ class Reverse:
     def _name(self, node: Tensor, cotangent: Tensor, reasons: list[str], paths: int) -> Tensor:
         """Give the cotangent a name and a step where the node has a name, or needs one because it is used twice."""
         only_given = node in self.outputs and reasons == ["the given cotangent"]
-        if only_given and (is_named(cotangent) or not cotangent.rank):
+        if only_given and (is_named(cotangent) or not (cotangent.rank or node in self.targets)):
             return cotangent
         if node in self.forward.automatic and node not in self.targets and _is_cheap(cotangent):
             return cotangent  # a name that nobody asked for, of something as short as the name

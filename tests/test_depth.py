@@ -191,3 +191,12 @@ def test_a_network_compiles_to_a_source_that_grows_linearly_with_its_depth(cotan
 
     assert len(compiled(80).source) < 5 * len(compiled(20).source)
     assert seconds(lambda: compiled(160)) < 9 * seconds(lambda: compiled(40)) + 0.05
+
+
+def test_an_entry_that_is_nested_too_deep_for_sympy_is_refused_with_the_way_out():
+    y = x = sa.tensor("x", "n")
+    for _ in range(400):
+        y = sa.sigmoid(y)
+    for ask in (lambda: y[sympy.Symbol("i", integer=True)], lambda: y.as_explicit({x.shape[0]: 1})):
+        with pytest.raises(sa.OperandError, match=r"an entry of \w+\[n\], a graph \d+ operations high, .*sa\.entries"):
+            ask()

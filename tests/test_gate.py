@@ -187,3 +187,24 @@ def test_sizes_inside_compound_sizes_are_solved_for():
     with pytest.raises(sa.EvaluationError, match=r"give .*h=\.\.\."):
         product(np.arange(6.0))
     np.testing.assert_array_equal(product(np.arange(6.0), h=2, n=3), [1, 2, 3, 4, 5, 0])
+
+
+# --- gradients and loop axes ---
+
+
+@pytest.mark.parametrize(
+    ("loss", "slope"),
+    [
+        (a, 1), (3 * a, 3), (c * a, 2), (a * sa.exp(c), np.exp(2)),
+        (sa.where(sa.from_index((), lambda: c > 1), a, 0), 1), (sa.sum(3 * a * sa.ones(4)), 12),
+        (sa.stop_gradient(a), 0),
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_the_gradient_of_a_linear_function_has_the_loop_axes_of_its_argument(loss, slope):
+    f = sa.lambdify([a], sa.gradient(loss, [a]))
+    for loops in ((3,), (2, 3), ()):
+        got = f(np.ones(loops, np.float32), **({"c": 2.0} if f.keywords else {}))[0]
+        assert got.shape == loops
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, slope, rtol=1e-6)

@@ -50,8 +50,8 @@ class Writer:
         self.symbols = {s: self._identifier(s.name) for s in plan.symbols}
         self.names = self._names()
         self.text: dict[Tensor, str] = {}
-        self.loops = self._with_loops()
         self.below, self.read = self._arguments_below(None), self._arguments_below(operands)
+        self.loops = self._with_loops()
         self.loop_shapes: dict[int, str] = {}
         self.uses = Counter(x for node in self.order for x in operands(node))
         self.solved = {node.inputs[0] for node in self.order if node.op.name == "matmul" and self._is_solved(node)}
@@ -70,10 +70,11 @@ class Writer:
         return names
 
     def _with_loops(self) -> set[Tensor]:
-        """The nodes that may carry loop axes: those that depend on an argument."""
+        """The nodes that may carry loop axes: those that depend on an argument, and gradients of what does."""
         looped: set[Tensor] = set()
         for node in self.order:
-            if node.op is variable or any(x in looped for x in operands(node)):
+            widened = node.op is cotangent_op and self._loops_of_gradient(node) is not None
+            if widened or node.op is variable or any(x in looped for x in operands(node)):
                 looped.add(node)
         return looped
 
@@ -165,15 +166,12 @@ class Writer:
     def _gradient(self, node: Tensor) -> str:
         """A gradient over all loop axes of its outputs, summed over those that its variable does not have."""
         body, of, pairs = node.inputs[0], node.inputs[1], node.inputs[2:]
-        text = self._operand(node, 0)
-        if body.op is constant or body.kind == "binary":
+        loops, text = self._loops_of_gradient(node), self._operand(node, 0)
+        if body.kind == "binary" or self._is_number(body):
             text = f"np.asarray({text}, {self.dtype()})"
-        full, own = 0, self.below[of]
-        for y in pairs[::2]:
-            full |= self.below[y]
-        if not pairs or not full | own or (full | own) >> len(self.plan.tensors):
-            return text  # no loop axes, or some argument is missing, so that they are not known
-        text = self.line(text)
+        if loops is None:
+            return text
+        (full, own), text = loops, self.line(text)
         core = f" + {text}.shape[-{node.rank}:]" if node.rank else ""
         given = sum(1 << k for k, a in enumerate(self.plan.tensors) if a in pairs[1::2])
         if not given & self.read[body]:  # no cotangent brings the loop axes in
@@ -182,6 +180,15 @@ class Writer:
             return text
         whole = of.op is variable and node.rank == of.rank
         return self.helper("sum_to", text, f"{self.names[of]}.shape" if whole else self._loop_shape(own) + core)
+
+    def _loops_of_gradient(self, node: Tensor) -> tuple[int, int] | None:
+        """The arguments whose loop axes its outputs and its variable have; None if there are none or one is missing."""
+        of, pairs = node.inputs[1], node.inputs[2:]
+        full, own = 0, self.below[of]
+        for y in pairs[::2]:
+            full |= self.below[y]
+        known = pairs and full | own and not (full | own) >> len(self.plan.tensors)
+        return (full, own) if known else None
 
     def _loop_shape(self, below: int) -> str:
         """The loop axes of what is made from these arguments; a line of its own where that is long."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
 
+from ..entries import too_deep
 from ..errors import NoRuleError, ShapeError
 from ..latex import displayed_names
 from ..ops.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow
@@ -22,7 +23,8 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     """The entries of a tensor at the given sizes, as SymPy: a scalar, a column, a matrix, or an Array from rank 3 on.
 
     Sums are written out, and the entries of named tensors stay symbols ``Q[i, j]``. ``sizes`` may also give values
-    for scalar symbols. Raises ShapeError for a size that has no number, or one that does not fit.
+    for scalar symbols. Raises ShapeError for a size that has no number, or one that does not fit, and OperandError for
+    a formula nested deeper than SymPy can go.
 
     >>> import symattn as sa
     >>> T, d = sa.sizes("T d")
@@ -40,16 +42,23 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
         if not all(size.is_Integer for size in node.shape):
             raise ShapeError(f"the entries of {x.brief()}: at these sizes {node.brief()} has a size that is not whole")
     displayed_names([fixed])  # one name, one meaning: otherwise the entries of two tensors would look alike
-    known: dict[Tensor, dict[tuple[Any, ...], Any]] = {}
-    for node in order:
-        known[node] = _entries(node, known)
-    entries = [_with_cases(value) for value in known[fixed].values()]
+    try:
+        entries = _explicit_entries(fixed, order)
+    except RecursionError:
+        raise too_deep(x) from None
     if not fixed.rank:
         return entries[0]
     if fixed.rank > 2:
         return sympy.Array(entries, tuple(map(int, fixed.shape)))
     rows, columns = (*map(int, fixed.shape), 1)[:2]
     return sympy.Matrix(rows, columns, entries)
+
+
+def _explicit_entries(x: Tensor, order: Sequence[Tensor]) -> list[Any]:
+    known: dict[Tensor, dict[tuple[Any, ...], Any]] = {}
+    for node in order:
+        known[node] = _entries(node, known)
+    return [_with_cases(value) for value in known[x].values()]
 
 
 def _entries(node: Tensor, known: Mapping[Tensor, Mapping[tuple[Any, ...], Any]]) -> dict[tuple[Any, ...], Any]:
