@@ -69,9 +69,12 @@ def _suggestion(name: str) -> str:
     from difflib import get_close_matches  # for a message only
 
     from . import attention
+    from .elsewhere import WRITTEN
 
     if name in attention.__all__:
         return f"; did you mean 'sa.attention.{name}'?"
+    if name in WRITTEN:
+        return f": write {WRITTEN[name]}"
     close = get_close_matches(name, __all__, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

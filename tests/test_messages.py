@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 import sympy
 
 import symattn as sa
+from symattn.elsewhere import WRITTEN
 
 T, S, d, e, h = sa.sizes("T S d e h")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
@@ -189,3 +191,35 @@ def test_a_parse_error_shows_a_caret_under_the_place_and_survives_pickling():
 def test_a_missing_name_of_the_package_is_an_attribute_error():
     with pytest.raises(AttributeError, match="symattn.*has no name 'sofmax'"):
         sa.sofmax  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("reshape", "sa.split_axis"), ("rope", "sa.attention.rotary"), ("ge", "sa.le(b, a)"), ("norm", "sa.sqrt("),
+        ("matmul", "a @ b"), ("transpose", "x.mT"), ("masked_fill", "sa.where("), ("stack", "sa.concat"),
+    ],
+)  # fmt: skip
+def test_names_known_from_elsewhere_say_how_it_is_written_here(name, written):
+    with pytest.raises(AttributeError, match=re.escape(f"has no name '{name}': write {written}")):
+        getattr(sa, name)
+
+
+def test_the_table_of_names_from_elsewhere_names_what_is_here():
+    for name, written in WRITTEN.items():
+        assert not hasattr(sa, name) or name in sa._MODULES
+        for home, part in re.findall(r"sa\.(attention\.)?(\w+)", written):
+            assert part == "attention" or hasattr(sa.attention if home else sa, part), written
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x, f: x + f, lambda x, f: f * x, lambda x, f: sa.exp(f), lambda x, f: sa.let("y", f),
+        lambda x, f: sa.where(x > 0, x, f), lambda x, f: sa.prove(x, f),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_function_of_sympy_is_no_operand(ask):
+    with pytest.raises(sa.OperandError, match=r"Lambda\(u, u\*\*2\) is a function, not a scalar: .*sa\.elementwise"):
+        ask(sa.tensor("x", "n"), sympy.Lambda(u, u**2))

@@ -104,6 +104,8 @@ def as_scalar(value: Any) -> sympy.Expr:
     if isinstance(value, bool):
         raise OperandError(_not_an_operand(value))
     if isinstance(value, sympy.Expr):
+        if value.has(sympy.Lambda):
+            raise OperandError(f"{value} is a function, not a scalar: apply it entry by entry by sa.elementwise")
         scalar = exact(value)
     elif isinstance(value, numbers.Integral):
         scalar = sympy.Integer(int(value))
