@@ -15,6 +15,7 @@ from .counterexample import Agreement, Counterexample
 from .decide import Unreached
 from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
+from .enumeration import enumerated
 from .given import Given, applied, sorted_out, stated_in
 from .readable import RewritingProof
 from .refuter import refute
@@ -48,6 +49,8 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
         return Refuted(asked, found, given=hypotheses.stated)
     try:
         argument, missing = _argued(*put, time)
+        if argument is None and isinstance(put[1], Claim):
+            argument = enumerated(put[1], time)
     except OutOfBudget as problem:
         argument, missing = None, _Missing(f"{problem} before a proof was found")
     if argument is not None:

@@ -289,6 +289,13 @@ class Evaluator:
         """The entry formulas that were met so far."""
         return [formula for _, _, formula in self._compiled.values()]
 
+    def folds(self, node: Tensor) -> bool:
+        """Whether an entry of the node is made of many entries: a sum, a maximum, an inverse."""
+        if node.op in (variable, let_op, cotangent_op):
+            return False
+        _, _, formula = self._codes.get(node) or self._code(node)
+        return bool(formula.has(*_FOLDS))
+
     def expected_work(self, order: Sequence[Tensor], sizes: Mapping[sympy.Symbol, int]) -> int:
         """About how much work values at such sizes are, where the same nodes had values before."""
         total = 0

@@ -1,0 +1,85 @@
+"""Claims without a free size: every entry is written out and compared."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.proof.enumeration import Enumeration
+
+X, x, t = sa.tensor("X", 2, 3), sa.tensor("x", 3), sa.tensor("t", 6)
+FLAT = sa.merge_axes(X, (0, 1))
+Y = sa.split_axis(FLAT, 0, (3, 2))
+INDEX = sa.from_index
+CIRCLE = sa.take(x, INDEX((3, 3), lambda i, j: sympy.Mod(i - j, 3)), axis=0)
+SLOPES = sa.attention.alibi_slopes(12, rule="geometric")
+U = sa.tensor("U", 2, 2)
+HEADS = sa.tensor("H", 2, 2, 3)
+
+TRUE = {
+    "reshaped, one entry": lambda: sa.eq(Y[1, 1], X[1, 0]),
+    "reshaped": lambda: sa.eq(
+        Y,
+        sa.concat(
+            [X[0, :2][None], sa.concat([X[0, 2:], X[1, :1]], axis=0)[None], X[1, 1:][None]], axis=0
+        ),
+    ),
+    "sum of the reshaped": lambda: sa.eq(sa.sum(Y), sa.sum(X)),
+    "sum of squares of the reshaped": lambda: sa.eq(sa.sum(Y * Y), sa.sum(X * X)),
+    "a cubic with its zeros": lambda: sa.eq(INDEX((3,), lambda i: i * (i - 1) * (i - 2)), sa.zeros(3)),
+    "a little Fermat": lambda: sa.eq(INDEX((7,), lambda i: sympy.Mod(i**7 - i, 7)), sa.zeros(7)),
+    "triangular numbers": lambda: sa.eq(INDEX((5,), lambda i: i * (i + 1) / 2), sa.cumsum(INDEX((5,), lambda i: i))),
+    "a place that is computed": lambda: sa.eq(sa.take(t, INDEX((6,), lambda i: sympy.Mod(5 * i, 6)), axis=0)[1], t[5]),
+    "a circulant": lambda: sa.eq(sa.sum(CIRCLE, axis=1), sa.sum(x) * sa.ones(3)),
+    "a softmax in another order": lambda: sa.eq(
+        sa.sum(sa.take(sa.softmax(t), INDEX((6,), lambda i: sympy.Mod(5 * i, 6)), axis=0)), sa.ones()
+    ),
+    "stacked heads": lambda: sa.eq(sa.split_axis(sa.merge_axes(HEADS, (0, 1)), 0, (2, 2))[1, 0], HEADS[1, 0]),
+    "heads apart otherwise": lambda: sa.eq(
+        sa.split_axis(sa.merge_axes(HEADS, (1, 2)), 1, (3, 2))[:, 1, 0], HEADS[:, 0, 2]
+    ),
+    "slopes fall": lambda: sa.lt(SLOPES[1:], SLOPES[:11]),
+    "powers grow": lambda: sa.lt(INDEX((8,), lambda i: i**2), INDEX((8,), lambda i: 3 * 2**i)),
+    "a bound that is met": lambda: sa.le(INDEX((5,), lambda i: sympy.Mod(3 * i, 5)), 4),
+    "roots": lambda: sa.le(INDEX((4,), lambda i: sympy.sqrt(i) ** 2), INDEX((4,), lambda i: i)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_finite_claims_are_decided(name):
+    verdict = sa.prove(TRUE[name]())
+    assert verdict, str(verdict)
+    assert verdict.proof.check()
+
+
+FALSE = {
+    "reshaped": lambda: sa.eq(Y, X.T),
+    "a circulant": lambda: sa.eq(CIRCLE, CIRCLE.T),
+    "slopes grow": lambda: sa.lt(SLOPES[:11], SLOPES[1:]),
+    "a bound": lambda: sa.lt(INDEX((5,), lambda i: sympy.Mod(3 * i, 5)), 4),
+    "no zero": lambda: sa.eq(INDEX((4,), lambda i: i * (i - 1) * (i - 2)), sa.zeros(4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_false_finite_claims_are_refuted(name):
+    assert sa.prove(FALSE[name]()).status == "refuted"
+
+
+def test_the_proof_says_how_many_entries_were_compared():
+    proof = sa.prove(TRUE["a cubic with its zeros"]()).proof
+    assert isinstance(proof.argument, Enumeration)
+    assert proof.argument.text() == "The claim has 3 entries, each of which was written out and compared."
+    one = sa.prove(TRUE["a place that is computed"]()).proof
+    assert "The claim has one entry, which was written out and compared." in one.text()
+
+
+def test_what_has_no_value_is_not_proved_by_enumeration():
+    for left, right in (
+        (sa.log(0 * INDEX((3,), lambda i: i)), sa.log(0 * INDEX((3,), lambda i: i)) + 1),
+        (sa.inv(sa.from_index((2, 2), lambda i, j: i + 2 * j)) @ U, U),
+        (sa.inv(sa.from_index((2, 2), lambda i, j: 1 + 0 * i)) @ U, U + 0 * U.T),
+    ):
+        verdict = sa.prove(left, right)
+        assert not isinstance(verdict.proof and verdict.proof.argument, Enumeration)
