@@ -83,7 +83,7 @@ class _Grid:
         for place, size in zip(self.places, core, strict=True):
             self._grid(place, f"np.arange({self.writer.size(size)})")
         dtype = {"binary": "bool", "integer": "np.int64"}.get(self.node.kind, self.writer.dtype())
-        text = f"np.asarray({self._value(self.value, where='')}).astype({dtype})"
+        text = f"np.asarray({self._value(self.value, where='')}, {dtype})"
         dropped = ", ".join("0" for _ in self.axes[self.out :])
         text = f"{text}[..., {dropped}]" if dropped and self._has_axes(self.value) else text
         loops = [
