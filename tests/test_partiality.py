@@ -254,3 +254,35 @@ def test_what_is_given_is_proved():
         assert sa.prove(right, left, given=[sa.eq(left, right)])
     assert sa.prove(sa.le(x, u), given=[sa.le(x, u)])
     assert not sa.prove(sa.le(u, x), given=[sa.le(x, u)])
+
+
+EVERYWHERE = {
+    "a square and 1": 1 + x**2,
+    "softplus": sa.softplus(x),
+    "2 + tanh": 2 + sa.tanh(x),
+    "2 - softmax": 2 - sa.softmax(Z),
+    "exp(x) - x": sa.exp(x) - x,
+    "negative": -1 - x**2,
+    "3 - sin": 3 - sa.sin(x),
+    "a weight": sa.softmax(Z),
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_what_is_seen_not_to_be_0_is_no_condition(name):
+    q = EVERYWHERE[name]
+    assert sa.prove(q / q, sa.ones(*q.shape)).proof.side_conditions == ()
+
+
+def test_what_is_given_settles_conditions():
+    assert sa.prove(x / x, sa.ones(n), given=sa.lt(0, x)).proof.side_conditions == ()
+    assert sa.prove(x / x, sa.ones(n), given=sa.lt(x, -1)).proof.side_conditions == ()
+    assert sa.prove(x / x, sa.ones(n), given=sa.le(0, x)).proof.side_conditions == ("x != 0",)
+    assert sa.prove(sa.exp(sa.log(x)), x, given=sa.le(1, x)).proof.side_conditions == ()
+
+
+@pytest.mark.parametrize("matrix", [A, A @ A, sa.let("B", A + A.T), 2 * A], ids=str)
+def test_the_inverse_of_an_inverse_is_the_matrix_where_it_has_one(matrix):
+    (condition,) = sa.prove(sa.inv(sa.inv(matrix)), matrix).proof.side_conditions
+    assert condition.endswith("is invertible")
+    assert sa.inv(sa.inv(R)) is R

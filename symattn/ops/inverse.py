@@ -10,10 +10,11 @@ from .arithmetic import negative
 from .contraction import _square, matmul_of
 from .formulas import InverseEntry, bound
 from .layout import matrix_transpose
-from .leaves import as_tensor, is_eye
+from .leaves import as_tensor, definition, is_eye, variable
 from .notation import Binding, Written, raised
 
 _MATRICES = (2, 2)
+INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
 
 
 def _inverse_entry(read: Any, index: Any, node: Tensor) -> Any:
@@ -51,10 +52,17 @@ inv_op: Operation = Operation(
 
 
 def _inverse(x: Tensor) -> Tensor:
-    """The inverse of an inverse is the matrix, and that of the identity itself."""
-    if x.op is inv_op:
+    """The inverse of an inverse is the matrix, where that is known to have one; that of the identity is itself."""
+    if x.op is inv_op and _has_inverse(x.inputs[0]):
         return x.inputs[0]
     return x if is_eye(x) else inv_op.node(x)
+
+
+def _has_inverse(x: Tensor) -> bool:
+    """Whether it is declared; of any other matrix the inverse of the inverse says where it is defined."""
+    while definition(x) is not x:
+        x = definition(x)
+    return x.op is variable and bool(INVERTIBLE & set(x.params["hypotheses"]))
 
 
 def inv(x: Any) -> Tensor:

@@ -6,20 +6,23 @@ defined from the signs of its parts is a side condition of the claim, whatever t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import sympy
 
+from ..budget import Budget, OutOfBudget
 from ..latex import LONGEST, tree_size
 from ..normal.lowering import Template, bare, template
 from ..ops.formulas import Choice, InverseEntry, Max, Min
+from ..ops.inverse import INVERTIBLE, inv_op
 from ..ops.leaves import computed, definition, variable
 from ..sizes import never_negative
 from ..tensor import Tensor
-
-_INVERTIBLE = {"invertible", "orthogonal", "permutation"}
+from .bounds import bound_proof
+from .claims import Claim, le, lt
 
 
 class Sign(IntEnum):
@@ -30,9 +33,12 @@ class Sign(IntEnum):
     POSITIVE = 2
 
 
-def conditions(sides: Iterable[Tensor]) -> tuple[str, ...]:
-    """What must hold of the tensors for the sides of a claim to have values, in the order of the graph."""
-    found: dict[str, None] = {}
+def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[str, ...]:
+    """What must hold of the tensors for the sides of a claim to have values, in the order of the graph.
+
+    What follows from the bounds of a tensor, under what is given, is left out.
+    """
+    found: dict[Condition, None] = {}
     signs: dict[Tensor, Sign] = {}
     for node in computed(sides):
         if node.op is variable:
@@ -43,7 +49,36 @@ def conditions(sides: Iterable[Tensor]) -> tuple[str, ...]:
         signs[node] = reading.of(entry.formula)
         for condition in reading.partial(entry.formula):
             found.setdefault(condition)
-    return tuple(found)
+    return tuple(dict.fromkeys(str(c) for c in found if c.of is None or not holds_anyway(c.of, c.what, given)))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold of all entries of a tensor, or of a part of its formula, which then is None here."""
+
+    text: str
+    what: str
+    of: Tensor | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.what}"
+
+
+_ASKED: dict[str, Callable[[Tensor], tuple[Claim, ...]]] = {
+    "!= 0": lambda x: (lt(0, x), lt(x, 0)),
+    "> 0": lambda x: (lt(0, x),),
+    ">= 0": lambda x: (le(0, x),),
+}
+_SECONDS = 0.3  # for the bounds of one tensor
+
+
+def holds_anyway(x: Tensor, what: str, given: Sequence[Claim] = ()) -> bool:
+    """Whether a condition on the entries of a tensor follows from their bounds."""
+    try:
+        asked = _ASKED[what](x) if what in _ASKED else ()
+        return any(bound_proof(claim, given, Budget(_SECONDS)) is not None for claim in asked)
+    except OutOfBudget:
+        return False
 
 
 def _declared(node: Tensor) -> Sign:
@@ -121,7 +156,7 @@ class _Signs:
 
     # --- what is not defined everywhere ---
 
-    def partial(self, e: Any) -> Iterator[str]:
+    def partial(self, e: Any) -> Iterator[Condition]:
         """The conditions under which a formula has a value."""
         if isinstance(e, Choice) and isinstance(e.args[0], sympy.Eq) and e.args[0].rhs == 0:
             yield from self.partial(e.args[1])
@@ -138,7 +173,7 @@ class _Signs:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
 
-    def _power(self, base: Any, exponent: Any) -> Iterator[str]:
+    def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
         sign = self.of(base)
         if sign is Sign.POSITIVE or (exponent.is_Integer and exponent >= 0):
             return
@@ -150,16 +185,18 @@ class _Signs:
         else:
             yield self._condition(base, "> 0")
 
-    def _inverse(self, e: Any) -> Iterator[str]:
+    def _inverse(self, e: Any) -> Iterator[Condition]:
         x = bare(self.read[e.function]) if e.function in self.read else self.node
-        if not (x.op is variable and _INVERTIBLE & set(x.params["hypotheses"])):
+        if x.op is inv_op:  # which has an inverse wherever it is defined
+            return
+        if not (x.op is variable and INVERTIBLE & set(x.params["hypotheses"])):
             yield self._condition(e.function, "is invertible")
 
-    def _condition(self, e: Any, what: str) -> str:
+    def _condition(self, e: Any, what: str) -> Condition:
         """A condition on a part of a formula, by the tensor that it reads, or else on the node as a whole."""
         if e in self.read:
-            return f"{_text(self.read[e])} {what}"
-        return f"{_text(self.node)} is defined"
+            return Condition(_text(self.read[e]), what, self.read[e])
+        return Condition(_text(self.node), "is defined")
 
 
 def _text(x: Tensor) -> str:

@@ -113,7 +113,7 @@ def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Arg
     try:
         rewriting = rewrite(left, right, time.part(0.6))
         if rewriting is not None:
-            return RewritingProof(rewriting), _Missing("")
+            return RewritingProof(rewriting, given.claims), _Missing("")
     except OutOfBudget:  # its share is used up; the normal form may still reach it
         pass
     time.check()

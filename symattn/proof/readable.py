@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from ..errors import OperandError
 from ..latex import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
 from ..tensor import Tensor
+from .claims import Claim
+from .definedness import holds_anyway
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -18,6 +20,7 @@ class RewritingProof:
     """Both sides brought to one form by lemmas, each of which is used wherever its left side occurs."""
 
     rewriting: Rewriting
+    given: tuple[Claim, ...] = ()
 
     @property
     def lemmas(self) -> tuple[Lemma, ...]:
@@ -28,7 +31,7 @@ class RewritingProof:
     def conditions(self) -> tuple[str, ...]:
         """What must have no entry 0 for the lemmas to hold."""
         met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        return tuple(dict.fromkeys(f"{x} != 0" for x in met))
+        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "!= 0", self.given))
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""

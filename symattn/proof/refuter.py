@@ -233,14 +233,19 @@ class Search:
     def example(self) -> Point | None:
         """A point at which both sides have values and all that is given holds, at the least sizes first."""
         try:
+            least = self.sampler.sizes.complete(dict.fromkeys(self.sampler.sizes.symbols, 1))
             for trial in range(0 if self.too_large else _EXAMPLES):
-                least = self.sampler.sizes.complete(dict.fromkeys(self.sampler.sizes.symbols, 1))
                 drawn = (
                     self.sampler.draw(trial, self.rng)
                     if trial % 2 or least is None
                     else self.sampler.at(least, trial, self.rng)
                 )
                 point = self.point(drawn)
+                if point is not None and self.is_example(point):
+                    return point
+            aims = Aims(numbers_in(self.evaluator.formulas, fractions=True))
+            for trial in range(len(aims.values)):
+                point = None if least is None else self.point(self.sampler.at(least, trial, self.rng, aims))
                 if point is not None and self.is_example(point):
                     return point
         except (OutOfBudget, NoRuleError):

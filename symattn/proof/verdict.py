@@ -52,10 +52,11 @@ class Proof:
         """What declared operations are stated to be, and was not proved by ``sa.verify``."""
         return getattr(self.argument, "assumptions", ())
 
-    @property
+    @cached_property
     def side_conditions(self) -> tuple[str, ...]:
-        """What must hold besides: for the two sides to have values, and what the argument assumes of masks."""
-        return tuple(dict.fromkeys([*conditions(self._parts), *self.argument.conditions]))
+        """What must hold besides: for the two sides to have values, and what the argument divides by."""
+        claims = [g for g in self.given if isinstance(g, Claim)]
+        return tuple(dict.fromkeys([*conditions(self._parts, claims), *self.argument.conditions]))
 
     @property
     def _parts(self) -> tuple[Tensor, ...]:
@@ -89,11 +90,10 @@ class Proof:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + self.wording.claim_latex]
-        also = getattr(self.argument, "conditions_latex", None) or tuple(map(tex_text, self.argument.conditions))
         in_latex = (
             self.wording.definitions_latex,
             (*map(tex_text, self.wording.declared), *self.wording.given_latex, *map(tex_text, self.assumptions)),
-            tuple(dict.fromkeys([*map(tex_text, conditions(self._parts)), *also])),
+            tuple(map(tex_text, self.side_conditions)),
             getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
         )
         for title, listed in zip(_TITLES, in_latex, strict=True):

@@ -82,6 +82,10 @@ def _inverse_moved(x: Tensor) -> Tensor | None:
     return None
 
 
+def _inverse_undone(x: Tensor) -> Tensor | None:
+    return x.inputs[0].inputs[0] if x.inputs[0].op is inv_op else None
+
+
 def _identity(x: Tensor) -> Tensor | None:
     a, b = x.inputs
     core = x.params["core"]
@@ -246,6 +250,11 @@ def _inverse_moved_pair() -> tuple[Tensor, Tensor]:
     return inv_op(chain(a, b)), chain(inv_op(b), inv_op(a))
 
 
+def _inverse_undone_pair() -> tuple[Tensor, Tensor]:
+    a = tensor("A", "n n")
+    return inv_op(inv_op(a)), a
+
+
 def _identity_pair() -> tuple[Tensor, Tensor]:
     a, _, _ = _abc()
     return chain(a, eye("m")), a
@@ -316,6 +325,10 @@ PRODUCTS = (
         "inverse of a product", r"\left(A B\right)^{-1} = B^{-1} A^{-1}",
         "The inverse of a product of square matrices is the product of the inverses, turned around.",
         "", 1, _inverse_moved, _inverse_moved_pair, (inv_op,),
+    ),
+    Rule(
+        "inverse of an inverse", r"\left(A^{-1}\right)^{-1} = A", "The inverse of the inverse is the matrix.",
+        r"A \text{ invertible}", 1, _inverse_undone, _inverse_undone_pair, (inv_op,),
     ),
     Rule(
         "identity", "A I = A", "The identity changes nothing.", "", 1, _identity, _identity_pair, (matmul_op,),
