@@ -11,6 +11,7 @@ from .entries import entry
 from .errors import OperandError
 from .latex import latex, text
 from .ops import arithmetic, contraction, layout, logic, pointwise
+from .ops.formulas import ranged
 from .ops.index import getitem
 from .sympy_bridge import as_explicit, to_sympy
 from .tensor import Tensor
@@ -45,7 +46,9 @@ def _getitem(self: Tensor, key: Any) -> Any:
     """An entry where an index is a symbol, else NumPy's basic indexing."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, sympy.Expr) and not k.is_Integer for k in keys):
-        return entry(self, keys)
+        return ranged(
+            entry(self, keys), {i: n for i, n in zip(keys, self.shape, strict=True) if isinstance(i, sympy.Symbol)}
+        )
     return getitem(self, key)
 
 

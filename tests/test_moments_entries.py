@@ -98,6 +98,37 @@ def test_answers_are_short():
                              {E: sa.iid(), tokens: "constant"})) == "KroneckerDelta(tokens[i], tokens[p])"  # fmt: skip
 
 
+def test_sums_of_choices_are_counted():
+    causal, law = mean_before @ V, {V: sa.iid()}
+    assert sa.variance(causal[i, j], law) == 1 / (i + 1)
+    assert sa.moments(causal[i, j], law).check()
+    assert (
+        sympy.simplify(sa.covariance(causal[i, j], causal[p, j], law) - 1 / (sympy.Max(i, p) + 1)).subs({i: 1, p: 2})
+        == 0
+    )
+    assert sa.covariance(sa.cumsum(y)[i], sa.cumsum(y)[p], {y: sa.iid()}) == sympy.Min(i, p) + 1
+    wide = sa.softmax(sa.zeros(S, T), where=rows) @ V  # more queries than keys: the later ones attend to all
+    found = sa.variance(wide[i, j], law)
+    assert [found.subs({i: at, T: 3}) for at in range(5)] == [1, *(sympy.Rational(1, w) for w in (2, 3, 3, 3))]
+
+
+def test_answers_understand_what_sympy_does():
+    padded = sa.variance(sa.concat([X, sa.zeros(S, d)])[i, j], {X: sa.iid()})
+    wide = sa.variance((sa.softmax(sa.zeros(S, T), where=rows) @ V)[i, j], {V: sa.iid()})
+    for found, values in ((padded, [1, 1, 1, 0, 0]), (wide, [1, 1 / 2, 1 / 3, 1 / 3, 1 / 3])):
+        assert found.doit() == found
+        assert "i" in sympy.latex(found)
+        f = sympy.lambdify([i, T], found)
+        assert [f(at, 3) for at in range(5)] == pytest.approx(values)
+
+
+def test_a_condition_of_an_entry_knows_its_axis():
+    shown = sa.shift(y, 1)[i]
+    assert str(shown) == "Choice(i + 1 < n, y[i + 1], 0)"
+    assert sympy.latex(shown).count("i") >= 2
+    assert shown.subs({i: 1, n: 2}) == 0
+
+
 def test_an_integer_tensor_without_a_law_is_an_error():
     with pytest.raises(sa.OperandError, match="tokens has no law"):
         sa.variance(sa.take(E, tokens, axis=0)[i, j], {E: sa.iid()})

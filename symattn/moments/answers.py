@@ -9,7 +9,8 @@ from typing import Any
 import sympy
 
 from ..errors import NoRuleError
-from ..normal.indices import Index
+from ..normal.indices import ZERO as FIRST
+from ..normal.indices import Index, affine, combined, number, plus, symbols
 from ..normal.ring import Ring
 from ..normal.terms import Atom, Factor, Number, Poly, Term, split_components
 from ..ops.formulas import Choice
@@ -43,9 +44,33 @@ class Answer:
             self.names[s] = letter = next(letters)
             limits.append((letter, 0, self.ring.ranges[s] - 1))
         inside = self._product(factors)
+        count = self._count(bound, factors)
         self.names, self.taken = kept, taken
+        if count is not None:
+            return count
         total = sympy.Sum(inside, *limits)
         return total.doit() if inside.is_polynomial(*(letter for letter, *_ in limits)) else total
+
+    def _count(self, bound: Sequence[int], factors: Sequence[Factor]) -> sympy.Expr | None:
+        """How many places indicators leave to a bound symbol, ``min(ends) - max(starts) + 1``; None for other sums."""
+        if len(bound) != 1 or any(atom.kind != "range" for atom, _ in factors):
+            return None
+        (s,) = bound
+        starts: list[Index] = [FIRST]
+        ends: list[Index] = [number(self.ring.ranges[s] - 1)]
+        for atom, _ in factors:
+            start, coefficients = affine(atom.indices[0])
+            slope = coefficients.pop(s, None)
+            edge = plus(FIRST, combined(start, coefficients), -slope if slope in (1, -1) else 1)
+            if slope not in (1, -1) or s in symbols(edge):
+                return None
+            (starts if slope == 1 else ends).append(edge)
+        if any(self.ring.decided(edge) for edge in starts[1:]):
+            del starts[0]
+        if any(self.ring.decided(plus(ends[0], edge, -1)) for edge in ends[1:]):
+            del ends[0]
+        places = sympy.Min(*map(self.index, ends)) - sympy.Max(*map(self.index, starts)) + 1
+        return places if places.is_nonnegative else sympy.Max(0, places)
 
     def _product(self, factors: Sequence[Factor]) -> sympy.Expr:
         """The factors, their exponentials as one."""

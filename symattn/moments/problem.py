@@ -20,7 +20,7 @@ from ..normal.indices import Index, divided, plus
 from ..normal.lowering import Lowering, Partition, Repartition
 from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
-from ..ops.formulas import without_piecewise
+from ..ops.formulas import without_piecewise, without_ranges
 from ..ops.leaves import as_tensor, exact, indexed, variable
 from ..tensor import Tensor, topological
 from .answers import Answer, plainest
@@ -149,7 +149,7 @@ class Problem:
             return self._entry(x)
         formula = without_piecewise(exact(x))
         self._find_indices(formula)
-        return _EntryReader(self).read(formula, self.env)
+        return _EntryReader(self).read(without_ranges(formula), self.env)
 
     def _entry(self, x: Tensor) -> Poly:
         """The value of a tensor without axes; shared and deep parts are read first, so that no walk goes deep."""

@@ -1,8 +1,8 @@
 """How far the free indices of an entry run: what its formula says of them, and no more.
 
 A formula that reads ``X[i, j]`` in any case has a value only where i is below the size of that axis. What it reads in
-one case only, ``X[i, j]`` for ``i < T`` and else 0, says nothing of i: the entry may be one of a longer axis. Such an
-index has a range without a known end.
+one case only, ``X[i, j]`` for ``i < T`` and else 0, says nothing of i: the entry may be one of a longer axis, of which
+only conditions of entries know the size. Without them such an index has a range without a known end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from ..normal.indices import divided
-from ..ops.formulas import Choice, _Extreme
+from ..ops.formulas import Choice, Ranged, _Extreme
 from ..sizes import never_negative
 from ..tensor import Tensor
 
@@ -32,7 +32,7 @@ def index_ranges(formula: sympy.Expr, tensor: Callable[[str], Tensor]) -> dict[s
     limits = {k: edges for total in formula.atoms(sympy.Sum, _Extreme) for k, *edges in total.limits}
     indices += [s for edges in limits.values() for e in edges for s in _loose(e) if not s.is_positive]
     free = sorted({s for s in indices if s not in sizes and s not in limits}, key=str)
-    ends: dict[sympy.Symbol, sympy.Expr] = {}
+    ends = {part.args[0]: part.args[1] for part in sorted(formula.atoms(Ranged), key=str)}
     for place, size, over in ((i, size, over) for i, size, always, over in reads if always):
         for s in free:
             end = _end(s, place, size, over, free)

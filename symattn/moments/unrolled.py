@@ -17,7 +17,7 @@ from sympy.logic.boolalg import BooleanFunction
 
 from ..entries import entry
 from ..latex import tree_size
-from ..ops.formulas import Choice, Held, without_piecewise
+from ..ops.formulas import Choice, Held, Ranged, without_piecewise
 from ..ops.leaves import exact
 from ..tensor import Tensor
 from .laws import Iid, IidPair, Law, NormalRows, Sphere
@@ -107,6 +107,11 @@ class _Unrolled:
             return self._sum(e.function, list(e.limits), dict(env))
         if isinstance(e, Choice):
             return self.value(e.args[1 if self._holds(e.args[0], env) else 2], env)
+        if isinstance(e, Ranged):
+            index, size = (self.value(part, env) for part in e.args)
+            if index.is_Integer and index >= size:
+                raise _Outside
+            return index
         if isinstance(e, Held):
             return self.value(e.args[0], env)
         if not e.args or isinstance(e, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):

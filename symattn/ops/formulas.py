@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -80,6 +81,14 @@ class Choice(sympy.Function):
         condition, a, b = self.args
         return Choice(condition, a.diff(s), b.diff(s))
 
+    def _pythoncode(self, printer: Any) -> str:
+        condition, a, b = map(printer.doprint, self.args)
+        return f"(({a}) if ({condition}) else ({b}))"
+
+    def _numpycode(self, printer: Any) -> str:
+        where = printer._module_format("numpy.where")
+        return f"{where}({', '.join(map(printer.doprint, self.args))})"
+
     def _latex(self, printer: Any, exp: Any = None) -> str:
         rows, rest = [], self
         while isinstance(rest, Choice):
@@ -88,6 +97,37 @@ class Choice(sympy.Function):
         rows.append(rf"{_full_size(printer.doprint(rest))} & \text{{otherwise}}")
         cases = r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
         return cases if exp is None else rf"\left({cases}\right)^{{{exp}}}"
+
+
+class Ranged(sympy.Function):
+    """An index in the condition of a choice, which runs from 0 to a size less 1; it is written as the index."""
+
+    nargs = 2
+    is_integer = True
+
+    @classmethod
+    def eval(cls, index: Any, size: Any) -> Any:
+        return index if index.is_number or isinstance(index, Ranged) else None
+
+    def _written(self, printer: Any) -> str:
+        return str(printer.doprint(self.args[0]))
+
+    _sympystr = _latex = _pretty = _pythoncode = _numpycode = _lambdacode = _written
+
+
+def ranged(formula: Any, ranges: Mapping[sympy.Symbol, sympy.Expr]) -> Any:
+    """The formula with conditions that know how far their free indices run, which nothing else in it may tell."""
+    if not formula.has(Choice) or not formula.has(sympy.Indexed):
+        return formula
+    told = {i: Ranged(i, size) for i, size in ranges.items()}
+    return formula.replace(
+        lambda part: isinstance(part, Choice), lambda part: Choice(part.args[0].xreplace(told), *part.args[1:])
+    )
+
+
+def without_ranges(formula: Any) -> Any:
+    """The formula with plain indices in its conditions."""
+    return formula.xreplace({part: part.args[0] for part in formula.atoms(Ranged)})
 
 
 def _full_size(written: str) -> str:
