@@ -83,3 +83,19 @@ def test_what_has_no_value_is_not_proved_by_enumeration():
     ):
         verdict = sa.prove(left, right)
         assert not isinstance(verdict.proof and verdict.proof.argument, Enumeration)
+
+
+def test_large_literal_sizes_are_taken_as_symbols_first():
+    Z, V = sa.tensor("Z", 128, 64), sa.tensor("V", 64, 32)
+    for left, right in (
+        (sa.sum(sa.softmax(Z), axis=-1), sa.ones(128)),
+        (sa.sum(Z @ V), sa.sum(sa.sum(Z, axis=0) * sa.sum(V, axis=1))),
+        ((Z @ V).T, V.T @ Z.T),
+    ):
+        verdict = sa.prove(left, right, budget=5)
+        assert verdict
+        assert verdict.proof.check()
+        assert "holds for all sizes" in verdict.proof.text()
+        assert "in place of 128" in verdict.proof.text()
+    assert sa.prove(Z @ V, 2 * (Z @ V)).status != "proved"
+    assert sa.prove(sa.sum(sa.softmax(Z), axis=-1), 2 * sa.ones(128)).status != "proved"

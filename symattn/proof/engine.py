@@ -16,6 +16,7 @@ from .decide import Unreached
 from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
 from .enumeration import enumerated
+from .generalised import Generalised, generalised
 from .given import Given, applied, sorted_out, stated_in
 from .readable import RewritingProof
 from .refuter import refute
@@ -44,6 +45,8 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     time = Budget(budget)
     hypotheses, asked = sorted_out(_claim(left, right), given)
     put = applied(hypotheses, asked)
+    if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
+        return Proved(asked, proof)
     found = _refuted(asked, hypotheses, seed, time)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
@@ -60,6 +63,19 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
             proof = replace(proof, witness=witness(*known, found, seed=seed, budget=time))
         return _proved(proof, found)
     return Unknown(asked, missing.reason, missing.forms, missing.difference, found, given=hypotheses.stated)
+
+
+def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | None:
+    """A proof of a claim at large literal sizes that holds for all sizes in their place, without conditions."""
+    wider = generalised(asked)
+    if wider is None:
+        return None
+    try:
+        argument, _ = _argued(hypotheses, wider[0], time.part(0.3))
+    except OutOfBudget:
+        return None
+    proof = None if argument is None else Proof(asked, (), Generalised(argument, wider[1]))
+    return None if proof is None or proof.side_conditions else proof
 
 
 def _proved(proof: Proof, tried: Agreement) -> Verdict:

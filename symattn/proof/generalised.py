@@ -1,0 +1,69 @@
+"""Claims at large literal sizes: what holds for all sizes in their place holds for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from ..errors import SymattnError
+from ..naming import fresh_name
+from ..ops.leaves import variable
+from ..sizes import sizes
+from ..tensor import Tensor, rebuild, topological
+from .claims import Claim
+from .verdict import Argument
+
+_LARGE = 8  # from which on a size is taken as a symbol
+
+
+@dataclass(frozen=True)
+class Generalised:
+    """A proof for all sizes in the place of literal ones."""
+
+    argument: Argument
+    literal: dict[sympy.Symbol, int]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        return self.argument.conditions
+
+    def check(self) -> bool:
+        return self.argument.check()
+
+    def text(self) -> str:
+        return f"The claim holds for all sizes {self._sizes()}.\n{self.argument.text()}"
+
+    def latex(self) -> str:
+        return f"The claim holds for all sizes {self._sizes()}.\n\n{self.argument.latex()}"
+
+    def _sizes(self) -> str:
+        return ", ".join(f"{s} in place of {n}" for s, n in self.literal.items())
+
+
+def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, int]] | None:
+    """The claim with a symbol for each large literal size, and what the symbols stand for; None if there is none."""
+    nodes = topological(claim.sides)
+    literal = sorted({int(n) for x in nodes if x.op is variable for n in x.shape if n.is_Integer and n >= _LARGE})
+    if not literal:
+        return None
+    taken = {s.name for x in nodes for s in x.own_symbols} | {str(x.name) for x in nodes}
+    names: list[str] = []
+    for _ in literal:
+        names.append(fresh_name("n", taken | set(names)))
+    symbols = [sizes(name) for name in names]
+    new: dict[Any, Any] = dict(zip(map(sympy.Integer, literal), symbols, strict=True))
+    try:
+        leaves = {x: _resized(x, new) for x in nodes if not x.inputs and "shape" in x.params}
+        left, right = rebuild(claim.sides, leaves)
+        back = {s: int(n) for n, s in new.items()}
+        if (left.subs(back), right.subs(back)) != claim.sides or left.shape != right.shape:
+            return None
+    except SymattnError:  # a literal size that an operation states, which cannot be moved
+        return None
+    return Claim(left, claim.relation, right), back
+
+
+def _resized(x: Tensor, new: dict[Any, Any]) -> Tensor:
+    return x.op.node(**{**x.params, "shape": tuple(new.get(n, n) for n in x.shape)})
