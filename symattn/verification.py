@@ -122,7 +122,7 @@ class Checker:
         if verdict.proof is not None:
             if not verdict.proof.check():
                 raise EvaluationError(f"the proof of {name} does not hold: {verdict.claim}")
-            return Check(name, PROVED, verdict.proof.side_conditions)
+            return Check(name, PROVED, (*verdict.proof.side_conditions, *verdict.proof.assumptions))
         assert verdict.counterexample is not None
         if not _is_confirmed(verdict.claim, verdict.counterexample):
             raise EvaluationError(f"{name} has other values there: {verdict.claim}\n{verdict.counterexample}")

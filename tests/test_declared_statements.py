@@ -143,6 +143,12 @@ def test_an_operation_is_not_called_as_one_of_our_own(name):
         sa.operation(name, shape="n -> n", entry=softmax1_entry)
 
 
+def test_a_derivation_lists_what_its_proofs_assume():
+    verdict = at_most_the_largest(declared(quadratic_entry, rows="probabilities", nonsmooth="nowhere")(Z))
+    report = sa.Derivation("A mean", given={Z: "scores", V: "values"}).extend(verdict).verify()
+    assert "the rows of f are probabilities, as stated" in str(report)
+
+
 # --- masks, -oo, kinds ---
 
 
