@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from .errors import NoRuleError, OperandError, ShapeError
+from .errors import NoRuleError, OperandError, ShapeError, described
 from .forward import Forward, Variable, partial, scalars_of
 from .gradients import Gradient
 from .naming import fresh_name
@@ -52,7 +52,8 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
 
 def _outputs(outputs: Any) -> dict[Tensor, Tensor | None]:
     if not isinstance(outputs, (Tensor, Mapping)):
-        raise OperandError(f"gradient differentiates a tensor, or several as {{O: dO, L: dL}}, not {outputs!r}")
+        found = described(outputs)
+        raise OperandError(f"gradient differentiates a tensor, or several as {{O: dO, L: dL}}, not {found}")
     pairs = dict(outputs) if isinstance(outputs, Mapping) else {outputs: None}
     given: dict[Tensor, Tensor | None] = {}
     for y, cotangent in pairs.items():
@@ -73,7 +74,7 @@ def _variables(wrt: Any, what: str) -> list[Variable]:
             if v.is_integer:
                 raise OperandError(f"{v} is an integer symbol: a {what} is taken by tensors and real scalars")
         elif not isinstance(v, Tensor):
-            raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {v!r}")
+            raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {described(v)}")
         elif (
             v.kind != "real"
             or v.op in (constant, from_index_op)

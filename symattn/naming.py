@@ -10,7 +10,7 @@ from functools import lru_cache
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from .errors import NamingError
+from .errors import NamingError, described
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
 _printer = LatexPrinter()
@@ -19,7 +19,7 @@ _printer = LatexPrinter()
 def check_name(name: object) -> str:
     """Return ``name`` if it may name a tensor, a size or a scalar, else raise NamingError."""
     if not isinstance(name, str):
-        raise NamingError(f"a name is a string, not {name!r}")
+        raise NamingError(f"a name is a string, not {described(name)}")
     if len(name) > 60 or not _NAME.fullmatch(name):
         raise NamingError(
             f"{name[:60]!r} cannot be a name: use ASCII letters and digits, single underscores between them, "

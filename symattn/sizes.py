@@ -6,13 +6,14 @@ Two sizes are one size only if their difference expands to zero: ``T`` and ``S``
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import sympy
 
-from .errors import NamingError, ParseError, ShapeError
+from .errors import NamingError, ParseError, ShapeError, described
 from .naming import check_name
 
 Shape = tuple[sympy.Expr, ...]
@@ -39,18 +40,28 @@ def _symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True, positive=True)
 
 
+def as_integer(value: Any) -> int | None:
+    """The Python integer that a value is, as NumPy's are; None for a truth value and for what is none."""
+    if isinstance(value, bool) or isinstance(value, type):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # of what has no __index__, and of arrays with axes, which have one that refuses
+        return None
+
+
 def as_size(value: Any) -> sympy.Expr:
     """One size from an integer, a SymPy expression of size symbols, or text such as ``"2*d"``."""
     if isinstance(value, str):
         return as_size(_read(value))
     if isinstance(value, bool) or not isinstance(value, (int, sympy.Expr)):
-        index = getattr(value, "__index__", None)
-        if index is None or isinstance(value, bool):
+        number = as_integer(value)
+        if number is None:
             raise ShapeError(
-                f"a size is a positive integer or an expression of sizes, not {value!r}; "
+                f"a size is a positive integer or an expression of sizes, not {described(value)}; "
                 "make size symbols by sa.sizes('T d')"
             )
-        value = index()
+        value = number
     return _checked(sympy.Integer(value) if isinstance(value, int) else value)
 
 

@@ -208,3 +208,25 @@ def test_the_gradient_of_a_linear_function_has_the_loop_axes_of_its_argument(los
         assert got.shape == loops
         assert got.dtype == np.float32
         np.testing.assert_allclose(got, slope, rtol=1e-6)
+
+
+# --- bfloat16 ---
+
+
+def test_bfloat16_is_computed_in_float32_and_given_back():
+    narrow = pytest.importorskip("ml_dtypes").bfloat16
+    f = sa.lambdify([x, a], [sa.softmax(c * a * x), x > 0, sa.sum(x)])
+    values = np.array([0.5, -3.0, 2.25], narrow)
+    got = f(values, narrow(2), c=0.5)
+    assert [r.dtype for r in got] == [narrow, bool, narrow]
+    wide = f(values.astype(np.float32), np.float32(2), c=0.5)
+    np.testing.assert_array_equal(got[0], wide[0].astype(narrow))
+    assert f(values, 2, c=0.5)[0].dtype == narrow
+    assert f(values, np.float32(2), c=0.5)[0].dtype == np.float32
+    np.testing.assert_array_equal(sa.lambdify([M], M)(np.array([1, 0], narrow)), [True, False])
+
+
+def test_other_narrow_types_are_refused_with_the_way_out():
+    narrow = pytest.importorskip("ml_dtypes").float8_e4m3fn
+    with pytest.raises(sa.EvaluationError, match=r"x has dtype float8_e4m3fn: .* np\.array\(x, dtype=float\)"):
+        sa.lambdify([x], x)(np.ones(2, narrow))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops.leaves import as_tensor, scalar_value
 from ..ops.logic import as_mask, logical_not
 from ..sizes import same_size
@@ -94,9 +94,9 @@ def known(what: str, options: Mapping[str, Any], declared: Any) -> None:
 
 def one_of(what: str, keyword: str, value: Any, *allowed: str) -> Any:
     """The value of a keyword that names a convention, or an OperandError with the names there are."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         known = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-        raise OperandError(f"{what}: {keyword} is {known}, not {value!r}")
+        raise OperandError(f"{what}: {keyword} is {known}, not {described(value)}")
     return value
 
 

@@ -103,7 +103,7 @@ class NumPyFunction:
             raise EvaluationError(
                 f"the function takes ({names}) by position, {len(self.plan.arguments)} in all, not {len(arrays)}"
             )
-        bound = admitted(self.plan.arguments, arrays)
+        bound, narrow = admitted(self.plan.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
         try:
@@ -116,6 +116,8 @@ class NumPyFunction:
         owned: list[Any] = []
         for r in results:
             owned.append(_owned(r, [*bound, *owned]))
+        if narrow is not None:
+            owned = [x.astype(narrow) if x.dtype.kind == "f" else x for x in owned]
         return tuple(owned) if self.several else owned[0]
 
     def _check_loops(self, arrays: Sequence[Any]) -> None:

@@ -21,12 +21,18 @@ _DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified 
 _FLOATING = np.dtype(np.float64)
 
 
-def admitted(arguments: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The values of the arguments: tensors as arrays of one floating type, scalar symbols as Python numbers."""
+def admitted(arguments: Sequence[Any], values: Sequence[Any]) -> tuple[list[Any], Any]:
+    """The values of the arguments, and the dtype of results that is not the one of the computation, if there is one.
+
+    Tensors are arrays of one floating type, scalar symbols Python numbers. NumPy computes nothing in bfloat16: where
+    all floating arrays have it, they are computed with in float32, and results go back.
+    """
     bound: list[Any] = []
     for a, value in zip(arguments, values, strict=True):
         bound.append(_array(a, value) if isinstance(a, Tensor) else checked_scalar(a, value))
-    return _one_dtype(arguments, bound)
+    found = [v.dtype for v in values if isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind in "fcV"]
+    narrow = found and all(dtype.kind == "V" for dtype in found)  # of which the gate lets only bfloat16 in
+    return _one_dtype(arguments, bound), found[0] if narrow else None
 
 
 # --- arrays ---
@@ -71,8 +77,10 @@ def _numeric(a: Tensor, value: Any) -> Any:
         raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
     if x.dtype.kind in "biufc":
         return x
+    if x.dtype.name == "bfloat16":
+        return x.astype(np.float32)
     own = "np.int64" if a.kind == "integer" else "bool" if a.kind == "binary" else "float"
-    way = f": convert it first, as in np.array(x, dtype={own})" if x.dtype.kind == "O" else ""
+    way = f": convert it first, as in np.array(x, dtype={own})" if x.dtype.kind in "OV" else ""
     raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers{way}")
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
-from ..errors import EvaluationError, NamingError, OperandError
+from ..errors import EvaluationError, NamingError, OperandError, described
 from ..naming import check_name
 from ..ops.leaves import as_tensor, variable
 from ..tensor import Tensor
@@ -44,7 +44,9 @@ class Plan:
             return a
         x = as_tensor(a) if isinstance(a, (Tensor, sympy.MatrixSymbol)) else a
         if not isinstance(x, Tensor) or x.op is not variable:
-            raise OperandError(f"the arguments of a compiled function are named tensors and scalar symbols, not {a!r}")
+            raise OperandError(
+                f"the arguments of a compiled function are named tensors and scalar symbols, not {described(a)}"
+            )
         return x
 
     def solved(self, sizes: Mapping[sympy.Symbol, int], shapes: Mapping[Tensor, tuple[int, ...]]) -> dict[Any, int]:

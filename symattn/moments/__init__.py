@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError
+from ..errors import OperandError, described
 from .approximations import Approximation, delta
 from .laws import iid, iid_pair, normal, sphere
 from .problem import Laws, Problem, solved
@@ -90,7 +90,7 @@ _METHODS = {
 
 def _answered(what: str, expressions: tuple[Any, ...], law: Laws, method: str) -> Any:
     if not isinstance(method, str) or method not in _METHODS:
-        raise OperandError(f'the method is "exact", "delta" or "quadrature", not {method!r}')
+        raise OperandError(f'the method is "exact", "delta" or "quadrature", not {described(method)}')
     calculate, name = _METHODS[method]
     return solved(expressions, law, lambda problem: calculate(what, problem), what=name)
 

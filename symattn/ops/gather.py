@@ -8,9 +8,9 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..operation import Operation
-from ..sizes import Shape, as_size
+from ..sizes import Shape, as_integer, as_size
 from ..tensor import Tensor
 from .formulas import Choice, bound
 from .index import moved, replaced, sliced
@@ -135,11 +135,11 @@ def _is_whole(x: Tensor) -> bool:
 def whole_number(value: Any, what: str) -> sympy.Expr:
     """An integer or an integer expression of sizes and indices; anything else is an OperandError."""
     number = value if isinstance(value, sympy.Expr) else None
-    if hasattr(value, "__index__") and not isinstance(value, bool):
-        number = sympy.Integer(value.__index__())
+    if (whole := as_integer(value)) is not None:
+        number = sympy.Integer(whole)
     symbols = number.free_symbols.difference(INDICES) if number is not None else ()
     if number is None or not number.is_integer or not all(s.is_integer and s.is_positive for s in symbols):
-        raise OperandError(f"{what} is an integer or an integer expression of sizes, not {value!r}")
+        raise OperandError(f"{what} is an integer or an integer expression of sizes, not {described(value)}")
     return sympy.expand(number)
 
 

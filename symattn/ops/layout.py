@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..operation import Operation
 from ..sizes import Shape, as_size, same_shape, same_size
 from ..tensor import Tensor
@@ -206,8 +206,8 @@ def concat(parts: Sequence[Any], axis: int = 0) -> Tensor:
     >>> sa.concat([K, M], axis=0).shape
     (S + m, d)
     """
-    if isinstance(parts, Tensor) or not parts:
-        raise OperandError("concat takes a list of tensors")
+    if not isinstance(parts, (list, tuple)) or not parts:
+        raise OperandError(f"concat takes a list of tensors, not {described(parts)}")
     operands = tuple(map(as_tensor, parts))
     taken = checked_axis(axis, operands[0], "concat")
     return concat_op(*operands, axis=taken) if len(operands) > 1 else operands[0]

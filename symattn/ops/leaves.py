@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..errors import NamingError, OperandError, ShapeError
+from ..errors import NamingError, OperandError, ShapeError, described
 from ..naming import check_name
 from ..operation import Operation
 from ..sizes import ONE, as_shape, same_shape, show_shape
@@ -150,7 +150,7 @@ def _not_an_operand(value: Any) -> str:
             f"an array of shape {getattr(value, 'shape', ())} stands in an expression: write the formula with "
             "sa.tensor(...) and give the array to the function made by sa.lambdify"
         )
-    return f"{value!r} is neither a tensor nor a real scalar"
+    return f"{described(value)} is neither a tensor nor a real scalar"
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..operation import Operation
-from ..sizes import ONE, Shape
+from ..sizes import ONE, Shape, as_integer
 from ..tensor import Tensor
 from .arithmetic import divide, multiply, subtract
 from .broadcasting import broadcast, broadcast_index, broadcast_to, spread, unbroadcast
@@ -24,11 +23,11 @@ Axes = tuple[int, ...]
 
 def checked_axis(axis: Any, x: Tensor, what: str) -> int:
     """An axis of x, counted from the end."""
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-        raise ShapeError(f"{what} of {x.brief()}: an axis is an integer, not {axis!r}")
-    number = axis.__index__()
+    number = as_integer(axis)
+    if number is None:
+        raise ShapeError(f"{what} of {x.brief()}: an axis is an integer, not {described(axis)}")
     if not -x.rank <= number < x.rank:
-        raise ShapeError(f"{what} of {x.brief()}: axis {number} is out of range for {x.rank} axes")
+        raise ShapeError(f"{what} of {x.brief()}: axis {described(number)} is out of range for {x.rank} axes")
     return number if number < 0 else number - x.rank
 
 
@@ -36,10 +35,10 @@ def checked_axes(axis: Any, x: Tensor, what: str) -> Axes:
     """Axes of x, counted from the end, in order; None means all."""
     if axis is None:
         return tuple(range(-x.rank, 0))
-    listed = axis if isinstance(axis, Iterable) else (axis,)
+    listed = axis if isinstance(axis, (list, tuple)) else (axis,)
     axes = tuple(sorted(checked_axis(a, x, what) for a in listed))
     if len(set(axes)) < len(axes):
-        raise ShapeError(f"{what} of {x.brief()}: an axis is given twice in {axis!r}")
+        raise ShapeError(f"{what} of {x.brief()}: an axis is given twice in {described(axis)}")
     return axes
 
 
