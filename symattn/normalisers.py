@@ -7,37 +7,78 @@ from typing import NamedTuple
 
 import sympy
 
-from .ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, power_op, subtract
+from .ops.arithmetic import (
+    add,
+    add_op,
+    divide,
+    divide_op,
+    multiply,
+    multiply_op,
+    negative,
+    power_op,
+    split_scalar,
+    subtract,
+)
 from .ops.index import index_op
 from .ops.leaves import constant, definition, is_named, scalar_value, variable
-from .ops.pointwise import exp_op, log_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
+from .ops.pointwise import exp_op, log1p_op, log_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
 from .ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from .tensor import Tensor
 
 
 def normaliser(node: Tensor, inputs: tuple[Tensor, ...]) -> Tensor | None:
-    """``log(sum(exp(z)))`` as logsumexp, ``exp(z) / rowsum(exp(z))`` as softmax, ``log(sigmoid(x))`` as -softplus(-x),
-    ``log(1 + exp(x))`` as softplus.
+    """The stable operation that a spelled-out formula is, or None.
 
-    None for anything else.
-
+    ``log(sum(exp(z)))`` is logsumexp, ``exp(z) / rowsum(exp(z))`` softmax, ``a / (1 + exp(x))`` ``a sigmoid(-x)``,
+    ``log(1 + exp(x))`` softplus, and the logarithms of softmax, sigmoid and ``1 - sigmoid`` are written by these.
     Named parts are looked through. ``inputs`` stand in for the node's own.
     """
     if node.op is log_op:
-        total = definition(inputs[0])
-        if total.op is sum_op and (weights := definition(total.inputs[0])).op is exp_op:
-            return logsumexp_op(weights.inputs[0], **total.params)
-        if total.op is sigmoid_op:
-            return negative(softplus_op(negative(total.inputs[0])))
-        if total.op is add_op:
-            one, weights = total.inputs if scalar_value(total.inputs[0]) == 1 else total.inputs[::-1]
-            if scalar_value(one) == 1 and definition(weights).op is exp_op:
-                return softplus_op(definition(weights).inputs[0])
-    elif node.op is divide_op and (weights := definition(inputs[0])).op is exp_op:
-        axis = _summed_axis(definition(inputs[1]), weights)
-        if axis is not None:
-            return softmax_op(weights.inputs[0], axes=(axis,), empty="zero")
-    return None
+        return _log(definition(inputs[0]))
+    if node.op is log1p_op and (weights := definition(inputs[0])).op is exp_op:
+        return softplus_op(weights.inputs[0])
+    return _quotient(definition(inputs[0]), *inputs) if node.op is divide_op else None
+
+
+def _log(x: Tensor) -> Tensor | None:
+    c, rest = split_scalar(x)
+    if c != 1:
+        read = _log(definition(rest)) if rest is not None and c.is_positive else None
+        return None if read is None else add(sympy.log(c), read)
+    if x.op is sum_op or x.op is mean_op:
+        k, weights = split_scalar(definition(x.inputs[0]))
+        if weights is None or not k.is_positive or definition(weights).op is not exp_op:
+            return None
+        z, axes = definition(weights).inputs[0], x.params["axes"]
+        count = sympy.Mul(*(z.shape[axis] for axis in axes)) if x.op is mean_op else 1
+        return add(logsumexp_op(z, **x.params), sympy.log(k / count))
+    if x.op is softmax_op and len(x.inputs) == 1 and not x.inputs[0].holds_minus_infinity:
+        return subtract(x.inputs[0], logsumexp_op(x.inputs[0], axes=x.params["axes"], keepdims=True))
+    if x.op is sigmoid_op:
+        return negative(softplus_op(negative(x.inputs[0])))
+    weights = _beside_one(x)
+    if weights is not None and weights.op is exp_op:
+        return softplus_op(weights.inputs[0])
+    c, rest = (1, None) if weights is None else split_scalar(weights)
+    share = definition(rest) if c == -1 and rest is not None else None
+    return negative(softplus_op(share.inputs[0])) if share is not None and share.op is sigmoid_op else None
+
+
+def _beside_one(x: Tensor) -> Tensor | None:
+    """What is added to 1."""
+    if x.op is not add_op:
+        return None
+    one, other = x.inputs if scalar_value(x.inputs[0]) == 1 else x.inputs[::-1]
+    return definition(other) if scalar_value(one) == 1 else None
+
+
+def _quotient(weights: Tensor, above: Tensor, below: Tensor) -> Tensor | None:
+    lifted = _beside_one(definition(below))
+    if lifted is not None and lifted.op is exp_op:
+        x = lifted.inputs[0]
+        return sigmoid_op(x) if weights is lifted else multiply(above, sigmoid_op(negative(x)))
+    axis = _summed_axis(definition(below), weights) if weights.op is exp_op else None
+    return None if axis is None else softmax_op(weights.inputs[0], axes=(axis,), empty="zero")
 
 
 def _summed_axis(below: Tensor, weights: Tensor) -> int | None:

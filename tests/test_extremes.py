@@ -1,5 +1,6 @@
 """Numbers at the extremes: large offsets, tiny and empty rows, each against a value known from outside."""
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -134,3 +135,128 @@ def test_a_tangent_through_a_norm_has_the_same_form():
     np.testing.assert_allclose(
         f(np.float32(1e16) * ROW.astype("f"), COTANGENT.astype("f")) * 1e16, f(ROW, COTANGENT), rtol=1e-5
     )
+
+
+# --- plain spellings ---
+
+u = sa.tensor("u", n)
+FLAT = np.array([800.0, -800, 1e-12, 40, -40, 1, -7.5])
+
+
+def exact_sigmoid(t):
+    return 1 / (1 + mpmath.exp(-t))
+
+
+SPELLINGS = {
+    "sigmoid": (lambda: 1 / (1 + sa.exp(-u)), exact_sigmoid),
+    "sigmoid of exponentials": (lambda: sa.exp(u) / (1 + sa.exp(u)), exact_sigmoid),
+    "one less sigmoid": (lambda: 1 - sa.sigmoid(u), lambda t: exact_sigmoid(-t)),
+    "silu": (lambda: u / (1 + sa.exp(-u)), lambda t: t * exact_sigmoid(t)),
+    "library silu": (lambda: sa.silu(u), lambda t: t * exact_sigmoid(t)),
+    "log of one less sigmoid": (lambda: sa.log(1 - sa.sigmoid(u)), lambda t: -mpmath.log(1 + mpmath.exp(t))),
+    "log of sigmoid": (lambda: sa.log(1 / (1 + sa.exp(-u))), lambda t: -mpmath.log(1 + mpmath.exp(-t))),
+    "softplus": (lambda: sa.log1p(sa.exp(u)), lambda t: mpmath.log(1 + mpmath.exp(t))),
+    "named softplus": (lambda: sa.log1p(sa.let("E", sa.exp(u))), lambda t: mpmath.log(1 + mpmath.exp(t))),
+    "tanh": (lambda: sa.tanh(u), mpmath.tanh),
+    "softcap": (lambda: 5 * sa.tanh(u / 5), lambda t: 5 * mpmath.tanh(t / 5)),
+    "gelu": (lambda: sa.gelu(u), lambda t: t * mpmath.erfc(-t / mpmath.sqrt(2)) / 2),
+    "plain gelu": (
+        lambda: u * (1 + sa.erf(u / sympy.sqrt(2))) / 2,
+        lambda t: t * mpmath.erfc(-t / mpmath.sqrt(2)) / 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_functions_of_one_number_are_as_accurate_as_their_condition_allows(name, dtype):
+    """8 units in the last place times ``1 + |x f'(x) / f(x)|``; what is smaller than any normal number may be 0."""
+    spelled, exact = SPELLINGS[name]
+    g = sa.gradient(spelled(), [u])
+    flat = np.array([*FLAT, -3, 12, 0.01, -60, 80], dtype)
+    values = sa.lambdify([u], spelled())(flat)
+    with np.errstate(over="ignore"):  # a square within exp(-x**2 / 2)
+        (slopes,) = sa.lambdify([u, g.cotangent], g)(flat, np.ones_like(flat))
+    assert values.dtype == slopes.dtype == dtype
+    with mpmath.workdps(400):
+        for point, value, slope in zip(flat, values, slopes, strict=True):
+            at = mpmath.mpf(float(point))
+            derived = [mpmath.diff(exact, at, k, h=mpmath.mpf(10) ** -60) for k in (1, 2)]
+            for got, wanted, moving in ((value, exact(at), derived[0]), (slope, derived[0], derived[1])):
+                info = np.finfo(dtype)
+                bound = 8 * float(info.eps) * (abs(wanted) + abs(at * moving)) + 8 * float(info.smallest_normal)
+                assert abs(float(got) - wanted) <= bound, (point, got, wanted)
+
+
+def test_differences_of_exponentials_from_one_do_not_cancel():
+    small = np.array([1e-12, -1e-9, 1e-300, 0.5])
+    f = sa.lambdify([u], [(sa.exp(u) - 1) / u, 1 - sa.exp(u), sa.let("E", sa.exp(u)) - 1])
+    np.testing.assert_allclose(f(small)[0], np.expm1(small) / small, rtol=1e-15)
+    np.testing.assert_allclose(f(small)[1:], [-np.expm1(small), np.expm1(small)], rtol=1e-15)
+
+
+def test_sums_of_weighed_exponentials_do_not_overflow():
+    for spelled, less in (
+        (sa.log(sa.sum(2 * sa.exp(u))), np.log(2)),
+        (sa.log(3 * sa.sum(sa.exp(u))), np.log(3)),
+        (sa.log(sa.mean(sa.exp(u))), -np.log(7)),
+        (sa.log(sa.mean(sa.let("E", 2 * sa.exp(u)))), np.log(2 / 7)),
+    ):
+        f = sa.lambdify([u], spelled)
+        np.testing.assert_allclose(f(FLAT), 800 + less, rtol=1e-15)
+        assert f(np.full(7, -np.inf)) == -np.inf
+
+
+# --- entropies ---
+
+SATURATED = np.array([[0, 800.0, -800, 1], [0, 0, 0, -np.inf], [-1e9, -1e9, -1e9, -1e9], [-np.inf] * 4])
+ENTROPIES = np.array([0, np.log(3), np.log(4), 0])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_entropies_of_saturated_rows(named):
+    p = sa.let("p", sa.softmax(Z)) if named else sa.softmax(Z)
+    h = -sa.sum(p * sa.log(p), axis=-1)
+    g = sa.gradient(h, [Z])
+    np.testing.assert_allclose(sa.lambdify([Z], h)(SATURATED), ENTROPIES, atol=1e-15)
+    (d,) = sa.lambdify([Z, g.cotangent], g)(SATURATED[:3], np.ones(3))
+    np.testing.assert_allclose(d, np.zeros((3, 4)), atol=1e-15)
+
+
+def test_divergences_of_saturated_rows():
+    p, q = sa.softmax(Z), sa.softmax(2 * Z)
+    kl = sa.lambdify([Z], sa.sum(p * (sa.log(p) - sa.log(q)), axis=-1))
+    np.testing.assert_allclose(kl(SATURATED[:1]), 0, atol=1e-15)
+    far = sa.lambdify([Z, W], sa.sum(sa.softmax(Z) * (sa.log(sa.softmax(Z)) - sa.log(sa.softmax(W))), axis=-1))
+    np.testing.assert_allclose(far(SATURATED[:1], SATURATED[:1, ::-1]), 1600, rtol=1e-15)
+    with np.errstate(invalid="ignore"):  # -inf less -inf, which has the weight 0
+        np.testing.assert_allclose(far(SATURATED[1:2], SATURATED[1:2]), 0, atol=1e-15)
+
+
+def test_x_log_x_is_0_at_0():
+    f = sa.lambdify([u], u * sa.log(u))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(f(np.array([0, 1.0])), [0, 0])
+
+
+def test_log_probabilities_of_a_masked_softmax():
+    M = sa.tensor("M", T, n, binary=True)
+    f = sa.lambdify([Z, M], sa.log(sa.softmax(Z, where=M)))
+    mask = np.array([[True, True, False, True]])
+    np.testing.assert_array_equal(f(SATURATED[:1], mask), [[-800, 0, -np.inf, -799]])
+
+
+# --- what is computed otherwise than it is written ---
+
+
+def test_the_source_says_what_has_another_form():
+    t = u - sa.max(u)
+    E = sa.let("E", sa.exp(t))
+    P = sa.let("P", E / sa.sum(E))
+    f = sa.lambdify([u], [E, P, sa.log(P)])
+    assert "    E = np.exp(t)\n    # (E / sum(E))[n], in a form that is equal and no less accurate\n" in f.source
+    assert "# log(P)[n], in a form that is equal and no less accurate" in f.source
+    assert "in a form" not in sa.lambdify([u], [sa.softmax(u), sa.sigmoid(u), sa.logsumexp(u)]).source
+    e, _, logs = f(np.array([0.0, -800]))
+    np.testing.assert_array_equal(e, [1, 0])
+    np.testing.assert_array_equal(logs, [0, -800])

@@ -25,8 +25,11 @@ class Graph:
         bare: dict[Tensor, Tensor] = {}
         order = computed(outputs)
         self.nested = _nested(order)
+        self.forms: dict[Tensor, Tensor] = {}  # what is computed in another form than it is written in
         for node in order:
             bare[node] = stable(without_names(node, bare))
+            if bare[node].op is not node.op and not is_named(node):
+                self.forms.setdefault(bare[node], node)
             if is_named(node) and node.op is not variable and bare[node].op is not variable:
                 self.names.setdefault(bare[node], shown[node])
         whole = self._with_gradients(outputs, bare)

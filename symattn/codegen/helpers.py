@@ -78,9 +78,25 @@ def erf(x):
     return special.erf(x).astype(np.result_type(x, 0.0))  # noqa: F821
 
 
+def erfc(x):
+    """1 - erf(x), in the dtype of its argument."""
+    return special.erfc(x).astype(x.dtype)  # noqa: F821
+
+
 def gelu(x):
     """x times the normal distribution function."""
-    return x * (1 + erf(x / 2**0.5)) / 2
+    return x * erfc(-x / 2**0.5) / 2
+
+
+def tanh_slope(x):
+    """1 - tanh(x)**2, also where tanh(x) is nearly 1."""
+    small = np.exp(np.where(x.real < 0, 2 * x, -2 * x))
+    return 4 * small / (1 + small) ** 2
+
+
+def weighed(p, x):
+    """p * x, and 0 where p is 0."""
+    return p * np.where(p == 0, 0, x)
 
 
 def spread(x, core):
@@ -222,12 +238,12 @@ def entmax15(z, axis=-1):
 
 
 NEEDS = {"masked_softmax": ("softmax",), "log_softmax": ("largest",), "logsumexp_less": ("largest",),
-         "silu": ("sigmoid",), "gelu": ("erf",), "take": ("whole",), "scatter_add": ("whole",),
+         "silu": ("sigmoid",), "gelu": ("erfc",), "take": ("whole",), "scatter_add": ("whole",),
          "one_hot": ("whole",)}  # fmt: skip
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, largest, logsumexp_less, log_softmax, sigmoid,
-              softplus, silu, erf, gelu, spread, sum_to,
+              softplus, silu, erf, erfc, gelu, tanh_slope, weighed, spread, sum_to,
               split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, inv, solve,
               sparsemax, entmax15)
 }  # fmt: skip

@@ -117,6 +117,9 @@ class Writer:
             return
         if node in self.solved:
             return
+        written = self.graph.forms.get(node)
+        if written is not None:
+            self.lines.append(f"# {written.brief()}, in a form that is equal and no less accurate")
         if node.op is cotangent_op:
             expression = self._gradient(node)
         else:

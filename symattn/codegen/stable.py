@@ -9,12 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import sympy
+
 from ..operation import Operation
-from ..ops.arithmetic import add_op, divide_op, maximum, multiply, split_scalar, subtract
+from ..ops.arithmetic import (
+    add_op,
+    divide_op,
+    maximum,
+    multiply,
+    multiply_op,
+    negative,
+    power_op,
+    split_scalar,
+    subtract,
+)
 from ..ops.broadcasting import broadcast
 from ..ops.index import index_op
-from ..ops.logic import greater_op
-from ..ops.rows import expand_axes, logsumexp_op, sum_op
+from ..ops.leaves import constant, scalar_value
+from ..ops.logic import greater_op, where_op
+from ..ops.pointwise import erf_op, exp_op, log_op, sigmoid_op, tanh_op
+from ..ops.rows import expand_axes, logsumexp_op, softmax_op, sum_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
 from ..tensor import Tensor
 from .form import form
@@ -54,8 +68,11 @@ logsumexp_less_op = form(
 
 
 def _add(a: Tensor, b: Tensor) -> Tensor | None:
-    """``z - logsumexp(z)`` as log-softmax, and in any other difference with a logsumexp its maximum is met first."""
+    """``z - logsumexp(z)`` as log-softmax; in another difference with a logsumexp its maximum is met first."""
     for total, other in ((a, b), (b, a)):
+        number = scalar_value(other)
+        if number is not None:
+            return _from_one(number, total)
         (c, whole), (k, x) = split_scalar(total), split_scalar(other)
         read = None if whole is None else _logsumexp(whole)
         if read is None or whole is None or x is None or not (c * k).is_negative:
@@ -91,6 +108,75 @@ def _difference(c: Any, total: Tensor, x: Tensor, plain: Tensor) -> Tensor:
     return multiply(c, logsumexp_less_op(z, x, **total.params))
 
 
+def _log(x: Tensor) -> Tensor | None:
+    """The logarithm of a softmax; what is masked gives -inf."""
+    if x.op is not softmax_op or x.params["empty"] != "zero":
+        return None
+    z, *masks = x.inputs
+    seen = where_op.node(*masks, z, constant(formula=sympy.S.NegativeInfinity)) if masks else z
+    return log_softmax_op(seen, axes=x.params["axes"])
+
+
+# --- differences from 1 ---
+
+expm1_op = form("expm1", shape=lambda x: x.shape, numpy=lambda code, node, x: f"np.expm1({x})")
+erfc_op = form("erfc", shape=lambda x: x.shape, numpy=lambda code, node, x: code.helper("erfc", x))
+tanh_slope_op = form("tanh_slope", shape=lambda x: x.shape, numpy=lambda code, node, x: code.helper("tanh_slope", x))
+
+
+def _from_one(number: Any, x: Tensor) -> Tensor | None:
+    """``exp(x) - 1``, ``1 - sigmoid(x)``, ``1 - tanh(x)**2``, ``1 + erf(x)`` without the cancellation."""
+    c, rest = split_scalar(x)
+    if rest is None:
+        return None
+    if rest.op is exp_op and number == -c:
+        return multiply(c, expm1_op(rest.inputs[0]))
+    if rest.op is sigmoid_op and number == 1 == -c:
+        return sigmoid_op(negative(rest.inputs[0]))
+    if rest.op is erf_op and number == 1 and c in (1, -1):
+        return erfc_op(multiply(-c, rest.inputs[0]))
+    squared = rest.op is power_op and scalar_value(rest.inputs[1]) == 2 and number == 1 == -c
+    return tanh_slope_op(rest.inputs[0].inputs[0]) if squared and rest.inputs[0].op is tanh_op else None
+
+
+# --- x log x at 0 ---
+
+weighed_op = form(
+    "weighed",
+    shape=lambda p, x: broadcast("the product", p, x),
+    numpy=lambda code, node, p, x: code.helper(
+        "weighed", code.align(node.inputs[0], p, node.rank), code.align(node.inputs[1], x, node.rank)
+    ),
+)
+_NEAR = 12  # nodes between a probability and its logarithm
+
+
+def _multiply(a: Tensor, b: Tensor) -> Tensor | None:
+    """``p * log(p)``, and what is made from that, is 0 where p is 0."""
+    if scalar_value(a) is not None:  # the product behind a factor is built with it
+        inner = _multiply(*b.inputs) if b.op is multiply_op else None
+        return None if inner is None else multiply(a, inner)
+    for p, x in ((a, b), (b, a)):
+        if _holds_log(x, p):
+            return weighed_op(p, x)
+    return None
+
+
+def _holds_log(x: Tensor, p: Tensor) -> bool:
+    """Whether the logarithm of p stands among the terms and factors of x."""
+    waiting = [x]
+    for _ in range(_NEAR):
+        if not waiting:
+            return False
+        node = waiting.pop()
+        if node.op is log_op and node.inputs[0] is p:
+            return True
+        if node.op is log_softmax_op and p.op is softmax_op and _log(p) is node:
+            return True
+        waiting += node.inputs if node.op in (add_op, multiply_op) else ()
+    return False
+
+
 # --- rows without support ---
 
 
@@ -103,7 +189,7 @@ def _divide(a: Tensor, b: Tensor) -> Tensor | None:
     return divide_op.node(a, maximum(b, 1)) if supported else None
 
 
-RULES: Mapping[Operation, Rule] = {add_op: _add, divide_op: _divide}
+RULES: Mapping[Operation, Rule] = {add_op: _add, multiply_op: _multiply, divide_op: _divide, log_op: _log}
 
 
 def stable(node: Tensor) -> Tensor:
