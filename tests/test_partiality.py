@@ -286,3 +286,12 @@ def test_the_inverse_of_an_inverse_is_the_matrix_where_it_has_one(matrix):
     (condition,) = sa.prove(sa.inv(sa.inv(matrix)), matrix).proof.side_conditions
     assert condition.endswith("is invertible")
     assert sa.inv(sa.inv(R)) is R
+
+
+def test_a_tangent_and_a_quotient_of_sizes_have_their_conditions():
+    D, h = sa.sizes("D h")
+    t, z = sympy.Symbol("t", real=True), sa.tensor("z", D)
+    assert conditions([sa.elementwise(sympy.Lambda(t, sympy.tan(t)), x)]) == ("cos(x) != 0",)
+    assert conditions([sa.elementwise(sympy.Lambda(t, sympy.tan(2 * t)), x)])[0].endswith("is defined")
+    merged = sa.merge_axes(sa.split_axis(z, 0, (h, D / h)), (0, 1))
+    assert sa.prove(merged, z).proof.side_conditions == ("h divides D",)

@@ -19,7 +19,7 @@ from ..normal.lowering import Template, bare, template
 from ..ops.formulas import Choice, InverseEntry, Max, Min
 from ..ops.inverse import INVERTIBLE, inv_op
 from ..ops.leaves import computed, definition, variable
-from ..sizes import never_negative
+from ..sizes import divisibility, never_negative
 from ..tensor import Tensor
 from .bounds import bound_proof
 from .claims import Claim, le, lt
@@ -40,7 +40,9 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
     """
     found: dict[Condition, None] = {}
     signs: dict[Tensor, Sign] = {}
-    for node in computed(sides):
+    nodes = list(computed(sides))
+    divides = divisibility(size for node in nodes for size in node.shape)
+    for node in nodes:
         if node.op is variable:
             signs[node] = _declared(node)
             continue
@@ -49,7 +51,8 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
         signs[node] = reading.of(entry.formula)
         for condition in reading.partial(entry.formula):
             found.setdefault(condition)
-    return tuple(dict.fromkeys(str(c) for c in found if c.of is None or not holds_anyway(c.of, c.what, given)))
+    kept = (str(c) for c in found if c.of is None or not holds_anyway(c.of, c.what, given))
+    return tuple(dict.fromkeys([*divides, *kept]))
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,10 @@ class _Signs:
             yield from self._power(*e.args)
         elif isinstance(e, sympy.log) and self.of(e.args[0]) is not Sign.POSITIVE:
             yield self._condition(e.args[0], "> 0")
+        elif isinstance(e, sympy.tan) and e.args[0] in self.read:
+            yield Condition(f"cos({_text(self.read[e.args[0]])})", "!= 0")
+        elif isinstance(e, sympy.tan):
+            yield Condition(_text(self.node), "is defined")
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
