@@ -20,7 +20,8 @@ from .errors import OperandError
 from .latex import Printer, Row, symbol_names
 from .naming import latex_name
 from .ops.formulas import Choice, Max, Min
-from .ops.leaves import definition, indexed, is_named
+from .ops.gather import reads_outside, shift_op
+from .ops.leaves import constant, definition, indexed, is_named
 from .ops.notation import Binding
 from .sizes import Shape
 from .tensor import Tensor, topological
@@ -54,11 +55,25 @@ def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
 _MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
 
 
+_ENTRYWISE = ("add", "multiply", "divide", "power", "maximum", "minimum", "where")
+
+
 def moves_entries(x: Tensor) -> bool:
     """Whether a node moves entries in a way for which matrix notation has no sign, or is a slice or a sum of such."""
+    if _lies_along_rows(x) or (x.op is shift_op and reads_outside(x)):
+        return True
     while x.op.name in ("index", "sum"):
         x = x.inputs[0]
     return x.op.name in _MOVED and not _is_matrix_transpose(x)
+
+
+def _lies_along_rows(x: Tensor) -> bool:
+    """Whether a vector meets the rows of a matrix, where matrix notation would be read as columns."""
+    return x.rank > 1 and x.op.name in _ENTRYWISE and any(y.rank == 1 and y.shape != (1,) for y in x.inputs)
+
+
+def _is_entrywise_vector(x: Tensor) -> bool:
+    return x.rank == 1 and x.op.name in _ENTRYWISE
 
 
 def _is_matrix_transpose(x: Tensor) -> bool:
@@ -73,9 +88,9 @@ def by_entry(p: Printer, x: Tensor) -> str:
         for y in moved.pop().inputs:
             if y in p.names:
                 read[y] = p.name(y)
-            elif y.op.name in (*_MOVED, "concat", "index"):
+            elif y.op.name in (*_MOVED, "concat", "index") or moves_entries(y) or _is_entrywise_vector(y):
                 moved.append(y)
-            else:
+            elif y.op is not constant:
                 read[y] = rf"\left({p.operand(y, Binding.OR)}\right)"
     names = {**p.names, **{y: f" {n}" for n, y in enumerate(read)}}
     symbols = p.symbols | symbol_names([x], p.names)

@@ -146,13 +146,13 @@ SPELLINGS = [
     (c**2, "{c}^{2}", "c**2"),
     (sa.exp(A) ** 2, r"{\exp\left(A\right)}^{\odot 2}", "exp(A)**2"),
     (x @ y, r"x^{\top} y", "x @ y"),
-    (x @ A, r"x^{\top} A", "x @ A"),
+    (x @ A, r"A^{\top} x", "x @ A"),
     (A @ x, "A x", "A @ x"),
     (x @ A @ y, r"x^{\top} A y", "x @ A @ y"),
     (x @ (A @ y), r"x^{\top} \left(A y\right)", "x @ (A @ y)"),
     (sa.outer(x, y), r"x y^{\top}", "outer(x, y)"),
     (sa.diag(x) - sa.outer(x, x), r"\operatorname{diag}\left(x\right) - x x^{\top}", "diag(x) - outer(x, x)"),
-    (A + x, "A + x", "A + x"),
+    (A + x, r"\left[A_{i j} + x_{j}\right]_{i j}", "A + x"),
     (A + x[:, None], r"A + \operatorname{col}\left(x\right)", "A + x[:, None]"),
     ((A + B)[0], r"{\left(A + B\right)}_{\left[0, :\right]}", "(A + B)[0, :]"),
     (A[1:], r"{A}_{\left[1:, :\right]}", "A[1:, :]"),
@@ -177,7 +177,7 @@ SPELLINGS = [
     (mask, r"\left[j \leq i\right]_{ij}", "from_index((T, S), lambda i, j: j <= i)"),
     (sa.from_index(T, lambda i: 2 * i), r"\left[2 i\right]_{i}", "from_index((T,), lambda i: 2*i)"),
     (sa.let("dalpha", A) @ sa.tensor("dX", n, n), r"d\alpha \, dX", "dalpha @ dX"),
-    (sa.tensor("x'", n) @ A, r"{x'}^{\top} A", "x' @ A"),
+    (sa.tensor("x'", n) @ A, r"A^{\top} x'", "x' @ A"),
     (sa.tensor("W_q", n, n).T, r"W_{q}^{\top}", "W_q.T"),
 ]  # fmt: skip
 
@@ -235,6 +235,51 @@ def test_a_column_is_never_written_like_a_row():
     row, column = A + x, A + x[:, None]
     assert sa.latex(row) != sa.latex(column)
     assert str(row) != str(column)
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (A / sa.sum(A, axis=1), r"\left[\frac{A_{i j}}{\left(A \, \mathbf{1}\right)_{j}}\right]_{i j}"),
+        (A / sa.sum(A, axis=0), r"\left[\frac{A_{i j}}{\left(A^{\top} \, \mathbf{1}\right)_{j}}\right]_{i j}"),
+        (A * x, r"\left[A_{i j} x_{j}\right]_{i j}"),
+        (A - x, r"\left[A_{i j} - x_{j}\right]_{i j}"),
+        (A * x + y, r"\left[A_{i j} x_{j} + y_{j}\right]_{i j}"),
+        (sa.exp(A + x), r"\exp\left(\left[A_{i j} + x_{j}\right]_{i j}\right)"),
+        (A + 1, r"A + 1"),
+        (x * y, r"x \odot y"),
+    ],
+)
+def test_a_vector_that_lies_along_the_rows_is_written_by_entries(made, written):
+    assert sa.latex(made) == written
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (sa.outer(x @ A, x), r"\left(A^{\top} x\right) x^{\top}"),
+        (sa.outer(x, x @ A), r"x {\left(A^{\top} x\right)}^{\top}"),
+        (A @ (x @ A), r"A \left(A^{\top} x\right)"),
+        (A @ x - x @ A, r"A x - A^{\top} x"),
+        (x @ A @ B, r"B^{\top} A^{\top} x"),
+        (x @ A.T, "A x"),
+        (x @ (A + B), r"\left(A + B\right)^{\top} x"),
+        (x @ A @ y, r"x^{\top} A y"),
+        (x @ A @ B @ y, r"x^{\top} A B y"),
+    ],
+)
+def test_a_value_of_rank_1_is_a_column(made, written):
+    assert sa.latex(made) == written
+
+
+def test_a_shift_says_where_it_is_zero():
+    plain = r"\left[\begin{cases} x_{i + 1} & \text{for}\: i < n - 1 \\ 0 & \text{otherwise} \end{cases}\right]_{i}"
+    assert sa.latex(sa.shift(x, 1, size=n + 3)) == plain
+    assert sa.latex(sa.shift(x, 1)) == plain
+    assert r"\text{otherwise}" in sa.latex(sa.shift(x, -1))
+    assert r"\text{otherwise}" in sa.latex(sa.shift(A, lambda i: i))
+    R = sa.tensor("R", T, 2 * T - 1)
+    assert sa.latex(sa.shift(R, lambda i: T - 1 - i, size=T)) == r"\left[{R}_{i, T - i + j - 1}\right]_{i, j < T}"
 
 
 def test_braces_and_parentheses_balance_everywhere():

@@ -153,8 +153,10 @@ def test_offsets_that_are_not_integers_are_refused(make, message):
 def test_shift_reads_further_on_and_prints_so():
     y = sa.shift(Z, lambda a: T - 1 - a, size=T)
     assert str(y) == "shift(Z, lambda i: T - i - 1, size=T)"
-    assert sa.latex(y) == r"\left[{Z}_{i, T - i + j - 1}\right]_{i, j < T}"
-    assert sa.latex(sa.shift(X, -2, axis=0)) == r"\left[{X}_{j - 2, i}\right]_{j < T, i}"
+    written = sa.latex(sa.shift(sa.tensor("R", T, 2 * T - 1), lambda a: T - 1 - a, size=T))
+    assert written == r"\left[{R}_{i, T - i + j - 1}\right]_{i, j < T}"  # which is inside throughout
+    for outside in (y, sa.shift(X, -2, axis=0)):
+        assert r"0 & \text{otherwise}" in sa.latex(outside)
     assert str(sa.shift(X, -2, axis=0)) == "shift(X, -2, axis=-2)"
     assert y[0, j] == sa.shift(Z, T - 1, size=T)[0, j]
     assert str(y.subs({T: 4, S: 7})[1, j]) == "Choice(j + 2 < 7, Z[1, j + 2], 0)"

@@ -96,11 +96,24 @@ def _matmul_notation(p: Any, node: Tensor) -> Written:
         if not plain:
             return call(p, "matmul", node, core=core)
         return f"{p.operand(a, Binding.PRODUCT)} @ {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
-    left = p.operand(a, Binding.PRODUCT)
-    is_row = a.op is matmul_op and a.params["core"] == (1, 2)  # x^T A is a row as it stands
-    if core[0] == 1 and not is_row:
-        left = raised(p.operand(a, Binding.ATOM), r"\top")
+    if core == (1, 2):  # a value of rank 1 is a column
+        return p.juxtapose(_transposed(p, b), p.operand(a, Binding.PRODUCT)), Binding.PRODUCT
+    left = _row(p, a) if core[0] == 1 else p.operand(a, Binding.PRODUCT)
     return p.juxtapose(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
+
+
+def _row(p: Any, x: Tensor) -> str:
+    """A vector as the row that it is on the left of a vector: ``x @ A`` there is x^T A."""
+    if x.op is matmul_op and x.params["core"] == (1, 2):
+        return str(p.juxtapose(_row(p, x.inputs[0]), p.operand(x.inputs[1], Binding.PRODUCT + 1)))
+    return raised(p.operand(x, Binding.ATOM), r"\top")
+
+
+def _transposed(p: Any, x: Tensor) -> str:
+    """The transpose of a matrix, which of a transpose is the matrix itself."""
+    if x.op.name == "transpose" and matrix_transpose(x) is x.inputs[0]:
+        return str(p.operand(x.inputs[0], Binding.PRODUCT + 1))
+    return raised(p.operand(x, Binding.ATOM), r"\top")
 
 
 matmul_op: Operation = Operation(

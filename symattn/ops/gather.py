@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import sympy
@@ -154,6 +155,16 @@ def _shift_entry(read: Any, index: Any, node: Tensor) -> Any:
     at = index[len(index) + axis] + node.params["by"].xreplace(others)
     inside = sympy.And(sympy.Ge(at, 0), sympy.Lt(at, x.shape[axis]))
     return sympy.S.Zero if inside == sympy.false else Choice(inside, read(0, replaced(index, axis, at)), sympy.S.Zero)
+
+
+def reads_outside(node: Tensor) -> bool:
+    """Whether a shift is not seen to read inside at the corners of its indices, between which it is affine."""
+    axis, x, by = node.params["axis"], node.inputs[0], node.params["by"]
+    others, size = _others(x.rank - 1), x.shape[axis]
+    ranges = zip(others, replaced(x.shape, axis), strict=True)
+    corners = list(product(*(((index, 0), (index, n - 1)) for index, n in ranges)))
+    places = [by.subs(corner) + here for corner in corners for here in (0, node.shape[axis] - 1)]
+    return not all((at.is_nonnegative and (size - 1 - at).is_nonnegative) for at in map(sympy.expand, places))
 
 
 def _shift_numpy(code: Any, node: Tensor, x: str) -> str:
