@@ -107,6 +107,9 @@ def test_sums_of_choices_are_counted():
         == 0
     )
     assert sa.covariance(sa.cumsum(y)[i], sa.cumsum(y)[p], {y: sa.iid()}) == sympy.Min(i, p) + 1
+    counted = sa.cumsum(sa.from_index((n,), lambda a: a) * y)
+    assert sympy.expand(sa.variance(counted[i], {y: sa.iid()}) - i * (i + 1) * (2 * i + 1) / 6) == 0
+    assert sa.moments(counted[i], {y: sa.iid()}).check()
     wide = sa.softmax(sa.zeros(S, T), where=rows) @ V  # more queries than keys: the later ones attend to all
     found = sa.variance(wide[i, j], law)
     assert [found.subs({i: at, T: 3}) for at in range(5)] == [1, *(sympy.Rational(1, w) for w in (2, 3, 3, 3))]

@@ -43,32 +43,43 @@ class Answer:
         for s in self.ring.in_order(Term(tuple(bound), tuple(factors))):
             self.names[s] = letter = next(letters)
             limits.append((letter, 0, self.ring.ranges[s] - 1))
-        inside = self._product(factors)
-        count = self._count(bound, factors)
+        starts, ends, others = self._edges(bound, factors)
+        if not others and starts and ends:
+            self.names, self.taken = kept, taken
+            return self._count(starts, ends)
+        if len(starts) == len(ends) == 1 and self.ring.decided(plus(number(1), plus(ends[0], starts[0], -1))):
+            limits = [(limits[0][0], self.index(starts[0]), self.index(ends[0]))]
+        else:
+            others = list(factors)
+        inside = self._product(others)
         self.names, self.taken = kept, taken
-        if count is not None:
-            return count
         total = sympy.Sum(inside, *limits)
         return total.doit() if inside.is_polynomial(*(letter for letter, *_ in limits)) else total
 
-    def _count(self, bound: Sequence[int], factors: Sequence[Factor]) -> sympy.Expr | None:
-        """How many places indicators leave to a bound symbol, ``min(ends) - max(starts) + 1``; None for other sums."""
-        if len(bound) != 1 or any(atom.kind != "range" for atom, _ in factors):
-            return None
+    def _edges(self, bound: Sequence[int], factors: Sequence[Factor]) -> tuple[list[Index], list[Index], list[Factor]]:
+        """Where a bound symbol starts and ends by the indicators, and the other factors; no edges for several."""
+        if len(bound) != 1:
+            return [], [], list(factors)
         (s,) = bound
         starts: list[Index] = [FIRST]
         ends: list[Index] = [number(self.ring.ranges[s] - 1)]
-        for atom, _ in factors:
-            start, coefficients = affine(atom.indices[0])
+        others = []
+        for atom, e in factors:
+            start, coefficients = affine(atom.indices[0]) if atom.kind == "range" else (sympy.S.Zero, {})
             slope = coefficients.pop(s, None)
-            edge = plus(FIRST, combined(start, coefficients), -slope if slope in (1, -1) else 1)
+            edge = combined(start, coefficients)
             if slope not in (1, -1) or s in symbols(edge):
-                return None
-            (starts if slope == 1 else ends).append(edge)
+                others.append((atom, e))
+                continue
+            (starts if slope == 1 else ends).append(plus(FIRST, edge, -slope))
         if any(self.ring.decided(edge) for edge in starts[1:]):
             del starts[0]
         if any(self.ring.decided(plus(ends[0], edge, -1)) for edge in ends[1:]):
             del ends[0]
+        return starts, ends, others
+
+    def _count(self, starts: Sequence[Index], ends: Sequence[Index]) -> sympy.Expr:
+        """How many places there are from the last start to the first end."""
         places = sympy.Min(*map(self.index, ends)) - sympy.Max(*map(self.index, starts)) + 1
         return places if places.is_nonnegative else sympy.Max(0, places)
 
