@@ -285,8 +285,10 @@ def _permutation(n: int, rng: random.Random, symmetric: bool) -> Matrix:
 
 
 def _orthogonal(n: int, rng: random.Random, symmetric: bool) -> Matrix:
-    """A rational rotation of two axes, after a permutation with signs; or a reflection."""
+    """A rational rotation of two axes, after a permutation with signs; or a reflection; or a permutation alone."""
     start: Matrix
+    if not symmetric and rng.randrange(4) == 0:
+        return _permutation(n, rng, rng.randrange(2) == 0)
     if symmetric:
         start = [[int(i == j) * rng.choice((1, -1)) for j in range(n)] for i in range(n)]
     else:
