@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sympy
 
 from .errors import NamingError, OperandError
-from .naming import latex_name
+from .naming import latex_name, with_short_numbers
 from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
@@ -246,7 +246,8 @@ def _of_head(name: str, axis: sympy.Symbol) -> str:
 
 @lru_cache(maxsize=4096)
 def _scalar_text(value: sympy.Basic, latex: bool) -> str:
-    return str(sympy.latex(value) if latex else sympy.sstr(value))
+    shown = with_short_numbers(value, latex)
+    return str(sympy.latex(shown) if latex else sympy.sstr(shown))
 
 
 def text(x: Tensor) -> str:

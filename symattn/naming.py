@@ -49,3 +49,24 @@ def latex_name(name: str) -> str:
         inner = _printer.doprint(sympy.Symbol(stem[1:]))
         written = f"d{inner}" if stem[1].isalpha() else written
     return written + "'" * (len(name) - len(stem))
+
+
+_DIGITS = 1000  # of a number that is written out
+
+
+def is_long(q: sympy.Rational) -> bool:
+    """Whether a number has too many digits to be written out."""
+    return max(int(q.p).bit_length(), int(q.q).bit_length()) > 3.32 * _DIGITS
+
+
+def with_short_numbers(value: sympy.Basic, latex: bool) -> sympy.Basic:
+    """The value with symbols for its longest numbers, which say roughly what they are."""
+    return value.xreplace({q: _roughly(q, latex) for q in value.atoms(sympy.Rational) if is_long(q)})
+
+
+def _roughly(q: sympy.Rational, latex: bool) -> sympy.Symbol:
+    digits, _, power = str(q.evalf(6)).partition("e")
+    shown = (
+        rf"({{\approx}} {digits} \cdot 10^{{{int(power or 0)}}})" if latex else f"(about {digits}e{int(power or 0)})"
+    )
+    return sympy.Symbol(shown)

@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.errors import OperandError
 
 n, m, d = sa.sizes("n m d")
 A, x = sa.tensor("A", n, n), sa.tensor("x", n)
@@ -86,3 +87,93 @@ def test_many_definitions_are_counted():
     for k in range(30):
         y = sa.let(f"h_{k}", sa.tanh(y + k))
     assert "; and 17 intermediates more" in str(sa.prove(y, x))
+
+
+# --- contradictions, and examples that are not found ---
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [sa.eq(x, sa.zeros(n)), sa.eq(x, sa.ones(n))],
+        [sa.lt(x, 0), sa.lt(0, x)],
+        [sa.eq(sa.exp(x), 0)],
+        [sa.eq(sa.softmax(x), 2)],
+        [sa.le(x, -2), sa.eq(sa.sum(x * x), 1)],
+        [sa.le(sa.exp(x) + 1, sa.tanh(A @ x))],
+    ],
+    ids=["two values", "two signs", "exponential", "softmax", "norm", "bound"],
+)
+def test_claims_that_contradict_each_other(given):
+    y = sa.tensor("y", n)
+    with pytest.raises(OperandError, match=r"what is given contradicts itself: .* does not hold, since "):
+        sa.prove(0 * y, sa.ones(n), given=given)
+
+
+def test_a_proof_says_that_no_example_of_what_is_given_was_found():
+    given = sa.eq(sa.sum(x * x) + sa.sum(A * A), sympy.Rational(7, 1000003))
+    verdict = sa.prove(A @ x + x, x + A @ x, given=[given, sa.lt(0, sa.sum(x))])
+    assert verdict.status == "proved"
+    assert str(verdict).endswith("no example of what is given was found")
+
+
+def test_where_examples_are_found_nothing_is_said():
+    assert "no example" not in str(sa.prove(A @ x + x, x + A @ x, given=[sa.lt(0, sa.sum(x))]))
+    assert "no example" not in str(sa.prove(A @ x + x, x + A @ x))
+
+
+# --- what the parts of the engine raise ---
+
+
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        (x / (x / 2 + x / 2 - x), "a division by zero"),
+        (1 / (x - x), "a division by zero"),
+        (sa.log(x - x), "the logarithm of zero"),
+        (sa.rsqrt(x + x - 2 * x), "a division by zero"),
+    ],
+    ids=str,
+)
+def test_a_side_without_values_is_an_answer(left, reason):
+    verdict = sa.prove(left, x)
+    assert verdict.status == "unknown"
+    assert reason in str(verdict)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        sa.independent(A @ x, Z),
+        sa.independent(sa.ones(n), Z),
+        sa.independent(x, Z, when=lambda out, inp: inp[0] > out[0]),
+        sa.independent(sa.softmax(A), X, when=lambda out, inp: sympy.Eq(inp[0], 0)),
+    ],
+    ids=str,
+)
+def test_nothing_depends_on_a_variable_that_does_not_occur(claim):
+    verdict = sa.prove(claim)
+    assert verdict.status == "proved"
+    assert verdict.proof.check()
+    assert "does not depend on" in verdict.proof.text()
+
+
+LARGE = sympy.factorial(2004)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (1 / LARGE * sa.ones(), 1 / sympy.factorial(2006) * sa.ones()),
+        (LARGE * x, 2 * LARGE * x),
+        (10**5000 * sa.ones(), 10**5001 * sa.ones()),
+        (x / 10**5000, x / 10**5001),
+        (sa.exp(x) + x**2 * LARGE, x),
+    ],
+    ids=range(5),
+)
+def test_numbers_that_are_too_long_to_be_written_are_rounded(left, right):
+    verdict = sa.prove(left, right)
+    assert verdict.status == "refuted"
+    assert re.search(r"\(about \d\.\d{5}e-?5\d{3}\)", str(verdict))
+    assert re.search(r"\{\\approx\} \d\.\d{5} \\cdot 10\^\{-?5\d{3}\}", verdict.latex())

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 from flint import arb
 
-from ..naming import latex_name
+from ..naming import is_long, latex_name
 from ..tensor import Tensor
 from .balls import Number, ball, exact_form
 from .values import Point
@@ -50,7 +50,7 @@ class EntryValue:
 def entry_value(x: Number) -> EntryValue:
     """What is shown of a number."""
     exact = exact_form(x)
-    if exact is not None and exact.count_ops() > _LONGEST:
+    if exact is not None and (exact.count_ops() > _LONGEST or any(map(is_long, exact.atoms(sympy.Rational)))):
         exact = None
     value = ball(x)
     infinite = not value.is_finite()
@@ -172,6 +172,11 @@ class Agreement:
     def inconclusive(self) -> int:
         """How many points told nothing."""
         return self.outside + self.undecided
+
+    @property
+    def points(self) -> int:
+        """How many points were found at which all holds that is given."""
+        return self.trials + self.inconclusive
 
     def __str__(self) -> str:
         if not self.trials:

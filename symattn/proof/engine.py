@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sympy.polys.polyerrors import BasePolynomialError
+
 from ..budget import Budget, OutOfBudget
-from ..errors import OperandError
+from ..errors import OperandError, SymattnError
 from ..tensor import Tensor
 from .bounds import bound_proof
 from .claims import Claim, Independence, eq
@@ -17,12 +19,15 @@ from .dependence import dependence_proof
 from .entrywise import EntrywiseProof, entrywise_proof, residual
 from .enumeration import enumerated
 from .generalised import Generalised, generalised
-from .given import Given, applied, sorted_out, stated_in
+from .given import Given, applied, contradiction, sorted_out, stated_in
 from .readable import RewritingProof
 from .refuter import refute
 from .rewriting import rewrite
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
+
+# What parts of the engine raise at a claim that they cannot treat: that is an answer, not a mistake in the question.
+PROBLEMS = (SymattnError, ArithmeticError, ValueError, NotImplementedError, RecursionError, BasePolynomialError)
 
 
 def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: float = 10.0, seed: int = 0) -> Verdict:
@@ -50,17 +55,19 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     found = _refuted(asked, hypotheses, seed, time)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
+    if not found.points and (false := _contradiction(put[0], time)):
+        raise OperandError(f"what is given contradicts itself: {false}")
+    argument, missing = None, _Missing("")
     try:
         argument, missing = _argued(*put, time)
         if argument is None and isinstance(put[1], Claim):
             argument = enumerated(put[1], time)
     except OutOfBudget as problem:
-        argument, missing = None, _Missing(f"{problem} before a proof was found")
+        missing = _Missing(f"{problem} before a proof was found")
+    except PROBLEMS as problem:
+        missing = _Missing(f"no proof was found: {problem}")
     if argument is not None:
-        proof = Proof(asked, hypotheses.stated, argument)
-        if found.point is not None or hypotheses.stated or proof.side_conditions:
-            known = (asked, hypotheses.claims, hypotheses.relations)
-            proof = replace(proof, witness=witness(*known, found, seed=seed, budget=time))
+        proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
         return _proved(proof, found)
     return Unknown(asked, missing.reason, missing.forms, missing.difference, found, given=hypotheses.stated)
 
@@ -72,10 +79,21 @@ def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | Non
         return None
     try:
         argument, _ = _argued(hypotheses, wider[0], time.part(0.3))
-    except OutOfBudget:
+    except (OutOfBudget, *PROBLEMS):
         return None
     proof = None if argument is None else Proof(asked, (), Generalised(argument, wider[1]))
     return None if proof is None or proof.side_conditions else proof
+
+
+def _with_witness(proof: Proof, given: Given, tried: Agreement, seed: int, time: Budget) -> Proof:
+    """The proof with a point that it speaks of, where one was tried or is needed."""
+    if tried.point is None and not given.stated and not proof.side_conditions:
+        return proof
+    try:
+        found = witness(proof.claim, given.claims, given.relations, tried, seed=seed, budget=time)
+    except PROBLEMS:  # no point is seen, as where none is found
+        return proof
+    return replace(proof, witness=found)
 
 
 def _proved(proof: Proof, tried: Agreement) -> Verdict:
@@ -102,7 +120,17 @@ def _claim(left: Any, right: Any) -> Claim | Independence:
 
 
 def _refuted(claim: Claim | Independence, given: Given, seed: int, time: Budget) -> Counterexample | Agreement:
-    return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.3))
+    try:
+        return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.3))
+    except PROBLEMS as problem:
+        return Agreement(0, 0, 0, (), str(problem))
+
+
+def _contradiction(given: Given, time: Budget) -> str:
+    try:
+        return contradiction(given.claims, time.part(0.2))
+    except (OutOfBudget, *PROBLEMS):  # whether what is given contradicts itself stays open
+        return ""
 
 
 class _Missing:
@@ -130,7 +158,7 @@ def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Arg
         rewriting = rewrite(left, right, time.part(0.6))
         if rewriting is not None:
             return RewritingProof(rewriting, given.claims), _Missing("")
-    except OutOfBudget:  # its share is used up; the normal form may still reach it
+    except (OutOfBudget, *PROBLEMS):  # its share is used up, or a part has no value; the normal form may still reach it
         pass
     time.check()
     try:

@@ -9,11 +9,13 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..budget import Budget
 from ..errors import OperandError, ShapeError
 from ..latex import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
 from ..sizes import as_size, same_shape
 from ..tensor import Tensor, rebuild, topological
+from .bounds import bound_proof
 from .claims import Claim, Independence
 from .relations import check_relations, is_relation, is_size, solution
 
@@ -61,6 +63,29 @@ def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | I
     claim, claims, rest = _equal_sizes(claim, list(given.claims), given.relations)
     claim, claims = _equal_tensors(claim, claims)
     return Given(tuple(claims), tuple(rest), given.stated), claim
+
+
+def contradiction(claims: Sequence[Claim], budget: Budget) -> str:
+    """Which claim that is given is false wherever the others hold, and why, if a proof of that is found; else nothing.
+
+    The claims are those with equal put for equal. Raises OutOfBudget.
+    """
+    for fact in claims:
+        others = [g for g in claims if g is not fact]
+        for opposite in _opposites(fact):
+            found = bound_proof(opposite, others, budget)
+            if found is not None and not found.conditions:
+                where = f" where {' and '.join(map(str, others))}" if others else ""
+                return f"{fact} does not hold, since {opposite}{where}"
+    return ""
+
+
+def _opposites(fact: Claim) -> list[Claim]:
+    """Inequalities of which each would make the fact false at every entry."""
+    a, b = fact.sides
+    if fact.relation == "=":
+        return [Claim(a, "<", b), Claim(b, "<", a)]
+    return [Claim(b, "<" if fact.relation == "<=" else "<=", a)]
 
 
 @dataclass(frozen=True)

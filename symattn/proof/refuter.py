@@ -106,7 +106,8 @@ class Search:
         self.claim, self.rng = sides, random.Random(seed)
         self.definitions = {} if self.dependence else _definitions(given)
         self.given = [g for g in given if not any(self.definitions.get(a) is b for a, b in (g.sides, g.sides[::-1]))]
-        nodes = ordered([*sides.sides, *(x for g in given for x in g.sides)], self.definitions)
+        pair = self.dependence.pair if self.dependence else ()  # which the output may not contain
+        nodes = ordered([*sides.sides, *pair, *(x for g in given for x in g.sides)], self.definitions)
         self.too_large = next((x for x in nodes if _least_length(x) > _LONGEST), None)
         self.evaluator = Evaluator(Arithmetic(unknown_names(nodes), budget), self.definitions)
         self.order = ordered(sides.sides, self.definitions)

@@ -17,6 +17,7 @@ from flint import fmpq
 from sympy.core.relational import Relational
 
 from ..errors import NoRuleError
+from ..naming import is_long
 from ..ops.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ..ops.leaves import cotangent_op, definition, indexed, let_op, operands, variable
 from ..ops.rows import softmax_op
@@ -80,7 +81,7 @@ class Compiled:
         if e.is_Symbol:
             return f"{e.name}[()]" if e.name in self._reads else self._name(e)
         if e.is_Integer:
-            return f"({e})" if e < 0 else str(e)
+            return self.constant(int(e)) if is_long(e) else f"({e})" if e < 0 else str(e)
         if isinstance(e, sympy.Indexed):
             return f"{e.base}[{' '.join(self._whole(i) + ',' for i in e.indices)}]"
         for kind, writer in _WRITERS:
