@@ -115,7 +115,7 @@ def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
     """
     y = as_tensor(output)
     if not isinstance(tangents, Mapping):
-        raise OperandError(f"jvp takes the tangents as {{x: dx}}, not {tangents!r}")
+        raise OperandError(f"jvp takes the tangents as {{x: dx}}, not {described(tangents)}")
     variables = _variables(tangents, "jvp")
     if len(variables) < len(tangents):
         given = ", ".join(map(str, tangents))

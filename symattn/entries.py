@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from .errors import OperandError, ShapeError
+from .errors import OperandError, ShapeError, described
 from .latex import displayed_names
 from .naming import fresh_name
 from .ops.formulas import _Extreme
@@ -174,7 +174,7 @@ def entries(x: Tensor) -> Entries:
     y[i, j] = exp(Z[i, j])/Sum(exp(Z[i, _k]), (_k, 0, S - 1))
     """
     if not isinstance(x, Tensor):
-        raise OperandError(f"entries takes a tensor, not {x!r}")
+        raise OperandError(f"entries takes a tensor, not {described(x)}")
     names = system_names(x)
     taken = {symbol.name for symbol in x.free_symbols}
     equations = []

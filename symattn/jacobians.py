@@ -58,7 +58,7 @@ def hvp(loss: Any, x: Any, v: Any) -> Tensor:
     >>> print(sa.hvp(sa.sum(z**3), z, v))
     6 * z * v
     """
-    if isinstance(x, (list, tuple)):
+    if not isinstance(x, (Tensor, sympy.Symbol, sympy.MatrixSymbol)):
         raise OperandError("hvp takes one variable and one direction; take it by each variable apart")
     return jvp(gradient(_loss(loss), x)[x], {x: v})
 

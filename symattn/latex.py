@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from .errors import NamingError, OperandError
+from .errors import NamingError, OperandError, described
 from .naming import latex_name, with_short_numbers
 from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
@@ -318,8 +318,8 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
 
 
 def _checked_style(style: str) -> str:
-    if style not in ("matrix", "index"):
-        raise OperandError(f'latex has the styles "matrix" and "index", not {style!r}')
+    if not isinstance(style, str) or style not in ("matrix", "index"):
+        raise OperandError(f'latex has the styles "matrix" and "index", not {described(style)}')
     return style
 
 

@@ -31,7 +31,7 @@ def sizes(names: str) -> Any:
     True
     """
     if not isinstance(names, str) or not names.replace(",", " ").split():
-        raise NamingError(f"sizes takes names in one string, for example sizes('T S d'), not {names!r}")
+        raise NamingError(f"sizes takes names in one string, for example sizes('T S d'), not {described(names)}")
     made = tuple(_symbol(check_name(name)) for name in names.replace(",", " ").split())
     return made[0] if len(made) == 1 else made
 

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, Unpack
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, divide, maximum, multiply, negative, power
 from ..ops.contraction import einsum
 from ..ops.gather import flip, shift, take, whole_number
@@ -77,8 +77,9 @@ def alibi(T: Any, S: Any = None, *, slopes: Any, symmetric: bool = False, offset
     """
     if isinstance(slopes, SupportsIndex) or (isinstance(slopes, sympy.Symbol) and slopes.is_integer):
         # easily meant as a number of heads, of which there is no sign in a scalar
+        count = described(slopes)
         raise OperandError(
-            f"alibi: slopes={slopes} is no tensor of slopes: for {slopes} heads give alibi_slopes({slopes})"
+            f"alibi: slopes={count} is no tensor of slopes: for {count} heads give alibi_slopes({count})"
         )
     distance = _by_distance("alibi", T, S, offset, lambda far: -sympy.Abs(far) if symmetric else -far)
     return let("B", multiply(_per_head(slopes), distance))

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, multiply
 from ..ops.leaves import as_tensor, let
 from ..ops.pointwise import gelu, relu, sigmoid, silu, tanh
@@ -187,7 +187,7 @@ def _two(norm: Layer | tuple[Layer, Layer]) -> tuple[Layer, Layer]:
 
 def _of_same_shape(what: str, part: str, layer: Any, x: Tensor) -> Tensor:
     if not callable(layer):
-        raise OperandError(f"{what}: {part} is a function of a tensor, not {layer!r}")
+        raise OperandError(f"{what}: {part} is a function of a tensor, not {described(layer)}")
     result = as_tensor(layer(x))
     if not same_shape(result.shape, x.shape):
         raise ShapeError(f"{what}: {part} makes {result.brief()} of {x.brief()}; it keeps the shape")

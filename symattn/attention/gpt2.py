@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let, tensor
 from ..sizes import as_size, quotient
@@ -118,7 +118,7 @@ def gpt(tokens: Any, parameters: Parameters, *, activation: Any = "gelu_tanh", e
     N_5 @ W_e.T (T, n)
     """
     if not isinstance(parameters, Parameters):
-        raise OperandError(f"gpt: the parameters are those that gpt_parameters makes, not {parameters!r}")
+        raise OperandError(f"gpt: the parameters are those that gpt_parameters makes, not {described(parameters)}")
     x = embed(tokens, parameters.W_e, parameters.W_p)
     for block in parameters.blocks:
         x = _applied(block, x, parameters.heads, activation, eps)
@@ -154,6 +154,6 @@ def parameter_count(parameters: Parameters | Iterable[Any]) -> sympy.Expr:
     C*d + 12*d**2 + d*n + 15*d
     """
     if not isinstance(parameters, Iterable):
-        raise OperandError(f"parameter_count takes gpt_parameters or several tensors, not {parameters!r}")
+        raise OperandError(f"parameter_count takes gpt_parameters or several tensors, not {described(parameters)}")
     given = parameters.tensors if isinstance(parameters, Parameters) else map(as_tensor, parameters)
     return sympy.expand(sympy.Add(*(sympy.Mul(*x.shape) for x in dict.fromkeys(given))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import merge_axes, split_axis
@@ -122,7 +122,8 @@ def group_norm(X: Any, groups: Any, gain: Any = None, bias: Any = None, *, eps: 
 def _prepared(what: str, X: Any, eps: Any, axes: Any) -> tuple[Tensor, tuple[int, ...], Tensor]:
     """The checked operand, the axes to normalise counted from the end, and what is added under the root."""
     if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
-        raise OperandError(f"{what}: axes is how many last axes are normalised together, 1 or more, not {axes!r}")
+        given = described(axes)
+        raise OperandError(f"{what}: axes is how many last axes are normalised together, 1 or more, not {given}")
     x = operand(what, X, axes, "X[.., d]" if axes == 1 else f"X with {axes} axes or more")
     return x, tuple(range(-axes, 0)), epsilon(what, eps)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import NoRuleError, OperandError
+from ..errors import NoRuleError, OperandError, described
 from ..ops.leaves import as_scalar
 from ..tensor import Tensor
 
@@ -34,7 +34,7 @@ def _number(value: Any, what: str) -> sympy.Expr:
     try:
         return as_scalar(value)
     except OperandError:
-        raise OperandError(f"{what} is a number or a scalar symbol, not {value!r}") from None
+        raise OperandError(f"{what} is a number or a scalar symbol, not {described(value)}") from None
 
 
 # --- independent, identically distributed entries ---
@@ -120,8 +120,10 @@ def iid(
     >>> sa.variance(q @ k, {q: sa.iid(), k: sa.iid("rademacher")})
     d
     """
-    if name is not None and name not in NAMED:
-        raise OperandError(f"iid knows the laws {', '.join(NAMED)}, not {name!r}; or give mean=, variance=, ...")
+    if name is not None and (not isinstance(name, str) or name not in NAMED):
+        raise OperandError(
+            f"iid knows the laws {', '.join(NAMED)}, not {described(name)}; or give mean=, variance=, ..."
+        )
     given = {"mean": mean, "variance": variance, "skewness": skewness, "kurtosis": kurtosis}
     values = {key: _number(value, key) for key, value in given.items() if value is not None}
     if cumulants is not None:
@@ -230,8 +232,8 @@ def iid_pair(
     >>> sa.expectation(q @ k, {(q, k): sa.iid_pair(correlation=sympy.Symbol("rho"))})
     d*rho
     """
-    if name not in ("normal", None):
-        raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {name!r}')
+    if name is not None and (not isinstance(name, str) or name != "normal"):
+        raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {described(name)}')
     if name == "normal" and cumulants:
         raise OperandError("a normal pair has no higher cumulants: give name=None with cumulants=")
     rho = _number(correlation, "correlation")

@@ -11,7 +11,7 @@ import sympy
 
 from ..budget import Budget, OutOfBudget
 from ..entries import checked_index
-from ..errors import NamingError, NoRuleError, OperandError, ShapeError
+from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..latex import displayed_names
 from ..normal.constructors import CONSTRUCTORS
 from ..normal.contraction import RULES
@@ -37,7 +37,7 @@ _RESTARTS = 24
 def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
     """The laws with the tensors that have them; OperandError for what is no tensor or no law."""
     if not isinstance(law, Mapping):
-        raise OperandError(f"a law is a mapping such as {{q: sa.iid(), k: sa.iid()}}, not {law!r}")
+        raise OperandError(f"a law is a mapping such as {{q: sa.iid(), k: sa.iid()}}, not {described(law)}")
     bound: list[tuple[tuple[Tensor, ...], Law]] = []
     for key, value in law.items():
         keys = key if isinstance(key, tuple) else (key,)
@@ -111,7 +111,9 @@ class Problem:
             if isinstance(x, Tensor):
                 self._check(x)
             elif not isinstance(x, sympy.Expr):
-                raise OperandError(f"moments are of a tensor without axes or of an entry such as Z[i, j], not {x!r}")
+                raise OperandError(
+                    f"moments are of a tensor without axes or of an entry such as Z[i, j], not {described(x)}"
+                )
         known = self.tensors.values()
         facts = {str(x.name): x.params["hypotheses"] for x in known}
         self.ring = Ring(facts, {}, CONSTRUCTORS, RULES, budget)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..operation import Operation
 from ..sizes import Shape, broadcast_shapes, same_size
 from ..tensor import Tensor
@@ -361,7 +361,7 @@ def einsum(subscripts: str, *inputs: Any) -> Tensor:
     """
     operands = tuple(map(as_tensor, inputs))
     if not isinstance(subscripts, str):
-        raise OperandError(f"einsum takes its subscripts as text first, not {subscripts!r}")
+        raise OperandError(f"einsum takes its subscripts as text first, not {described(subscripts)}")
     left, arrow, out = subscripts.replace(" ", "").partition("->")
     ins = tuple(left.split(","))
     if not arrow:  # NumPy's implicit form: the labels that occur once, in alphabetical order

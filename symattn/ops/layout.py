@@ -293,7 +293,7 @@ def merge_axes(x: Any, axes: Sequence[int]) -> Tensor:
     """
     operand = as_tensor(x)
     if not isinstance(axes, (tuple, list)) or len(axes) != 2:
-        raise ShapeError(f"merge_axes of {operand.brief()}: give two axes, not {axes!r}")
+        raise ShapeError(f"merge_axes of {operand.brief()}: give two axes, not {described(axes)}")
     first, second = (checked_axis(axis, operand, "merge_axes") for axis in axes)
     if second != first + 1:
         raise ShapeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NoRuleError, ShapeError
+from ..errors import NoRuleError, OperandError, ShapeError, described
 from ..naming import check_name, latex_name
 from ..operation import Operation
 from ..tensor import Tensor
@@ -77,9 +77,11 @@ def unknown(name: str, x: Any, rowwise: bool = False) -> Tensor:
     \\phi'\\left(x\\right)
     """
     operand = as_tensor(x)
+    if not isinstance(rowwise, bool):
+        raise OperandError(f"unknown: rowwise is True or False, not {described(rowwise)}")
     if rowwise and not operand.rank:
         raise ShapeError(f"unknown of {operand.brief()}: a rank-0 tensor has no rows")
-    return unknown_op(operand, function=check_name(name), rowwise=bool(rowwise))
+    return unknown_op(operand, function=check_name(name), rowwise=rowwise)
 
 
 # --- values taken as constant ---

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
-from ..errors import OperandError
+from ..errors import OperandError, described
 from ..operation import Operation
 from ..tensor import Tensor
 from .arithmetic import (
@@ -220,7 +220,7 @@ def elementwise(function: Any, *inputs: Any) -> Tensor:
     """
     operands = tuple(map(as_tensor, inputs))
     if not isinstance(function, sympy.Lambda) or len(function.variables) != len(operands) or not operands:
-        raise OperandError(f"elementwise takes a sympy.Lambda and one input an argument, not {function!r}")
+        raise OperandError(f"elementwise takes a sympy.Lambda and one input an argument, not {described(function)}")
     if len(operands) > len(ARGUMENTS):
         raise OperandError(f"elementwise takes at most {len(ARGUMENTS)} inputs")
     body = as_scalar(function(*ARGUMENTS[: len(operands)]))

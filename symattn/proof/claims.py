@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..latex import Printer, displayed_names, latex_printer, text_in, text_printer
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
@@ -147,6 +147,8 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     letters = iter(c for c in "ijklmnpqrtuvw" if c not in taken)
     symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
     out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
+    if when is not None and not callable(when):
+        raise OperandError(f"independent: when is a function of two tuples of indices, not {described(when)}")
     condition = sympy.true if when is None else when(out, inp)
     condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
     if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):

@@ -15,7 +15,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.matrices.expressions.slice import MatrixSlice
 from sympy.tensor.array.expressions import ArraySymbol
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..ops import arithmetic, pointwise
 from ..ops.arithmetic import add, multiply, power
 from ..ops.contraction import diag, einsum, matmul, trace
@@ -54,7 +54,7 @@ def from_sympy(expr: Any) -> Tensor:
     if isinstance(expr, Tensor):
         return expr
     if not isinstance(expr, (sympy.Basic, sympy.MatrixBase)):
-        raise OperandError(f"from_sympy takes a SymPy expression, not {expr!r}")
+        raise OperandError(f"from_sympy takes a SymPy expression, not {described(expr)}")
     return read(sympy.ImmutableMatrix(expr) if isinstance(expr, sympy.MatrixBase) else expr)
 
 

@@ -1,0 +1,28 @@
+"""Public functions given wrong values: what comes out is an error of symattn or, rarely, Python's own TypeError."""
+
+import pytest
+
+import symattn as sa
+
+from .wrong_values import Hostile, run
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_almost_no_call_with_wrong_values_ends_in_an_exception_of_somebody_else():
+    ends, raw = run(8000, seed=0)
+    assert ends["refused"] > 6500
+    assert ends["raw"] <= 30, raw
+
+
+@pytest.mark.parametrize("value", [Hostile(), [10**5000], {"x": Hostile()}], ids=range(3))
+@pytest.mark.parametrize(
+    "ask",
+    [
+        sa.eye, sa.sizes, lambda v: sa.sum(sa.tensor("x", "n"), axis=v), lambda v: sa.let(v, sa.tensor("x", "n")),
+        lambda v: sa.concat(v, axis=0), lambda v: sa.jvp(sa.tensor("x", "n"), v),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_what_has_no_repr_is_described(ask, value):
+    with pytest.raises(sa.SymattnError):
+        ask(value)
