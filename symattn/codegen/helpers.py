@@ -80,7 +80,7 @@ def erf(x):
 
 def erfc(x):
     """1 - erf(x), in the dtype of its argument."""
-    return special.erfc(x).astype(x.dtype)  # noqa: F821
+    return special.erfc(x).astype(np.result_type(x, 0.0))  # noqa: F821
 
 
 def gelu(x):
