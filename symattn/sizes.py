@@ -149,6 +149,16 @@ def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[str]:
     return list(dict.fromkeys(stated))
 
 
+def inequality(value: sympy.Expr) -> str | None:
+    """The condition that an expression of sizes and offsets is >= 0, without minus signs; None if it always is."""
+    value = sympy.expand(value)
+    least = value.xreplace({size: size + 1 for size in value.free_symbols if size.is_positive})
+    if all(term.as_coeff_Mul()[0].is_nonnegative for term in sympy.Add.make_args(sympy.expand(least))):
+        return None
+    taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
+    return f"{-sympy.Add(*taken)} <= {value - sympy.Add(*taken)}"
+
+
 def show_shape(shape: Shape) -> str:
     """``[T, d]``."""
     return "[" + ", ".join(map(str, shape)) + "]"

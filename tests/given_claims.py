@@ -230,7 +230,7 @@ def _wrongly_proved(question: Question, verdict: Any, seed: int) -> list[str]:
     wrong = []
     if not verdict.proof.check():
         wrong.append(f"does not replay: {question}")
-    if verdict.proof.side_conditions and getattr(verdict.proof, "witness", 0) is None:
+    if verdict.proof.side_conditions and verdict.proof.witness is None:
         wrong.append(f"conditions without a witness: {question}\n{verdict}")
     for sizes, (a, b) in points(question, np.random.default_rng(seed)):
         if is_apart(question.left, question.right, distance := gap(a, b)):

@@ -295,3 +295,30 @@ def test_a_tangent_and_a_quotient_of_sizes_have_their_conditions():
     assert conditions([sa.elementwise(sympy.Lambda(t, sympy.tan(2 * t)), x)])[0].endswith("is defined")
     merged = sa.merge_axes(sa.split_axis(z, 0, (h, D / h)), (0, 1))
     assert sa.prove(merged, z).proof.side_conditions == ("h divides D",)
+
+
+_S, _n = sa.sizes("S n")
+_s = sympy.Symbol("s", integer=True, nonnegative=True)
+_y = sa.tensor("y", _n)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "listed"),
+    [
+        (_y[:_S], _y[:_S] * sa.ones(_S), ("S <= n",)),
+        (_y[_s : _s + _S] + _y[_s : _s + _S], 2 * _y[_s : _s + _S], ("S + s <= n",)),
+        (sa.sum(sa.softmax(_y[1:])), sa.ones(), ("2 <= n",)),
+        (sa.sum(sa.softmax(_y[:-3])), sa.ones(), ("4 <= n",)),
+        (sa.flip(_y, 0)[1:], sa.flip(_y[:-1], 0), ("2 <= n",)),
+        (sa.concat([_y[:_S], _y[_S:]]), _y, ("S + 1 <= n", "S <= n")),
+        (sa.concat([_y, _y])[:_n], _y, ()),
+        (sa.shift(_y, 1) + sa.flip(_y, 0), sa.flip(_y, 0) + sa.shift(_y, 1), ()),
+        (sa.tensor("w", _n + 1)[1:] * sa.ones(_n), sa.tensor("w", _n + 1)[1:], ()),
+    ],
+)
+def test_that_an_index_lies_inside_is_a_condition(left, right, listed):
+    verdict = sa.prove(left, right)
+    assert verdict.status == "proved"
+    assert verdict.proof.side_conditions == listed
+    assert verdict.proof.witness is not None
+    assert verdict.proof.check()

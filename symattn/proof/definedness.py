@@ -19,7 +19,7 @@ from ..normal.lowering import Template, bare, template
 from ..ops.formulas import Choice, InverseEntry, Max, Min
 from ..ops.inverse import INVERTIBLE, inv_op
 from ..ops.leaves import computed, definition, variable
-from ..sizes import divisibility, never_negative
+from ..sizes import divisibility, inequality, never_negative
 from ..tensor import Tensor
 from .bounds import bound_proof
 from .claims import Claim, le, lt
@@ -41,7 +41,9 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
     found: dict[Condition, None] = {}
     signs: dict[Tensor, Sign] = {}
     nodes = list(computed(sides))
-    divides = divisibility(size for node in nodes for size in node.shape)
+    used = list(dict.fromkeys(size for node in nodes for size in node.shape))
+    whole = [size for size in used if not divisibility([size])]
+    fitting = [c for size in whole if (c := inequality(size - 1)) is not None]  # axes have at least one entry
     for node in nodes:
         if node.op is variable:
             signs[node] = _declared(node)
@@ -49,10 +51,26 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
         entry = template(node)
         reading = _Signs(node, entry, signs)
         signs[node] = reading.of(entry.formula)
+        fitting += _inside(node, entry)
         for condition in reading.partial(entry.formula):
             found.setdefault(condition)
     kept = (str(c) for c in found if c.of is None or not holds_anyway(c.of, c.what, given))
-    return tuple(dict.fromkeys([*divides, *kept]))
+    return tuple(dict.fromkeys([*divisibility(used), *fitting, *kept]))
+
+
+def _inside(node: Tensor, entry: Template) -> Iterator[str]:
+    """The conditions under which a rearrangement reads inside its input, where its places are affine."""
+    if entry.formula not in entry.reads:
+        return
+    k, where = entry.reads[entry.formula]
+    last = {i: size - 1 for i, size in zip(entry.index, node.shape, strict=True)}
+    for place, size in zip(where, node.inputs[k].shape, strict=True):
+        slopes = {i: sympy.expand(place).coeff(i) for i in last}
+        start = sympy.expand(place - sum(slope * i for i, slope in slopes.items()))
+        if not all(slope.is_Integer for slope in slopes.values()) or start.has(*last, *entry.reads, sympy.Function):
+            continue  # digits of a merged axis, which stay inside, or an index that is itself read
+        ends = [start + sum(slope * last[i] for i, slope in slopes.items() if sign * slope > 0) for sign in (-1, 1)]
+        yield from (c for end in (ends[0], size - 1 - ends[1]) if (c := inequality(end)) is not None)
 
 
 @dataclass(frozen=True)
