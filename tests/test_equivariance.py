@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.errors import OperandError
 from symattn.proof.equivariance import Equivariance, equivariance
 
 T, S, d, e, n, h = sa.sizes("T S d e n h")
@@ -178,3 +179,9 @@ def test_it_prints() -> None:
     assert first == "rows of Z         equivariant  f(Pi @ Z) = f(Z): refuted; f(Pi @ Z) = Pi @ f(Z): proved"
     assert found.latex().startswith("\\begin{tabular}{lll}\n  rows of Z & equivariant & f(Pi @ Z) = f(Z): refuted \\\\")
     assert repr(found).startswith("<equivariance: rows of Z equivariant, ")
+
+
+@pytest.mark.parametrize("f", [None, "softmax", 3, sa.tensor("X", "n d")], ids=str)
+def test_what_is_no_function_is_refused(f):
+    with pytest.raises(OperandError, match="equivariance takes a function of tensors first, such as sa.softmax, not "):
+        equivariance(f, sa.tensor("X", "n d"))

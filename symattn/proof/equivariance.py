@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import OperandError, SymattnError
+from ..errors import OperandError, SymattnError, described
 from ..latex import displayed_names, tex_text
 from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
@@ -110,6 +110,8 @@ class _Questions:
     def __init__(self, f: Callable[..., Any], arguments: tuple[Tensor, ...], budget: float) -> None:
         if not arguments:
             raise OperandError("equivariance takes a tensor, or a tuple of tensors, that f is a function of")
+        if not callable(f):
+            raise OperandError(f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}")
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         names = displayed_names([self.result, *arguments])
