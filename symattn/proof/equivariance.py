@@ -111,7 +111,9 @@ class _Questions:
         if not arguments:
             raise OperandError("equivariance takes a tensor, or a tuple of tensors, that f is a function of")
         if not callable(f):
-            raise OperandError(f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}")
+            raise OperandError(
+                f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}"
+            )
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         names = displayed_names([self.result, *arguments])
