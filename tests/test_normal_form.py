@@ -42,6 +42,10 @@ EQUAL = {
     "orthogonal": (U.T @ U @ A @ U @ U.T, A),
     "inverse of a product": (sa.inv(R @ U) @ R, U.T),
     "inverse of a multiple": (sa.inv(2 * R) @ R, sa.eye(n) / 2),
+    "inverse of an inverse": (sa.inv(sa.inv(A)), A),
+    "inverse of a transposed inverse": (sa.inv(sa.inv(A).T), A.T),
+    "inverse of an inverse of a sum": (sa.inv(sa.inv(A + R)), A + R),
+    "inverse of a multiple of an inverse": (sa.inv(2 * sa.inv(A)), A / 2),
     "inverse of a permutation": (sa.inv(Pi) @ A, Pi.T @ A),
     "inverse of a transpose": (sa.inv(R.T) @ R.T, sa.eye(n)),
     "determinants of size 2": (

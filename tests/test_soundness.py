@@ -92,6 +92,8 @@ FALSE: dict[str, tuple[Any, ...]] = {
     "some columns times some rows": (A[:, :n] @ sa.inv(A)[:n], sa.eye(n + m)),
     "the inverse of a block": (sa.inv(A[:n, :n]), sa.inv(A)[:n, :n]),
     "the inverse of an orthogonal block": (sa.inv(U[:n, :n]), U[:n, :n].T),
+    "the inverse of a block of an inverse": (sa.inv(sa.inv(A)[:n, :n]), A[:n, :n]),
+    "the inverse of a transposed inverse": (sa.inv(sa.inv(A).T), A),
     "a diagonal of orthogonal matrices": (sa.einsum("aai,aaj->ij", R, R), sa.eye(n)),
     "a norm that is given of a slice": (
         sa.sum(X * X, axis=-1),

@@ -84,12 +84,15 @@ def _named(reader: Reader, atom: Atom, row: int, column: int, i: Index, j: Index
             return None
         delta = ring.atom(Atom("same", None, (value, column)))  # column = pi(row): the inverse sends it back
         return ring.replace(delta, {row: j, column: i})
+    if atom.kind == "inverse":
+        return _undone(ring, atom, row, column, i, j)
     if atom.kind not in ("entry", "symmetric") or len(atom.indices) < 2:
         return None
     *lead, a, b = atom.indices
     if any({row, column} & set(symbols(x)) for x in lead) or (a, b) not in ((row, column), (column, row)):
         return None
-    if not (ring.runs_over_all(row, atom.name) and ring.runs_over_all(column, atom.name)):
+    matrix = atom.name.removesuffix("^-1")  # an inverse has the shape of its matrix
+    if not (ring.runs_over_all(row, matrix) and ring.runs_over_all(column, matrix)):
         return None  # the inverse of a block is not the block of the inverse
     if atom.kind == "symmetric":
         return single(Atom("symmetric", inverse_name(atom.name), (i, j)))
@@ -98,6 +101,18 @@ def _named(reader: Reader, atom: Atom, row: int, column: int, i: Index, j: Index
         ring.use(f"{atom.name} is orthogonal")
         return single(Atom("entry", atom.name, (*lead, *places[::-1])))
     return single(Atom("entry", inverse_name(atom.name), (*lead, *places)))
+
+
+def _undone(ring: Ring, atom: Atom, row: int, column: int, i: Index, j: Index) -> Poly | None:
+    """The entry (i, j) of the matrix of an inverse, all of whose places are read."""
+    (matrix,), (a, b) = atom.inner, atom.bound
+    if any(ring.ranges[s] != ring.ranges[t] for s, t in ((row, a), (column, b))):
+        return None  # the inverse of a block is not the block of the inverse
+    if atom.indices not in ((row, column), (column, row)) or {row, column} & matrix.free:
+        return None
+    ring.use("the inverse of an inverse is the matrix")
+    places = (i, j) if atom.indices == (row, column) else (j, i)
+    return ring.replace(matrix, dict(zip((a, b), places, strict=True)))
 
 
 def _is_bijection(ring: Ring, index: Index, s: int) -> bool:
