@@ -126,8 +126,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape | None:
 
 @lru_cache(maxsize=4096)
 def never_negative(value: sympy.Expr) -> bool:
-    """Whether an expression of sizes is >= 0 for all of them, as far as its coefficients show it."""
-    terms = sympy.Add.make_args(sympy.expand(value.xreplace({size: size + 1 for size in value.free_symbols})))
+    """Whether an expression of sizes and offsets is >= 0 for all of them, as far as its coefficients show it."""
+    least = {size: size + 1 for size in value.free_symbols if size.is_positive}
+    terms = sympy.Add.make_args(sympy.expand(value.xreplace(least)))
     return all(term.as_coeff_Mul()[0].is_nonnegative for term in terms)
 
 
@@ -151,10 +152,9 @@ def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[str]:
 
 def inequality(value: sympy.Expr) -> str | None:
     """The condition that an expression of sizes and offsets is >= 0, without minus signs; None if it always is."""
-    value = sympy.expand(value)
-    least = value.xreplace({size: size + 1 for size in value.free_symbols if size.is_positive})
-    if all(term.as_coeff_Mul()[0].is_nonnegative for term in sympy.Add.make_args(sympy.expand(least))):
+    if never_negative(value):
         return None
+    value = sympy.expand(value)
     taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
     return f"{-sympy.Add(*taken)} <= {value - sympy.Add(*taken)}"
 

@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.sizes import as_size, broadcast_shapes, divisibility, never_negative, same_size
+from symattn.sizes import as_size, broadcast_shapes, divisibility, inequality, never_negative, same_size
 
 T, S, d, h, n = sa.sizes("T S d h n")
 
@@ -160,3 +160,11 @@ def test_a_sign_is_known_only_if_it_holds_for_all_sizes(value, known):
 )
 def test_shapes_broadcast_as_in_numpy(shapes, out):
     assert broadcast_shapes(*(tuple(map(as_size, shape)) for shape in shapes)) == out
+
+
+def test_an_offset_may_be_zero_and_a_size_may_not():
+    n, s = sa.sizes("n"), sympy.Symbol("s", integer=True, nonnegative=True)
+    assert never_negative(n - 1)
+    assert never_negative(n + s - 1)
+    assert not never_negative(s - 1)
+    assert (inequality(s - 1), inequality(n - s), inequality(n + s - 1)) == ("1 <= s", "s <= n", None)
