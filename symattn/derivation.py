@@ -15,7 +15,7 @@ import sympy
 from .errors import OperandError, ShapeError
 from .gradients import Gradient
 from .index_style import IndexPrinter
-from .latex import Printer, Row, align, displayed_names, printer_in, tex_text
+from .latex import Printer, Row, align, displayed_names, membership, printer_in, tex_text
 from .moments.report import Moments
 from .ops.leaves import as_tensor, cotangent_op, definition, let, let_op
 from .proof.verdict import Verdict
@@ -262,9 +262,7 @@ def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter
         return tex_text(x)
     if isinstance(x, sympy.Symbol):
         return f"${printer.scalar(x)} > 0$" if x.is_positive else rf"${printer.scalar(x)} \in \mathbb{{R}}$"
-    shape = r" \times ".join(map(printer.scalar, x.shape))
-    space = r"\mathbb{R}" + (f"^{{{shape}}}" if shape else "")
-    return rf"${printer.refer(x)} \in {space}$" + tex_text(_hypotheses(x))
+    return f"${membership(printer.refer(x), x.shape)}$" + tex_text(_hypotheses(x))
 
 
 __all__ = ["Derivation", "Line"]

@@ -392,6 +392,12 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}
 
 
+def membership(name: str, shape: Sequence[Any]) -> str:
+    r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is, in LaTeX."""
+    sizes = r" \times ".join(_scalar_text(size, True) for size in shape)
+    return rf"{name} \in \mathbb{{R}}" + (f"^{{{sizes}}}" if shape else "")
+
+
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
     return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)

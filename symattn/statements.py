@@ -16,7 +16,7 @@ from .ops.leaves import definition
 from .proof.claims import Claim
 from .proof.readable import MOST, RewritingProof
 from .proof.rewriting import Lemma
-from .proof.verdict import Proof, Verdict
+from .proof.verdict import Verdict
 from .proof.wording import Wording
 from .tensor import Tensor
 
@@ -67,7 +67,8 @@ class Statement:
             lines += [_filled(f"given {given},")] if given else []
             return "\n".join([*lines, "is false. A counterexample:", *_indented(verdict.counterexample.text())])
         assert verdict.proof is not None
-        lines += [_filled(f"{title} {listed}.") for title, listed in _premises(verdict.proof)]
+        premises = _premises(verdict.proof.hypotheses, verdict.proof.side_conditions)
+        lines += [_filled(f"{title} {listed}.") for title, listed in premises]
         if not self._lemmas:
             return "\n".join([*lines, "Proof.", *_indented(verdict.proof.argument.text())])
         lines.append("Proof.")
@@ -95,7 +96,8 @@ class Statement:
             lines += [f"given {given},"] if given else []
             return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
         assert verdict.proof is not None
-        lines += [rf"{title} {tex_text(listed)}." for title, listed in _premises(verdict.proof)]
+        assumed = tuple(map(tex_text, verdict.proof.side_conditions))
+        lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
         if not self._lemmas:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
         rows = [
@@ -183,8 +185,8 @@ def _is_readable(lemma: Lemma) -> bool:
     return max(map(tree_size, (lemma.before, lemma.after))) <= LONGEST
 
 
-def _premises(proof: Proof) -> list[tuple[str, str]]:
-    found = [("It is given that", proof.hypotheses), ("It is assumed that", proof.side_conditions)]
+def _premises(given: tuple[str, ...], assumed: tuple[str, ...]) -> list[tuple[str, str]]:
+    found = [("It is given that", given), ("It is assumed that", assumed)]
     return [(title, "; ".join(listed)) for title, listed in found if listed]
 
 

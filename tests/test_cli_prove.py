@@ -95,6 +95,8 @@ def test_latex_and_json(run):
     proved = json.loads(out)
     assert proved["status"] == "proved"
     assert proved["proof"][-1] == "Both sides are Pi @ softmax(X)."
+    assert proved["witness"]["arrays"]["Pi"] == [["0", "1"], ["1", "0"]]
+    assert (proved["witness"]["sizes"], proved["assumptions"]) == ({"d": 2, "n": 2}, [])
     code, out, _ = run("prove", "softmax(2*X)", "softmax(X)", *X, "--to", "json")
     found = json.loads(out)
     assert (code, found["status"]) == (1, "refuted")

@@ -1,5 +1,6 @@
 """What a declaration states besides its entry: masks, -oo, the kind and the bounds of its entries, its letters."""
 
+import json
 import pickle
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.cli.claims import as_json
 
 k = sympy.Symbol("k", integer=True)
 T, S, d = sa.sizes("T S d")
@@ -118,7 +120,12 @@ def test_a_range_that_is_not_proved_is_an_assumption_of_what_uses_it():
     assert sa.verify(odd).endswith("f: range is not proved, and every proof that uses it says so")
     verdict = sa.prove(sa.le(odd(z), 1))
     assert verdict
-    assert str(verdict).endswith("assumed: the entries of f lie between -1 and 1, as stated")
+    said = "the entries of f lie between -1 and 1, as stated"
+    assert str(verdict).endswith(f"assumed: {said}")
+    assert json.loads(as_json(verdict))["assumptions"] == [said]
+    many = sa.prove(sa.le(odd(sa.tensor("z", 300)), 1))
+    assert "holds for all sizes" in many.proof.text()
+    assert many.proof.assumptions == (said,)
 
 
 def test_a_masked_row_sums_to_one_or_to_nothing():

@@ -20,7 +20,7 @@ lam = sympy.Symbol("lam", positive=True)
     ("claim", "given", "text", "tex"),
     [
         (sa.le(sa.softmax(Z) - lam * sa.softmax(Y), 1), sa.le(0, lam), "0 <= lam", r"0 \le lam"),
-        (sa.eq(A.T @ A @ x, x), sa.tensor("A", n, n, orthogonal=True), "A[n, n] is orthogonal", "is orthogonal"),
+        (sa.eq(A.T @ A @ x, x), sa.tensor("A", n, n, orthogonal=True), "A[n, n] is orthogonal", r"n}$ is orthogonal"),
         (sa.eq(sa.sum(x), m * sa.ones()), sympy.Eq(n, m), "n = m", "n = m"),
         (sa.eq(A @ x, x), sympy.Mod(n, 2) > 0, "Mod(n, 2) > 0", r"n \bmod 2 > 0"),
         (sa.lt(x + x, 0), sa.lt(x, 0), "x < zeros(n)", r"x < 0_{n}"),
@@ -177,3 +177,27 @@ def test_numbers_that_are_too_long_to_be_written_are_rounded(left, right):
     assert verdict.status == "refuted"
     assert re.search(r"\(about \d\.\d{5}e-?5\d{3}\)", str(verdict))
     assert re.search(r"\{\\approx\} \d\.\d{5} \\cdot 10\^\{-?5\d{3}\}", verdict.latex())
+
+
+def test_hypotheses_are_mathematics_in_latex():
+    """Of a proved claim, a refuted one, and one of independence; names with a subscript take no second one."""
+    W, Pi = sa.tensor("W_q", n, d), sa.tensor("Pi'", n, n, permutation=True)
+    proved = sa.prove(sa.softmax(Pi @ W), Pi @ sa.softmax(W), given=[n >= 2]).latex()
+    assert r"\textbf{Hypotheses.} $\Pi' \in \mathbb{R}^{n \times n}$ is a permutation; $n \geq 2$." in proved
+    positive = sa.tensor("W_q", n, d, positive=True)
+    assert r"given $W_{q} \in \mathbb{R}^{n \times d}$ is positive," in sa.prove(W, 2 * W, given=[positive]).latex()
+    c = sa.tensor("c", integer=True)
+    assert r"\textbf{Hypotheses.} $c \in \mathbb{R}$ is integer." in sa.prove(sa.floor(c) + 0 * c, c).latex()
+    later = sa.independent(sa.cumsum(W, axis=0), W, when=lambda out, inp: out[0] < inp[0])
+    tex = sa.prove(later).latex()
+    assert r"_{i, j}$ is independent of ${W_{q}}_{k, l}$ where $i < k$" in tex
+    assert "W_{q}_" not in tex
+    assert "W\\_q, axis=-2))[i" not in tex
+
+
+def test_a_proof_in_latex_shows_its_example():
+    tex = sa.prove(x / x, sa.ones(n)).latex()
+    assert r"\textbf{Example.} $n = 2$, $x = \left[\begin{matrix}1 & 1\end{matrix}\right]$." in tex
+    phi = sa.unknown("phi", x) / x
+    assert r"\text{" in sa.prove(phi * x, sa.unknown("phi", x)).latex().split("Example")[1]
+    assert "Example" not in sa.prove(x + x, 2 * x).latex()

@@ -13,7 +13,7 @@ from .expressions import add_declarations, declarations
 
 if TYPE_CHECKING:
     from ..proof.claims import Claim
-    from ..proof.counterexample import Counterexample, EntryValue
+    from ..proof.counterexample import Counterexample, EntryValue, Example
     from ..proof.verdict import Unknown, Verdict
 
 _EXIT_CODES = {"proved": 0, "refuted": 1, "unknown": 3}
@@ -163,14 +163,17 @@ def _as_text(verdict: Verdict) -> str:
     return f"proved\n{verdict.proof.text()}" if verdict.proof is not None else str(verdict)
 
 
-def _as_json(verdict: Verdict) -> str:
+def as_json(verdict: Verdict) -> str:
+    """A verdict as JSON: the proof with what it rests on, the counterexample, or what is left open."""
     found: dict[str, Any] = {"status": verdict.status, "claim": str(verdict.claim)}
     if verdict.proof is not None:
         found["hypotheses"] = list(verdict.proof.hypotheses)
         found["side_conditions"] = list(verdict.proof.side_conditions)
+        found["assumptions"] = list(verdict.proof.assumptions)
+        found["witness"] = None if verdict.proof.witness is None else _point(verdict.proof.witness.shown)
         found["proof"] = verdict.proof.argument.text().splitlines()
     elif verdict.counterexample is not None:
-        found["counterexample"] = _point(verdict.counterexample)
+        found["counterexample"] = {**_point(verdict.counterexample), **_values(verdict.counterexample)}
     else:
         unknown: Unknown = verdict  # type: ignore[assignment]  # the only verdict with neither
         found["reason"], (found["left"], found["right"]) = unknown.reason, unknown.forms
@@ -178,10 +181,7 @@ def _as_json(verdict: Verdict) -> str:
     return json.dumps(found, indent=2)
 
 
-def _point(found: Counterexample) -> dict[str, Any]:
-    def value(x: EntryValue) -> dict[str, str | None]:
-        return {"exact": None if x.exact is None else str(x.exact), "decimal": x.decimal}
-
+def _point(found: Counterexample | Example) -> dict[str, Any]:
     def entries(nested: Any) -> Any:
         return list(map(entries, nested)) if isinstance(nested, list) else str(nested)
 
@@ -190,10 +190,14 @@ def _point(found: Counterexample) -> dict[str, Any]:
         "scalars": {str(s): str(q) for s, q in found.scalars.items()},
         "arrays": {str(x.name): entries(array.tolist()) for x, array in found.arrays.items()},
         "functions": dict(found.functions),
-        "index": list(found.index),
-        "left": value(found.left_value),
-        "right": value(found.right_value),
     }
 
 
-_WRITERS = {"text": _as_text, "latex": lambda verdict: verdict.latex(), "json": _as_json}
+def _values(found: Counterexample) -> dict[str, Any]:
+    def value(x: EntryValue) -> dict[str, str | None]:
+        return {"exact": None if x.exact is None else str(x.exact), "decimal": x.decimal}
+
+    return {"index": list(found.index), "left": value(found.left_value), "right": value(found.right_value)}
+
+
+_WRITERS = {"text": _as_text, "latex": lambda verdict: verdict.latex(), "json": as_json}

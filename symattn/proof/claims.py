@@ -72,6 +72,16 @@ class Independence:
         where = "" if self.condition == sympy.true else f" where {self.condition}"
         return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
 
+    def latex_in(self, printer: Printer) -> str:
+        """The claim as a sentence, by the names of a printer."""
+
+        def entry(x: Tensor, index: Sequence[sympy.Symbol]) -> str:
+            written = f"{{{printer.name(x)}}}" if x in printer.names else rf"\left({printer.write(x)}\right)"
+            return rf"${written}" + (f"_{{{', '.join(map(sympy.latex, index))}}}$" if index else "$")
+
+        where = "" if self.condition == sympy.true else f" where ${sympy.latex(self.condition)}$"
+        return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
+
     def __str__(self) -> str:
         return self.text_in(text_printer(self.sides))
 

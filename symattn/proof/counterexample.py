@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -130,9 +130,7 @@ class Counterexample:
 
     def latex(self) -> str:
         """The same as an aligned block."""
-        numbers = [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in (*self.sizes.items(), *self.scalars.items())]
-        arrays = [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in self.arrays.items()]
-        shown = [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in self.functions.items()]
+        numbers, arrays, shown = point_latex(self.sizes, self.scalars, self.arrays, self.functions)
         rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), shown]
         lines = ["  &" + r", \quad ".join(row) for row in rows if row]
         below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""
@@ -142,14 +140,34 @@ class Counterexample:
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
-Parts = tuple[Mapping[Any, Any], Mapping[Tensor, sympy.ImmutableDenseNDimArray], Mapping[str, str]]
+class Example(NamedTuple):
+    """A point as it is shown: sizes, scalars, arrays, and what stands for the unknown functions."""
+
+    sizes: Mapping[sympy.Symbol, int]
+    scalars: Mapping[sympy.Symbol, sympy.Expr]
+    arrays: Mapping[Tensor, sympy.ImmutableDenseNDimArray]
+    functions: Mapping[str, str]
+
+    def text(self) -> str:
+        """The point in one line."""
+        shown = [f"{s} = {v}" for s, v in (*self.sizes.items(), *self.scalars.items())]
+        shown += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
+        return ", ".join([*shown, *(f"{name}: {formula}" for name, formula in self.functions.items())])
+
+    def latex(self) -> str:
+        """The same, each part in mathematics of its own."""
+        return ", ".join(f"${part}$" for row in point_latex(*self) for part in row)
 
 
-def text_of_point(numbers: Mapping[Any, Any], arrays: Mapping[Tensor, Any], functions: Mapping[str, str]) -> str:
-    """Sizes, scalars, arrays and unknown functions in one line."""
-    shown = [f"{s} = {v}" for s, v in numbers.items()]
-    shown += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in arrays.items()]
-    return ", ".join([*shown, *(f"{name}: {formula}" for name, formula in functions.items())])
+def point_latex(
+    sizes: Mapping[Any, int], scalars: Mapping[Any, Any], arrays: Mapping[Tensor, Any], functions: Mapping[str, str]
+) -> list[list[str]]:
+    """The numbers, the arrays and the functions of a point in LaTeX."""
+    return [
+        [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in (*sizes.items(), *scalars.items())],
+        [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in arrays.items()],
+        [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in functions.items()],
+    ]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import sympy
 
 from ..budget import Budget
 from ..entries import index_symbols
-from ..latex import displayed_names, tex_text
+from ..latex import displayed_names, latex_printer, tex_text
+from ..naming import latex_name
 from ..ops.leaves import computed, is_named
 from ..ops.leaves import variable as named_tensor
 from ..tensor import Tensor
@@ -67,13 +68,13 @@ class DependenceProof:
 
     def latex(self) -> str:
         """The steps and the conclusion as an itemised list."""
-        x, inp = sympy.latex(sympy.Symbol(str(self.claim.variable.name))), _listed(self.claim.inp)
+        x, inp = latex_name(str(self.claim.variable.name)), _listed(self.claim.inp)
         lines = []
         for step in self.steps:
             name = sympy.latex(sympy.Symbol(step.tensor)) if step.tensor.isidentifier() else _texttt(step.tensor)
             entry = rf"$\left({name}\right)_{{{_listed(step.index)}}}$"
-            lines.append(f"{entry} " + _reads(step.condition, f"${x}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
-        conclusion = rf"so {_texttt(str(self.claim))}"
+            lines.append(f"{entry} " + _reads(step.condition, f"${{{x}}}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
+        conclusion = f"so {self.claim.latex_in(latex_printer(self.claim.sides))}"
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {s}" for s in [*lines, conclusion]) + "\n\\end{itemize}"
 
     def __str__(self) -> str:

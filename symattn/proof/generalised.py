@@ -29,6 +29,10 @@ class Generalised:
     def conditions(self) -> tuple[str, ...]:
         return self.argument.conditions
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return getattr(self.argument, "assumptions", ())
+
     def check(self) -> bool:
         return self.argument.check()
 

@@ -24,7 +24,7 @@ from ..ops.leaves import variable
 from ..tensor import Tensor, rebuild
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation, not_less
 from .claims import Claim, Independence
-from .counterexample import Agreement, Counterexample, Parts, as_array, entry_value
+from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
@@ -264,14 +264,15 @@ class Search:
         except (Outside, Undecided):
             return False
 
-    def parts(self, point: Point) -> Parts:
-        """The sizes and scalars of a point, its arrays, and what stands for the unknown functions."""
+    def shown_example(self, point: Point) -> Example:
+        """A point as it is shown, with all that the claim and what is given speak of."""
         arrays = [x for x in dict.fromkeys([*self.order, *self.given_order]) if x.op is variable]
         with flint.ctx.workprec(_BITS[1]):  # no fewer digits than the point was found with
             found = self.evaluator.values(ordered(arrays, self.definitions), point)
         scalars = {s: exact_form(q) for s, q in point.scalars.items()}
         functions = {name: self.evaluator.arithmetic.written(name, name in self.rowwise) for name in self.unknowns}
-        return {**point.sizes, **scalars}, {x: as_array(found[x], shape_at(x, point.sizes)) for x in arrays}, functions
+        shown = {x: as_array(found[x], shape_at(x, point.sizes)) for x in arrays}
+        return Example(point.sizes, scalars, shown, functions)
 
     # --- what is given ---
 

@@ -48,6 +48,11 @@ class Proof:
         return (*self.wording.declared, *self.wording.given, *self.assumptions)
 
     @property
+    def hypotheses_latex(self) -> tuple[str, ...]:
+        """The same in LaTeX."""
+        return (*self.wording.declared_latex, *self.wording.given_latex, *map(tex_text, self.assumptions))
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What declared operations are stated to be, and was not proved by ``sa.verify``."""
         return getattr(self.argument, "assumptions", ())
@@ -72,19 +77,17 @@ class Proof:
         return self.argument.check() and (self.witness is None or self.witness.check())
 
     @property
-    def example(self) -> str:
-        """Where all that is assumed holds and both sides have values, in one line; empty where nothing is assumed."""
-        if not (self.hypotheses or self.side_conditions):
-            return ""
-        return "not found" if self.witness is None else self.witness.text()
+    def assumes_something(self) -> bool:
+        """Whether there are hypotheses or side conditions, of which an example is shown."""
+        return bool(self.hypotheses or self.side_conditions)
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
         for title, listed in self._lists():
             lines.append(f"{title}: " + "; ".join(listed))
-        if example := self.example:
-            lines.append(f"Example: {example}")
+        if self.assumes_something:
+            lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
         return "\n".join([*lines, self.argument.text()])
 
     def latex(self) -> str:
@@ -92,13 +95,16 @@ class Proof:
         lines = [r"\textbf{Claim.} " + self.wording.claim_latex]
         in_latex = (
             self.wording.definitions_latex,
-            (*map(tex_text, self.wording.declared), *self.wording.given_latex, *map(tex_text, self.assumptions)),
+            self.hypotheses_latex,
             tuple(map(tex_text, self.side_conditions)),
             getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
         )
         for title, listed in zip(_TITLES, in_latex, strict=True):
             if listed:
                 lines.append(rf"\textbf{{{title}.}} " + "; ".join(listed) + ".")
+        if self.assumes_something:
+            shown = "not found" if self.witness is None else self.witness.shown.latex()
+            lines.append(rf"\textbf{{Example.}} {shown}.")
         return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
 
     def _lists(self) -> list[tuple[str, tuple[str, ...]]]:

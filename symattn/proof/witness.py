@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sympy.logic.boolalg import Boolean
 
 from ..budget import Budget
 from .claims import Claim, Independence
-from .counterexample import Agreement, text_of_point
+from .counterexample import Agreement, Example
 from .refuter import Search
 from .values import Point
 
@@ -27,9 +28,14 @@ class Witness:
         """Whether both sides have values at the point, and all that is given and declared holds there."""
         return self._search().is_example(self.point)
 
+    @cached_property
+    def shown(self) -> Example:
+        """The point with its exact arrays."""
+        return self._search().shown_example(self.point)
+
     def text(self) -> str:
         """The point in one line."""
-        return text_of_point(*self._search().parts(self.point))
+        return self.shown.text()
 
     __str__ = text
 

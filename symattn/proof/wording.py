@@ -9,7 +9,8 @@ from typing import Any
 import sympy
 
 from ..errors import OperandError
-from ..latex import Printer, latex_printer, tex_text, text_in, text_printer
+from ..latex import Printer, latex_printer, membership, tex_text, text_in, text_printer
+from ..naming import latex_name
 from ..ops.leaves import definition, is_named, variable
 from ..tensor import Tensor, topological
 from .claims import Claim, Independence
@@ -42,9 +43,10 @@ class Wording:
 
     @property
     def claim_latex(self) -> str:
-        if isinstance(self._claim, Independence) or self._latex_printer is None:
+        if self._latex_printer is None:
             return tex_text(self.claim)
-        return f"${self._claim.latex_in(self._latex_printer)}$"
+        written = self._claim.latex_in(self._latex_printer)
+        return written if isinstance(self._claim, Independence) else f"${written}$"
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -65,16 +67,24 @@ class Wording:
     def _fact_latex(self, fact: Any) -> str:
         if isinstance(fact, Claim) and self._latex_printer is not None:
             return f"${fact.latex_in(self._latex_printer)}$"
-        if isinstance(fact, (Claim, Tensor)):
-            return tex_text(self._fact(fact))
-        return f"${sympy.latex(fact)}$"
+        if isinstance(fact, Tensor):
+            return _declared_latex(fact)
+        return tex_text(self._fact(fact)) if isinstance(fact, Claim) else f"${sympy.latex(fact)}$"
 
     @property
     def declared(self) -> tuple[str, ...]:
         """The properties that tensors were declared with."""
+        return tuple(map(_declared, self._with_properties))
+
+    @property
+    def declared_latex(self) -> tuple[str, ...]:
+        return tuple(map(_declared_latex, self._with_properties))
+
+    @cached_property
+    def _with_properties(self) -> list[Tensor]:
+        """The tensors that are declared with properties, but for those that are stated as given."""
         named = [x for x in topological(self._roots) if x.op is variable and x.params["hypotheses"]]
-        again = [x for x in self._given if isinstance(x, Tensor)]  # which are stated as given
-        return tuple(_declared(x) for x in sorted(named, key=lambda x: str(x.name)) if x not in again)
+        return sorted((x for x in named if x not in self._given), key=lambda x: str(x.name))
 
     @cached_property
     def _mentioned(self) -> list[Tensor]:
@@ -103,6 +113,13 @@ def _shortened(definitions: list[str]) -> tuple[str, ...]:
 
 
 def _declared(x: Tensor) -> str:
+    return f"{x.brief() if x.rank else x.name} is {_properties(x)}"
+
+
+def _declared_latex(x: Tensor) -> str:
+    return f"${membership(latex_name(str(x.name)), x.shape)}$ is {_properties(x)}"
+
+
+def _properties(x: Tensor) -> str:
     words = [f"a {word}" if word == "permutation" else word for word in x.params["hypotheses"]]
-    named = x.brief() if x.rank else x.name
-    return f"{named} is {' and '.join(words) or 'declared without properties'}"
+    return " and ".join(words) or "declared without properties"
