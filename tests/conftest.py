@@ -18,9 +18,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
+_EXTRAS = {"torch": "PyTorch", "jax": "JAX"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked ``torch`` hold symattn against PyTorch, which is an extra."""
-    if find_spec("torch") is None:
-        for item in items:
-            if item.get_closest_marker("torch"):
-                item.add_marker(pytest.mark.skip(reason="PyTorch is not installed: pip install 'symattn[torch]'"))
+    """Tests marked ``torch`` or ``jax`` hold symattn against these, which are extras."""
+    for extra, called in _EXTRAS.items():
+        if find_spec(extra) is None:
+            reason = f"{called} is not installed: pip install 'symattn[{extra}]'"
+            for item in items:
+                if item.get_closest_marker(extra):
+                    item.add_marker(pytest.mark.skip(reason=reason))

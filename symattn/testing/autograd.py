@@ -14,12 +14,28 @@ def has_libraries() -> bool:
     return any(library in sys.modules for library in ("torch", "jax"))
 
 
-def pullback_of(result: Any, inputs: Sequence[Any]) -> Pullback | None:
+def pullback_of(fn: Callable[..., Any], result: Any, inputs: Sequence[Any]) -> Pullback | None:
     """How a function of these inputs with this result is differentiated; None where it is not."""
     if any(_is_of("torch", x) for x in inputs):
         return _by_torch
     results = result if isinstance(result, (tuple, list)) else [result]
-    return _by_jax if any(_is_of("jax", y) or _is_of("jaxlib", y) for y in results) else None
+    of_jax = any(_is_of("jax", y) or _is_of("jaxlib", y) for y in results)
+    return _by_jax if of_jax or _has_rule_of_jax(fn, inputs) else None
+
+
+def _has_rule_of_jax(fn: Callable[..., Any], inputs: Sequence[Any]) -> bool:
+    """Whether a function of NumPy arrays calls one with ``jax.custom_vjp``, which gives NumPy arrays for them."""
+    if "jax" not in sys.modules:
+        return False
+    try:
+        traced = sys.modules["jax"].make_jaxpr(fn, static_argnums=_numbers(inputs))(*inputs)
+    except Exception:  # a function of NumPy alone may refuse the tracers of JAX in any way
+        return False
+    return any(equation.primitive.name.startswith("custom_") for equation in traced.eqns)
+
+
+def _numbers(inputs: Sequence[Any]) -> list[int]:
+    return [k for k, x in enumerate(inputs) if not hasattr(x, "dtype")]
 
 
 def _is_of(library: str, x: Any) -> bool:

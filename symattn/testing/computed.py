@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import OperandError
 from .autograd import has_libraries, pullback_of
@@ -45,8 +47,8 @@ def assert_matches(
     what ``fn`` takes (``torch.from_numpy``); of several, it takes all arrays and gives all arguments. ``given`` are
     relations of sizes that the generic sizes satisfy, and ``seed`` is that of all draws.
 
-    Errors are relative to the largest entry, and ``tolerance`` goes by the dtype unless given; at large entries the
-    result may also move by what a change of the arrays by the tolerance makes of it.
+    Errors are relative to the largest entry, and ``tolerance`` goes by the dtype unless given; at large entries,
+    and where a size is 1, the result may also move by what such an error of the arrays and of every step makes of it.
 
     Raises AssertionError with each output or gradient that differs, the sizes, the largest error, the tolerance and
     the first entry that differs, or with what ``fn`` raised; OperandError for arguments that do not fit together.
@@ -63,52 +65,63 @@ def assert_matches(
     name = dtype_name(dtype)
     allowed = checked_tolerance(TOLERANCES[name] if tolerance is None else tolerance)
     reference = Reference(expr, args, constant, given, name, allowed)
-    adapted = Adaptation(adapt, len(reference.args))
-    if grad is not None:
+    tested = _Tested(fn, grad, Adaptation(adapt, len(reference.args)), allowed)
+    if tested.has_derivative(next(reference.points(sizes, values, seed)) if has_libraries() else None):
         reference = reference.differentiated()
-        if not reference.wrt:
-            raise OperandError(f"there is no gradient by {listed(reference.args)}: leave out grad")
-    elif has_libraries():
-        point = next(reference.points(sizes, values, seed))
-        arguments = adapted(point.arrays)
-        if pullback_of(called("fn", fn, arguments, point.where), arguments) is not None:
-            reference = reference.differentiated()
+    if grad is not None and not reference.wrt:
+        raise OperandError(f"there is no gradient by {listed(reference.args)}: leave out grad")
     for point in reference.points(sizes, values, seed):
-        arguments = adapted(point.arrays)
-        result = called("fn", fn, arguments, point.where)
-        found = problems("fn", result, reference.labels, point.outputs, allowed, arguments)
-        if grad is not None:
-            gradients = called("grad", grad, adapted(point.arrays, point.cotangents), point.where)
-            wanted = [point.gradients.get(a) for a in reference.args]
-            found += problems("grad", gradients, _labels(reference), wanted, allowed, arguments)
-        elif not found and reference.wrt:
-            found = _of_its_library(fn, result, reference, point, adapted, allowed)
-        if found:
+        if found := tested.problems(reference, point):
             raise AssertionError("\n  ".join([f"no match with {listed(reference.outputs)} at {point.where}:", *found]))
 
 
-def _of_its_library(
-    fn: Callable[..., Any], result: Any, reference: Reference, point: Point, adapted: Adaptation, allowed: float
-) -> list[str]:
-    """What is wrong with the gradients that PyTorch or JAX makes of ``fn``; nothing where it has no derivative."""
-    __tracebackhide__ = True
-    arguments = adapted(point.arrays, point.cotangents)
-    inputs, cotangents = arguments[: -len(point.cotangents)], arguments[-len(point.cotangents) :]
-    pullback = pullback_of(result, inputs)
-    if pullback is None:
-        return []
-    shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
-    if [tuple(getattr(x, "shape", ())) for x in point.arrays] != shapes:
-        raise OperandError(
-            "adapt gives arguments of other shapes than args, so that their derivatives are not those by args: give "
-            "grad=, or constant=args to compare values alone"
-        )
-    places = [k for k, a in enumerate(reference.args) if a in reference.wrt and hasattr(inputs[k], "dtype")]
-    gradients = called("the derivative of fn", pullback, [fn, inputs, places, cotangents], point.where)
-    if gradients is None:
-        return []
-    wanted = [point.gradients.get(a) if k in places else None for k, a in enumerate(reference.args)]
-    return problems("the derivative of fn", gradients, _labels(reference), wanted, allowed, inputs)
+class _Tested(NamedTuple):
+    """Somebody's function, with the derivative that is given or that its library makes, and what errors it may have."""
+
+    fn: Callable[..., Any]
+    grad: Callable[..., Any] | None
+    adapted: Adaptation
+    allowed: float
+
+    def has_derivative(self, point: Point | None) -> bool:
+        """Whether there may be gradients to compare; what a library makes shows by a call at the point."""
+        __tracebackhide__ = True
+        if self.grad is not None or point is None:
+            return self.grad is not None
+        arguments = self.adapted(point.arrays)
+        return pullback_of(self.fn, called("fn", self.fn, arguments, point.where), arguments) is not None
+
+    def problems(self, reference: Reference, point: Point) -> list[str]:
+        """A line for each output and gradient that is wrong at a point."""
+        __tracebackhide__ = True
+        arguments = self.adapted(point.arrays)
+        result = called("fn", self.fn, arguments, point.where)
+        found = problems("fn", result, reference.labels, point.outputs, self.allowed, arguments)
+        if self.grad is not None:
+            gradients = called("grad", self.grad, self.adapted(point.arrays, point.cotangents), point.where)
+            wanted = [point.gradients.get(a) for a in reference.args]
+            return found + problems("grad", gradients, _labels(reference), wanted, self.allowed, arguments)
+        return found or (self._of_its_library(reference, point, result) if reference.wrt else [])
+
+    def _of_its_library(self, reference: Reference, point: Point, result: Any) -> list[str]:
+        """What is wrong with the gradients by PyTorch or JAX; nothing where the function has no derivative."""
+        __tracebackhide__ = True
+        arguments = self.adapted(point.arrays, point.cotangents)
+        inputs, cotangents = arguments[: -len(point.cotangents)], arguments[-len(point.cotangents) :]
+        pullback = pullback_of(self.fn, result, inputs)
+        if pullback is None:
+            return []
+        if [tuple(np.shape(x)) for x in point.arrays] != [tuple(getattr(x, "shape", ())) for x in inputs]:
+            raise OperandError(
+                "adapt gives arguments of other shapes than args, so that their derivatives are not those by args: "
+                "give grad=, or constant=args to compare values alone"
+            )
+        places = [k for k, a in enumerate(reference.args) if a in reference.wrt and hasattr(inputs[k], "dtype")]
+        gradients = called("the derivative of fn", pullback, [self.fn, inputs, places, cotangents], point.where)
+        if gradients is None:
+            return []
+        wanted = [point.gradients.get(a) if k in places else None for k, a in enumerate(reference.args)]
+        return problems("the derivative of fn", gradients, _labels(reference), wanted, self.allowed, inputs)
 
 
 def _labels(reference: Reference) -> list[str]:

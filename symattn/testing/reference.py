@@ -10,13 +10,14 @@ import numpy as np
 import sympy
 
 from ..calculus import gradient
-from ..codegen import lambdify
+from ..codegen import NumPyFunction, lambdify
 from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
 from ..errors import EvaluationError, OperandError
 from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
 from ..tensor import Tensor, topological
 from .comparing import Wanted
+from .rounding import with_errors
 from .texts import listed, names_in, shown
 
 _TRIALS, _DRAWS = 3, 40
@@ -44,6 +45,11 @@ class _Draw(NamedTuple):
     values: Mapping[Any, Any]
     large: int = 1
     empty_rows: bool = False
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether large terms may cancel exactly, as in the gradients of a saturated softmax and of a row of one."""
+        return self.large > 1 or 1 in self.sizes.values()
 
     @property
     def where(self) -> str:
@@ -95,7 +101,11 @@ class Reference:
         g = gradient(dict(zip(outputs, self.cotangents, strict=True)), wrt) if wrt else {}
         results = [g[a] for a in wrt]
         self.roots = [*self.outputs, *map(as_tensor, self.args), *self.cotangents, *results]
-        self.compute = lambdify([*self.args, *self.cotangents], [*self.outputs, *results])
+        self.wanted = [*self.outputs, *results]
+        self.compute = self._compiled(self.wanted)
+
+    def _compiled(self, results: Sequence[Tensor]) -> NumPyFunction:
+        return lambdify([*self.args, *self.cotangents], results)
 
     def _held(self, constant: Sequence[Any]) -> set[Any]:
         """The arguments that are not differentiated, which are args, by themselves or by name."""
@@ -211,7 +221,7 @@ class Reference:
                 arrays, cotangents, known = self._arrays(draw, k)
                 wanted = self._exactly([*arrays, *cotangents], known)
                 if wanted is not None and self._is_representable(wanted):
-                    moved = self._moved(arrays, cotangents, known, wanted) if draw.large > 1 else [0.0] * len(wanted)
+                    moved = self._moved(arrays, cotangents, known, wanted) if draw.may_cancel else [0.0] * len(wanted)
                     right = list(map(Wanted, wanted, moved))
                     outputs, gradients = right[: len(self.outputs)], right[len(self.outputs) :]
                     return Point(draw.where, arrays, cotangents, outputs, dict(zip(self.wrt, gradients, strict=True)))
@@ -247,24 +257,28 @@ class Reference:
         known: Mapping[sympy.Symbol, Any],
         wanted: Sequence[np.ndarray],
     ) -> list[float]:
-        """How far the values move when the arrays change by the tolerance, which stands for rounding on the way."""
+        """How far the values move when the arrays, or all steps, are off by the tolerance: it stands for rounding."""
         rng, moved = np.random.default_rng(len(wanted)), [0.0] * len(wanted)
-        for _ in range(_PERTURBATIONS):
+        error = sympy.Symbol(fresh_name("error", names_in(self.roots)), real=True)
+        inexact = self._compiled(with_errors(self.wanted, error))
+        for sign in (1, -1) * _PERTURBATIONS:
             near = [x * (1 + self.tolerance * rng.choice([-1, 1], x.shape)) if _is_floating(x) else x for x in arrays]
-            values = self._exactly([*near, *cotangents], known)
-            if values is not None:
-                steps = [
-                    float(np.abs(np.subtract(v, w, dtype=float)).max()) for v, w in zip(values, wanted, strict=True)
-                ]
-                moved = [max(m, 2 * step) for m, step in zip(moved, steps, strict=True)]
+            for compute in (self.compute, inexact):
+                values = self._exactly([*near, *cotangents], {**known, error: sign * self.tolerance}, compute)
+                for k, (value, right) in enumerate(zip(values or wanted, wanted, strict=True)):
+                    step = float(np.abs(np.subtract(value, right, dtype=float)).max())
+                    moved[k] = max(moved[k], 2 * step) if np.isfinite(step) else moved[k]
         return moved
 
-    def _exactly(self, arguments: Sequence[Any], known: Mapping[sympy.Symbol, Any]) -> list[np.ndarray] | None:
+    def _exactly(
+        self, arguments: Sequence[Any], known: Mapping[sympy.Symbol, Any], compute: NumPyFunction | None = None
+    ) -> list[np.ndarray] | None:
         """The values in float64; None where the expression has none, as a softmax that refuses empty rows."""
+        compute = self.compute if compute is None else compute
         exact = [np.asarray(x, np.float64) if _is_floating(x) else x for x in arguments]
         try:
             with np.errstate(all="ignore"):
-                values = self.compute(*exact, **{s.name: known[s] for s in self.compute.plan.keywords})
+                values = compute(*exact, **{s.name: known[s] for s in compute.plan.keywords})
         except (EvaluationError, np.linalg.LinAlgError):
             return None
         return list(map(np.asarray, values))
