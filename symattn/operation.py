@@ -47,6 +47,7 @@ class Operation:
     letters: tuple[str, ...] = ()  # what the field calls the result, then the inputs: softmax gives P from Z
     kind: str | Callable[..., str] = "real"  # of the entries: "real", "binary", "integer", or "inputs": as they are
     masks: tuple[int, ...] = ()  # which inputs are read as True or False
+    places: tuple[int, ...] = ()  # which inputs are read as indices
     minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
     build: Callable[..., Tensor] | None = None
     nonsmooth: str = ""  # where the derivative does not exist, and what is taken there

@@ -230,3 +230,113 @@ def test_other_narrow_types_are_refused_with_the_way_out():
     narrow = pytest.importorskip("ml_dtypes").float8_e4m3fn
     with pytest.raises(sa.EvaluationError, match=r"x has dtype float8_e4m3fn: .* np\.array\(x, dtype=float\)"):
         sa.lambdify([x], x)(np.ones(2, narrow))
+
+
+# --- integer tensors among real numbers ---
+
+MADE_OF_INTEGERS = {
+    "abs": sa.abs(I), "cumsum": sa.cumsum(I), "dot": I @ I, "einsum": sa.einsum("i,i->", I, I), "exp": sa.exp(I / 9),
+    "layer_norm": sa.attention.layer_norm(I), "logsumexp": sa.logsumexp(I), "max": sa.max(I), "mean": sa.mean(I),
+    "mod": sa.mod(I, 2), "outer": sa.outer(I, I)[0], "relu": sa.relu(I - 2), "sigmoid": sa.sigmoid(I),
+    "sign": sa.sign(I), "softmax": sa.softmax(I), "sqrt": sa.sqrt(I * I), "sum": sa.sum(I), "trace": sa.trace(
+    sa.outer(I, I)), "where": sa.where(I < 2, I, 7), "elementwise": sa.elementwise(sympy.Lambda(c, c**2 + 1), I),
+    "inv": sa.inv(9 * sa.eye(n) + sa.outer(I, I))[0], "take": sa.take(I, sa.from_index((n,), lambda i: n - 1 - i), 0),
+    "less": 1 - I, "scaled": c * I, "gelu": sa.gelu(I), "sparsemax": sa.sparsemax(I), "divided": I / 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE_OF_INTEGERS)
+def test_integers_take_the_type_of_the_real_numbers_they_meet(name):
+    y = MADE_OF_INTEGERS[name]
+    factor = x if y.rank else sa.sum(x)
+    f = sa.lambdify([I, x], [y * factor, y + sa.sum(x)])
+    want = f([1, 2, 0], np.array([1, 2, 3.0]), **({"c": 0.5} if "c" in f.binding.keywords else {}))
+    for dtype in (np.float16, np.float32):
+        got = f([1, 2, 0], np.array([1, 2, 3], dtype), **({"c": 0.5} if "c" in f.binding.keywords else {}))
+        for found, exact in zip(got, want, strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, exact, rtol=4e-3 if dtype == np.float16 else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("made", "of"),
+    [
+        (sa.sum(I), sum), (sa.abs(I)[0], lambda v: abs(v[0])), (sa.cumsum(I)[-1], sum), (sa.trace(sa.outer(I, I)),
+        lambda v: sum(k * k for k in v)), (sa.einsum("i,j->", I, I), lambda v: sum(v) ** 2), (sa.max(I) - sa.min(I),
+        lambda v: max(v) - min(v)), (sa.sum(sa.repeat(I, 2, axis=0)), lambda v: 2 * sum(v)),
+        (sa.sum(sa.elementwise(sympy.Lambda(c, c**2 + 1), I)), lambda v: sum(k * k + 1 for k in v)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("values", [[2**62, 2**62, 2**62 + 1], [-(2**63), -1, -1]])
+def test_integers_near_the_end_of_the_range_do_not_wrap(made, of, values):
+    got = sa.lambdify([I], made)(np.array(values))
+    assert got == pytest.approx(float(of(values)), rel=1e-15)
+
+
+def test_positions_are_compared_exactly_whatever_the_type_of_the_real_numbers_is():
+    places = np.arange(4000)
+    count = sa.from_index((n,), lambda i: i)
+    masks = [
+        sa.equal(I[:, None] + 1, I[None, :]), I[:, None] - I[None, :] < 1, count < I[7] + 2045, sa.equal(count, I),
+        sa.equal(sa.mod(3 * I + 1, 7), 2), sa.abs(I - I[-1]) <= 3, sa.equal(sa.floor((I + 1) / 3), 700),
+    ]  # fmt: skip
+    for mask in masks:
+        row = mask if mask.rank == 1 else mask[2500]
+        f = sa.lambdify([I, x], [row, row * x])
+        want, weighed = f(places, np.ones(4000))
+        got = f(places, np.ones(4000, np.float16))
+        assert got[1].dtype == np.float16
+        np.testing.assert_array_equal(got[0], want)
+        np.testing.assert_array_equal(got[1], weighed)
+
+
+def test_gradients_that_are_integers_are_numbers():
+    for loss, want in ((sa.sum(x * I), [1, 2, 0]), (sa.sum(x * sa.sum(I)), [3, 3, 3]), (I @ x, [1, 2, 0])):
+        got = sa.lambdify([x, I], sa.gradient(loss, x))(np.ones(3, np.float32), [1, 2, 0])[0]
+        assert got.dtype == np.float32
+        np.testing.assert_array_equal(got, want)
+
+
+# --- types that NumPy, or a part of it, does not compute in ---
+
+
+def test_linear_algebra_in_half_precision_is_done_in_single():
+    A, b = sa.tensor("A", n, n), np.float16([[4, 1], [2, 3]])
+    f = sa.lambdify([A, x], [sa.inv(A), sa.inv(A.T) @ x, sa.gradient(sa.sum(sa.inv(A) @ x), A)[A]])
+    for got, want in zip(f(b, np.ones(2, np.float16)), f(b.astype(float), np.ones(2)), strict=True):
+        assert got.dtype == np.float16
+        np.testing.assert_allclose(got, want, rtol=2e-3)
+    with pytest.raises(sa.EvaluationError, match="failed on these values: .*unsupported in linalg"):
+        f(b.astype(np.longdouble), np.ones(2, np.longdouble))
+
+
+@pytest.mark.parametrize("name", ["floor", "relu"])
+def test_complex_numbers_where_numpy_has_none_are_an_error(name):
+    f = sa.lambdify([x], sa.mod(getattr(sa, name)(x), 2))
+    with pytest.raises(sa.EvaluationError, match="failed on these values: ufunc"):
+        f(np.ones(2, complex))
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "int4", "float4_e2m1fn"])
+def test_narrow_types_are_refused_with_the_way_out(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = np.array([1, 2]).astype(getattr(ml_dtypes, name))
+    with pytest.raises(sa.EvaluationError, match=rf"x has dtype {name}: .*convert it first"):
+        sa.lambdify([x], sa.softmax(x))(values)
+
+
+def test_arrays_of_the_other_byte_order_are_brought_into_this_one():
+    f = sa.lambdify([x], [x, x[::-1], 2 * x])
+    for got in f(np.array([1, 2], ">f4")):
+        assert got.dtype == np.float32
+        assert got.dtype.isnative
+
+
+@pytest.mark.parametrize("problem", [KeyError, AttributeError, ZeroDivisionError, NotImplementedError])
+def test_an_array_of_others_that_fails_is_refused_by_name(problem):
+    class Foreign:
+        def __array__(self, dtype=None, copy=None):
+            raise problem("not here")
+
+    with pytest.raises(sa.EvaluationError, match=r"x is no array for x\[n\]: .*not here"):
+        sa.lambdify([x], x)(Foreign())

@@ -110,7 +110,7 @@ class NumPyFunction:
             result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
         except np.linalg.LinAlgError:
             raise  # NumPy's own, which names the matrix
-        except (ArithmeticError, IndexError, MemoryError, ValueError) as problem:
+        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as problem:
             raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
         results = result if self.several else (result,)
         owned: list[Any] = []

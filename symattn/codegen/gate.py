@@ -19,6 +19,7 @@ _DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified 
     "even": lambda x: x % 2 == 0, "odd": lambda x: x % 2 == 1,
 }  # fmt: skip
 _FLOATING = np.dtype(np.float64)
+_OWN = {np.dtype(code).num for code in np.typecodes["All"]}  # others register types with the same letters
 
 
 def admitted(arguments: Sequence[Any], values: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -73,14 +74,14 @@ def _is_masked(value: Any) -> bool:
 def _numeric(a: Tensor, value: Any) -> Any:
     try:
         x = np.asarray(value)
-    except (OverflowError, RuntimeError, TypeError, ValueError) as problem:  # also what __array__ of others raises
-        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
-    if x.dtype.kind in "biufc":
-        return x
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
+        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None  # also what others raise
+    if x.dtype.kind in "biufc" and x.dtype.num in _OWN:
+        return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     if x.dtype.name == "bfloat16":
         return x.astype(np.float32)
     own = "np.int64" if a.kind == "integer" else "bool" if a.kind == "binary" else "float"
-    way = f": convert it first, as in np.array(x, dtype={own})" if x.dtype.kind in "OV" else ""
+    way = f": convert it first, as in np.array(x, dtype={own})" if x.dtype.kind in "OVf" else ""
     raise EvaluationError(f"{a.name} has dtype {x.dtype}: {a.brief()} takes numbers{way}")
 
 

@@ -198,10 +198,15 @@ def shift(x, by, axis, size):
     return np.where(inside, np.take_along_axis(x, np.where(inside, at, 0), axis), x.dtype.type(0))
 
 
+def for_linalg(x):
+    """Half precision as single, which is the least that LAPACK computes in."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
 def inv(x, name):
     """The inverse; NumPy's error for a singular matrix, with its name."""
     try:
-        return np.linalg.inv(x)
+        return np.linalg.inv(for_linalg(x)).astype(x.dtype, copy=False)
     except np.linalg.LinAlgError as problem:
         raise np.linalg.LinAlgError(f"inv of {name}: {problem}") from None
 
@@ -209,7 +214,7 @@ def inv(x, name):
 def solve(a, b, name):
     """inv(a) @ b; NumPy's error for a singular matrix, with its name."""
     try:
-        return np.linalg.solve(a, b)
+        return np.linalg.solve(for_linalg(a), for_linalg(b)).astype(np.result_type(a, b), copy=False)
     except np.linalg.LinAlgError as problem:
         raise np.linalg.LinAlgError(f"inv of {name}: {problem}") from None
 
@@ -239,12 +244,13 @@ def entmax15(z, axis=-1):
 
 NEEDS = {"masked_softmax": ("softmax",), "log_softmax": ("largest",), "logsumexp_less": ("largest",),
          "silu": ("sigmoid",), "gelu": ("erfc",), "take": ("whole",), "scatter_add": ("whole",),
-         "one_hot": ("whole",)}  # fmt: skip
+         "one_hot": ("whole",), "inv": ("for_linalg",), "solve": ("for_linalg",)}  # fmt: skip
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, largest, logsumexp_less, log_softmax, sigmoid,
               softplus, silu, erf, erfc, gelu, tanh_slope, weighed, spread, sum_to,
-              split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, inv, solve,
+              split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, for_linalg,
+              inv, solve,
               sparsemax, entmax15)
 }  # fmt: skip
 

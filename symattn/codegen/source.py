@@ -31,7 +31,7 @@ from .scalars import ScalarCode
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
-_ARITHMETIC = {"add", "divide", "matmul", "maximum", "minimum", "multiply", "power"}  # where int32 would widen float32
+_STAY_WHOLE = {"max", "maximum", "min", "minimum", "mod", "relu", "sign", "take", "where"}  # never beyond int64
 
 
 class Writer:
@@ -51,6 +51,7 @@ class Writer:
         self.names = self._names()
         self.text: dict[Tensor, str] = {}
         self.below, self.read = self._arguments_below(None), self._arguments_below(operands)
+        self.whole, self.writing_whole = self._of_integers(), False
         self.loops = self._with_loops()
         self.loop_shapes: dict[int, str] = {}
         self.uses = Counter(x for node in self.order for x in operands(node))
@@ -88,6 +89,27 @@ class Writer:
                 below[node] |= below[x]
         return below
 
+    def _of_integers(self) -> set[Tensor]:
+        """What integer tensors and constants alone make: exact in float64, whatever the type of the real numbers is."""
+        kinds = {a.kind for a in self.plan.tensors}
+        if "integer" not in kinds:
+            return set()
+        real: set[Tensor] = set()
+        read: set[Tensor] = set()  # what is made from an integer tensor
+        for node in self.order:
+            is_number = node.op is variable and node.kind == "real"
+            if is_number or node.op is cotangent_op or any(not s.is_integer for s in node.own_symbols):
+                real.add(node)
+            elif node.op is variable:
+                read |= {node} if node.kind == "integer" else set()
+            real |= {node} if any(x in real for x in operands(node)) else set()
+            read |= {node} if any(x in read for x in operands(node)) else set()
+        whole = read - real
+        for node in reversed(self.order):  # and the constants that these are made with
+            if node in whole:
+                whole |= {x for x in operands(node) if x not in real and x.op is not variable}
+        return whole
+
     def _is_solved(self, product: Tensor) -> bool:
         """Whether the left factor is an inverse that serves this product alone, which is then solved for."""
         left = product.inputs[0]
@@ -120,6 +142,7 @@ class Writer:
         written = self.graph.forms.get(node)
         if written is not None:
             self.lines.append(f"# {written.brief()}, in a form that is equal and no less accurate")
+        self.writing_whole = node in self.whole
         if node.op is cotangent_op:
             expression = self._gradient(node)
         else:
@@ -151,18 +174,26 @@ class Writer:
         self.text[node] = name
 
     def _operand(self, node: Tensor, k: int) -> str:
-        """An input as text; a mask, or an integer among real numbers, becomes a number where it is used as one."""
+        """An input as text, of the type that it is used in."""
         x = node.inputs[k]
         text = self.text.get(x, "")
-        number = x.kind == "binary" and node.kind != "binary" and k not in node.op.masks and node.op.kind != "inputs"
-        number |= x.kind == "integer" and node.kind == "real" and node.op.name in _ARITHMETIC
         if node.op.kind == "inputs":  # what moves entries needs an array
-            return self.array(x, text)
-        return f"({text}).astype({self.dtype()})" if number and node.op.name != "equal" else text
+            text = self.array(x, text)
+            return self._typed(node, x, text) if x.kind == node.kind else text
+        return text if k in node.op.masks or k in node.op.places else self._typed(node, x, text)
+
+    def _typed(self, node: Tensor, x: Tensor, text: str) -> str:
+        """A mask or an integer becomes a number where it is used as one; what integers make takes the common type."""
+        if node.kind == "binary" or self._is_number(x):
+            return text
+        number = x.kind == "binary" or (x in self.whole and node not in self.whole)
+        number |= x.kind == "integer" and node.kind == "real" and node.op.name not in _STAY_WHOLE
+        return f"({text}).astype({self.dtype()})" if number else text
 
     def _returned(self, k: int, y: Tensor) -> str:
         text = self.text[y]
-        if y.op is constant or (y.kind == "binary" and self.graph.numeric[k]):
+        self.writing_whole = False
+        if y.op is constant or (y.kind == "binary" and self.graph.numeric[k]) or (y in self.whole and y.kind == "real"):
             text = f"np.asarray({text}, {self.dtype()})"
         return ast.unparse(ast.parse(text))
 
@@ -170,7 +201,7 @@ class Writer:
         """A gradient over all loop axes of its outputs, summed over those that its variable does not have."""
         body, of, pairs = node.inputs[0], node.inputs[1], node.inputs[2:]
         loops, text = self._loops_of_gradient(node), self._operand(node, 0)
-        if body.kind == "binary" or self._is_number(body):
+        if body.kind != "real" or body in self.whole or self._is_number(body):
             text = f"np.asarray({text}, {self.dtype()})"
         if loops is None:
             return text
@@ -266,7 +297,9 @@ class Writer:
         return self.helper("erf", x)
 
     def dtype(self) -> str:
-        """The floating type of the arguments."""
+        """The floating type of the arguments; float64 for what integers alone make."""
+        if self.writing_whole:
+            return "np.float64"
         self.needs_dtype = True
         return "dtype"
 
@@ -324,8 +357,7 @@ class Writer:
 
     def subtracted(self, node: Tensor, x: Tensor) -> str:
         """The operand behind a minus sign, as a number, aligned with the sum."""
-        text = f"({self.text[x]}).astype({self.dtype()})" if x.kind == "binary" else self.text[x]
-        return self.align(x, text, node.rank)
+        return self.align(x, self._typed(node, x, self.text[x]), node.rank)
 
     def typed(self, inputs: Sequence[Tensor], a: str, b: str) -> str:
         """Two operands of a choice; two plain numbers take the dtype of the arguments."""

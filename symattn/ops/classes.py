@@ -41,6 +41,7 @@ one_hot_op = Operation(
     notation=_one_hot_notation,
     reason="classes do not move",
     kind="binary",
+    places=(0,),
 )
 
 

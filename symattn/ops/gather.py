@@ -55,6 +55,7 @@ take_op: Operation = Operation(
     vjp=lambda g, y, x, index, axis: (scatter_op(g, index, axis=axis, size=x.shape[axis]), None),
     jvp=lambda tangents, y, x, index, axis: _where_moving(tangents[0], y, lambda t: take_op(t, index, axis=axis)),
     numpy=_take_numpy,
+    places=(1,),
     notation=lambda p, node: _take_notation(p, node),
     reason="the cotangents of an entry that is taken several times add up",
     minus_infinity="kept",
@@ -95,6 +96,7 @@ scatter_op: Operation = Operation(
         tangents[0], y, lambda t: scatter_op(t, index, axis=axis, size=size)
     ),
     numpy=_scatter_numpy,
+    places=(1,),
     notation=lambda p, node: call(p, "scatter_add", node, axis=node.params["axis"], size=node.params["size"]),
     reason="the cotangent of a sum, at the place that each term went to",
 )
