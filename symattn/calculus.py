@@ -152,11 +152,13 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
         else:
             terms.append(node.op.jvp(inputs, label, *node.inputs, **node.params))
     terms += [multiply(partial(node, symbol), symbols[symbol]) for symbol in scalars_of(node, symbols)]
-    if not terms or all(map(is_zero, terms)):
+    if not terms:
         return
     labels = {n: forward.label.get(n, n) for n in (*node.inputs, node)}
     done = {**labels, **{label: label for label in labels.values()}}
     total = tidy(sum_of(terms), {**done, **{t: t for t in inputs if t is not None}})
+    if is_zero(total):
+        return
     if node.op is let_op:
         name = fresh_name(f"{node.name}dot", forward.taken)
         forward.taken.add(name)

@@ -43,7 +43,7 @@ from .ops.layout import (
     split_axis_op,
     transpose_op,
 )
-from .ops.leaves import is_zero, scalar_value
+from .ops.leaves import is_zero, scalar_value, zeros
 from .ops.logic import where_op
 from .ops.rows import mean_op, sum_op
 from .ops.scans import cumsum_op, tril_op, triu_op
@@ -61,6 +61,8 @@ def _scalar_out(op: Operation) -> Rule:
         total = sympy.Mul(*coefficients)
         if all(c == 1 for c in coefficients) or any(rest is None for rest in rests):
             return None
+        if total == 0:
+            return zeros(*op.node(*inputs, **params).shape)
         identity = IDENTITIES.get(op)
         plain = identity(*rests, **params) if identity else None
         return multiply(total, op(*rests, **params) if plain is None else plain)
@@ -72,6 +74,8 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor:
     """``(c a) * (k b) -> c k (a * b)``, and ``rowsum(x) / n -> rowmean(x)``."""
     product = multiply(a, b)
     c, rest = split_scalar(product)
+    if c == 0:
+        return zeros(*product.shape)
     if rest is not None and rest.op is multiply_op:
         for factor, other in (rest.inputs, rest.inputs[::-1]):  # a * (1 / b) -> a / b
             if other.op is divide_op and scalar_value(other.inputs[0]) == 1:
@@ -168,6 +172,17 @@ _LINEAR = (
     shift_op, tile_op, cumsum_op, tril_op, triu_op,
     transpose_op, diag_op, diagonal_op, trace_op, broadcast_to_op,
 )  # fmt: skip
+_FACTORS = {multiply_op: 2, matmul_op: 2, outer_op: 2, divide_op: 1}  # how many inputs make it 0 where they are
+
+
+def _vanishes(op: Operation, inputs: tuple[Tensor, ...]) -> bool:
+    """Whether it is 0 by a factor: a derivative is asked for where its function has values."""
+    if op is where_op:
+        return all(map(is_zero, inputs[1:]))
+    count = len(inputs) if op is einsum_op else _FACTORS.get(op, 0)
+    return any(map(is_zero, inputs[:count]))
+
+
 TABLE: Mapping[Operation, Rule] = {
     **{op: _scalar_out(op) for op in _LINEAR},
     index_op: _index,
@@ -187,7 +202,9 @@ def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Te
             continue
         inputs = tuple(done[i] for i in node.inputs)
         identity, rule = IDENTITIES.get(node.op), TABLE.get(node.op)
-        new: Tensor | None = identity(*inputs, **node.params) if identity else None
+        new: Tensor | None = zeros(*node.shape) if _vanishes(node.op, inputs) else None
+        if new is None and identity:
+            new = identity(*inputs, **node.params)
         if new is None and node.op is transpose_op and node.params["order"] == (-1, -2):
             new = _turned(inputs[0], forward)
         elif new is None and rule:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import sympy
 
-from ..ops.leaves import constant, definition, from_index_op, is_named, variable
+from ..ops.leaves import bare, constant, from_index_op, is_named, variable
+from ..ops.template import Template, template
 from ..sizes import never_negative
 from ..tensor import Tensor
 from .contraction import permutation_of
@@ -87,15 +87,6 @@ class Partition:
             ]
         symbol = ring.fresh(size)
         return [(symbol, (symbol,))]
-
-
-@dataclass(frozen=True)
-class Template:
-    """The entry formula of a node: its index symbols, and what each placeholder reads."""
-
-    formula: Any
-    index: tuple[sympy.Symbol, ...]
-    reads: Mapping[sympy.Symbol, tuple[int, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
@@ -296,37 +287,3 @@ def _strides(place: Any) -> list[sympy.Expr]:
     """The sizes that multiply an index in the place that is read."""
     parts = (part.as_independent(sympy.Dummy) for part in sympy.Add.make_args(place) if part.has(sympy.Dummy))
     return [c for c, _ in parts if c.free_symbols or (c.is_Integer and c > 1)]
-
-
-def bare(node: Tensor) -> Tensor:
-    """What a named intermediate stands for, through any number of names."""
-    while (inside := definition(node)) is not node:
-        node = inside
-    return node
-
-
-@lru_cache(maxsize=1024)
-def _placeholder(letter: str, number: int, known: str) -> sympy.Dummy:
-    """A symbol for an index or for an entry that is read; one template never holds one twice."""
-    return sympy.Dummy(f"{letter}{number}", **dict.fromkeys(known.split(), True))
-
-
-def template(node: Tensor) -> Template:
-    """The entry formula of a node, with a symbol for each entry that it reads; scalar constants are written in."""
-    index = tuple(_placeholder("i", n, "nonnegative integer") for n in range(node.rank))
-    reads: dict[sympy.Symbol, tuple[int, tuple[Any, ...]]] = {}
-    kept: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = {}
-
-    def read(k: int, where: tuple[Any, ...]) -> sympy.Expr:
-        if node.inputs[k].op is constant:
-            return node.inputs[k].params["formula"]
-        where = tuple(where)
-        symbol = kept.get((k, where))
-        if symbol is None:
-            whole, masked = node.inputs[k].kind == "integer", node.inputs[k].holds_minus_infinity
-            known = "integer" if whole else "extended_real" if masked else "real"
-            kept[k, where] = symbol = _placeholder("x", len(kept), known)
-            reads[symbol] = k, where
-        return symbol
-
-    return Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)

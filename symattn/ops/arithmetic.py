@@ -1,7 +1,7 @@
 """Entrywise arithmetic with NumPy's broadcasting.
 
-Construction tidies lightly and predictably: scalar factors are gathered in front, units and zeros vanish. The order
-of terms and factors stays the user's.
+Construction tidies lightly and predictably: scalar factors are gathered in front, units and zeros vanish, unless
+something is forgotten that may have no value somewhere. The order of terms and factors stays the user's.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from .broadcasting import (
     broadcast_to_op,
     unbroadcast,
 )
+from .domain import is_total, vanished
 from .formulas import choose
-from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation, zeros
+from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
 from .notation import Binding, Written, call
 
 
@@ -192,7 +193,7 @@ def multiply(a: Any, b: Any) -> Tensor:
 
 
 def _multiply(a: Tensor, b: Tensor) -> Tensor:
-    """Scalar factors are gathered in front, and the factors 1 and 0 vanish."""
+    """Scalar factors are gathered in front, the factor 1 vanishes, and so does what is 0 everywhere."""
     (c, x), (k, y) = split_scalar(a), split_scalar(b)
     if c is sympy.S.One is k and x is not None and y is not None:
         return _product(x, y)
@@ -203,17 +204,16 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor:
     if not factors:
         return constant(formula=value)
     rest = _product(*factors) if len(factors) == 2 else factors[0]
-    if is_zero(rest) or value == 1:
+    if value == 1:
         return rest
-    if value == 0:
-        return zeros(*rest.shape)
-    return multiply_op.node(constant(formula=value), rest)
+    scaled = multiply_op.node(constant(formula=value), rest)
+    return vanished(scaled) if value == 0 or is_zero(rest) else scaled
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
     shape = broadcast("the product", a, b)
     if is_zero(a) or is_zero(b):
-        return zeros(*shape)
+        return vanished(multiply_op.node(a, b))
     a, b = drop_broadcast((a, b), shape)
     if scalar_value(a) is not None or scalar_value(b) is not None:
         return multiply(a, b)
@@ -261,7 +261,7 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
     if below is not None:
         return multiply(1 / below, a)
     if is_zero(a):
-        return zeros(*broadcast("the quotient", a, b))
+        return vanished(divide_op.node(a, b))
     coefficient, rest = split_scalar(a)
     if coefficient != 1:
         return multiply(coefficient, divide(1 if rest is None else rest, b))
@@ -319,13 +319,13 @@ def power(a: Any, b: Any) -> Tensor:
 
 
 def _power(a: Tensor, b: Tensor) -> Tensor:
-    """Numbers fold, and the exponents 1 and 0 vanish."""
+    """Numbers fold, and the exponents 1 and 0 vanish, the latter where there is something to raise."""
     x, n = scalar_value(a), scalar_value(b)
     if x is not None and n is not None:
         return constant(formula=x**n)
     if n == 1:
         return a
-    return broadcast_to(as_tensor(1), a.shape) if n == 0 else power_op.node(a, b)
+    return broadcast_to(as_tensor(1), a.shape) if n == 0 and is_total(a) else power_op.node(a, b)
 
 
 def _extreme(name: str, wins: Callable[[Any, Any], Any]) -> Operation:

@@ -13,10 +13,11 @@ from ..sizes import Shape, broadcast_shapes, same_size
 from ..tensor import Tensor
 from .arithmetic import multiply, sum_of
 from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
+from .domain import vanished
 from .formulas import bound
 from .index import expand_dims, moved, without_new_axes
 from .layout import matrix_transpose
-from .leaves import as_tensor, eye, is_zero, ones, zeros
+from .leaves import as_tensor, eye, is_zero, ones
 from .notation import Binding, Written, call, raised
 
 # --- matmul ---
@@ -132,7 +133,7 @@ matmul_op: Operation = Operation(
 def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
     """A product with zeros is zeros, and a factor is not repeated along axes that the other one has."""
     if is_zero(a) or is_zero(b):
-        return zeros(*_matmul_shape(a, b, core))
+        return vanished(matmul_op.node(a, b, core=core))
     loops = _loops(a, b, core)
     if loops and (bare := _once(a, core[0])) is not a and _loops(bare, b, core) == loops:
         a = bare
@@ -200,7 +201,7 @@ outer_op: Operation = Operation(
     numpy=lambda code, node, a, b: code.outer(node, a, b),
     notation=_outer_notation,
     reason="product rule for an outer product",
-    build=lambda a, b: zeros(*_outer_shape(a, b)) if is_zero(a) or is_zero(b) else outer_op.node(a, b),
+    build=lambda a, b: vanished(outer_op.node(a, b)) if is_zero(a) or is_zero(b) else outer_op.node(a, b),
 )
 
 
@@ -339,9 +340,8 @@ einsum_op = Operation(
 
 def _einsum(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
     """A contraction with zeros is zeros."""
-    if any(map(is_zero, inputs)):
-        return zeros(*_einsum_shape(*inputs, spec=spec))
-    return einsum_op.node(*inputs, spec=spec)
+    whole = einsum_op.node(*inputs, spec=spec)
+    return vanished(whole) if any(map(is_zero, inputs)) else whole
 
 
 def einsum_of(inputs: Sequence[Tensor], spec: Spec) -> Tensor:

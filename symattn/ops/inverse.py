@@ -10,11 +10,10 @@ from .arithmetic import negative
 from .contraction import _square, matmul_of
 from .formulas import InverseEntry, bound
 from .layout import matrix_transpose
-from .leaves import as_tensor, definition, is_eye, variable
+from .leaves import INVERTIBLE, as_tensor, bare, is_eye, variable
 from .notation import Binding, Written, raised
 
 _MATRICES = (2, 2)
-INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
 
 
 def _inverse_entry(read: Any, index: Any, node: Tensor) -> Any:
@@ -60,8 +59,7 @@ def _inverse(x: Tensor) -> Tensor:
 
 def _has_inverse(x: Tensor) -> bool:
     """Whether it is declared; of any other matrix the inverse of the inverse says where it is defined."""
-    while definition(x) is not x:
-        x = definition(x)
+    x = bare(x)
     return x.op is variable and bool(INVERTIBLE & set(x.params["hypotheses"]))
 
 

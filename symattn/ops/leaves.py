@@ -20,6 +20,7 @@ from .formulas import Choice, without_piecewise
 from .notation import Binding, Written, scaled
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
+INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
 _SQUARE = {"permutation", "orthogonal", "invertible", "symmetric"}
 INDICES = tuple(
     sympy.Dummy(letter, integer=True, nonnegative=True, dummy_index=n + 1) for n, letter in enumerate("ijlmnpqr")
@@ -375,6 +376,13 @@ def computed(roots: Iterable[Tensor]) -> list[Tensor]:
 def definition(x: Tensor) -> Tensor:
     """What a named intermediate stands for; any other tensor stands for itself."""
     return x.inputs[0] if x.op in (let_op, cotangent_op) else x
+
+
+def bare(x: Tensor) -> Tensor:
+    """What a named intermediate stands for, through any number of names."""
+    while (inside := definition(x)) is not x:
+        x = inside
+    return x
 
 
 def is_named(x: Tensor) -> bool:

@@ -12,6 +12,7 @@ from ..operation import Operation
 from ..tensor import Tensor
 from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
+from .domain import vanished
 from .formulas import choose
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Notation, Written, call, infix
@@ -171,7 +172,8 @@ where_op = entrywise(
 def _where(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """A choice between zeros is zeros."""
     shape = broadcast("where", chosen, a, b)
-    return zeros(*shape) if is_zero(a) and is_zero(b) else where_op.node(*drop_broadcast((chosen, a, b), shape))
+    whole = where_op.node(*drop_broadcast((chosen, a, b), shape))
+    return vanished(whole) if is_zero(a) and is_zero(b) else whole
 
 
 def where(condition: Any, a: Any, b: Any) -> Tensor:

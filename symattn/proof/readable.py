@@ -31,7 +31,7 @@ class RewritingProof:
     def conditions(self) -> tuple[str, ...]:
         """What must have no entry 0 for the lemmas to hold."""
         met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "!= 0", self.given))
+        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given))
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""

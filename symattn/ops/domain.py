@@ -1,0 +1,229 @@
+"""Where a tensor has values, read off the entry formulas: what they divide by, take roots and logarithms of, and read.
+
+It is asked by construction, which forgets no operand that may have no value somewhere, and by proofs, which list what
+must hold of such operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import sympy
+
+from ..sizes import divisibility, inequality, never_negative
+from ..tensor import Tensor, topological
+from .formulas import Choice, InverseEntry, Max, Min
+from .leaves import INVERTIBLE, bare, operands, variable, zeros
+from .template import Template, template
+
+
+class Sign(IntEnum):
+    """What is known of all entries."""
+
+    ANY = 0
+    NONNEGATIVE = 1
+    POSITIVE = 2
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold of all entries of a tensor, where ``{}`` stands for it; None is the node that it is read off."""
+
+    says: str
+    of: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where one node has values, if its inputs have: conditions on entries, and sizes that may not be negative."""
+
+    sign: Sign
+    conditions: tuple[Condition, ...] = ()
+    inside: tuple[sympy.Expr, ...] = ()
+    total: bool = False  # whether nothing is asked of it, nor of anything that it is made of
+
+
+_domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
+_ZERO = sympy.Dummy("0", zero=True)
+
+
+def domain(x: Tensor) -> Domain:
+    """The domain of a node."""
+    for node in topological([x], stop=_domains, inputs=operands):
+        if node not in _domains:
+            _domains[node] = _domain(node)
+    return _domains[x]
+
+
+def is_total(x: Tensor) -> bool:
+    """Whether a tensor is seen to have values at all sizes and for all values of what it is made of."""
+    return domain(x).total
+
+
+def vanished(node: Tensor) -> Tensor:
+    """Zeros for what is zero wherever it has a value, if that is everywhere; else the node as it stands."""
+    return zeros(*node.shape) if is_total(node) else node
+
+
+def _domain(node: Tensor) -> Domain:
+    total = all(inequality(size - 1) is None for size in node.shape) and not divisibility(node.shape)
+    if node.op is variable:
+        return Domain(_declared(node), total=total)
+    try:
+        entry = template(node, _ZERO)
+    except NotImplementedError:  # a form of generated code, which has no entries
+        return Domain(Sign.ANY)
+    reading = _Signs(node, entry)
+    conditions, inside = tuple(dict.fromkeys(reading.partial(entry.formula))), tuple(_inside(node, entry))
+    total = total and not conditions and not inside and all(_domains[i].total for i in operands(node))
+    return Domain(reading.of(entry.formula), conditions, inside, total)
+
+
+def _declared(node: Tensor) -> Sign:
+    declared = node.params["hypotheses"]
+    if "positive" in declared:
+        return Sign.POSITIVE
+    return Sign.NONNEGATIVE if node.kind == "binary" or "permutation" in declared else Sign.ANY
+
+
+def _inside(node: Tensor, entry: Template) -> Iterator[sympy.Expr]:
+    """What may not be negative for a rearrangement to read inside its input, where its places are affine."""
+    if entry.formula not in entry.reads:
+        return
+    k, where = entry.reads[entry.formula]
+    last = {i: size - 1 for i, size in zip(entry.index, node.shape, strict=True)}
+    for place, size in zip(where, node.inputs[k].shape, strict=True):
+        slopes = {i: sympy.expand(place).coeff(i) for i in last}
+        start = sympy.expand(place - sum(slope * i for i, slope in slopes.items()))
+        if not all(slope.is_Integer for slope in slopes.values()) or start.has(*last, *entry.reads, sympy.Function):
+            continue  # digits of a merged axis, which stay inside, or an index that is itself read
+        ends = [start + sum(slope * last[i] for i, slope in slopes.items() if sign * slope > 0) for sign in (-1, 1)]
+        yield from (end for end in (ends[0], size - 1 - ends[1]) if not never_negative(end))
+
+
+class _Signs:
+    """Signs of the parts of one entry formula, from those of the inputs."""
+
+    def __init__(self, node: Tensor, entry: Template) -> None:
+        same: dict[Any, Any] = {}
+        self.read: dict[Any, Tensor] = {}
+        self.merged: dict[Any, Any] = {}
+        for symbol, (k, where) in entry.reads.items():
+            first = same.setdefault((node.inputs[k], where), symbol)
+            self.merged[symbol] = first
+            self.read[symbol] = node.inputs[k]
+        self.axes = {size for x in (node, *node.inputs) for size in x.shape}
+        self.signs = {symbol: _domains[x].sign for symbol, x in self.read.items()}
+
+    def of(self, e: Any) -> Sign:
+        """The sign of a formula; equal entries that it reads are seen as equal, so that x * x is a square."""
+        return self._of(e.xreplace(self.merged))
+
+    def _of(self, e: Any) -> Sign:
+        if e in self.signs:
+            return self.signs[e]
+        if e.is_Symbol or e.is_number:
+            return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
+        if isinstance(e, sympy.exp):
+            infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
+            return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
+        if e.is_Mul:
+            return min(map(self._of, e.args))
+        if e.is_Add:
+            parts = [self._of(part) for part in e.args]
+            return max(parts) if min(parts) else Sign.ANY
+        if e.is_Pow:
+            return self._of_power(*e.args)
+        if isinstance(e, (sympy.Sum, Max, Min)):
+            return min(self._of(e.function), self._of_nothing(e))
+        if isinstance(e, Choice):
+            condition, a, b = e.args
+            if b == -a and condition in (sympy.Ge(a, 0), sympy.Gt(a, 0)):
+                return Sign.NONNEGATIVE  # an absolute value
+            if a in self.signs and condition == sympy.Gt(a, 0):
+                return min(Sign.NONNEGATIVE, self._of(b))
+            return min(self._of(a), self._of(b))
+        return Sign.ANY
+
+    def _of_nothing(self, e: Any) -> Sign:
+        """The sign of a sum or an extreme over a range that may be empty, as far as that restricts it."""
+        if all(self._holds_something(sympy.expand(high - low + 1)) for _, low, high in e.limits):
+            return Sign.POSITIVE
+        return Sign.NONNEGATIVE if isinstance(e, sympy.Sum) else Sign.ANY
+
+    def _holds_something(self, count: Any) -> bool:
+        """Whether there is an index; every axis has at least one."""
+        if count in self.axes or count.is_positive:
+            return True
+        return not count.has(sympy.Dummy) and never_negative(count - 1)
+
+    def _of_power(self, base: Any, exponent: Any) -> Sign:
+        sign = self._of(base)
+        if sign is Sign.POSITIVE:
+            return sign
+        if not exponent.is_Rational:
+            return Sign.ANY
+        even = exponent.q % 2 == 0 or exponent.p % 2 == 0
+        return Sign.NONNEGATIVE if even else sign
+
+    # --- what is not defined everywhere ---
+
+    def partial(self, e: Any) -> Iterator[Condition]:
+        """The conditions under which a formula has a value."""
+        if isinstance(e, Choice) and isinstance(e.args[0], sympy.Eq) and e.args[0].rhs == 0:
+            yield from self.partial(e.args[1])
+            yield from self.partial(e.args[2] * e.args[0].lhs)  # divided only where it is not 0
+            return
+        if isinstance(e, InverseEntry):
+            yield from self._inverse(e)
+            return
+        if e.is_Pow:
+            yield from self._power(*e.args)
+        elif isinstance(e, sympy.log) and self.of(e.args[0]) is not Sign.POSITIVE:
+            yield self._condition(e.args[0], "> 0")
+        elif isinstance(e, sympy.tan) and e.args[0] in self.read:
+            yield Condition("cos({}) != 0", self.read[e.args[0]])
+        elif isinstance(e, sympy.tan):
+            yield Condition("{} is defined")
+        for part in e.args:
+            if isinstance(part, sympy.Basic):
+                yield from self.partial(part)
+
+    def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
+        sign = self.of(base)
+        if sign is Sign.POSITIVE or (exponent.is_integer and exponent.is_nonnegative):
+            return
+        if exponent.is_Integer:
+            yield self._condition(base, "!= 0")
+        elif exponent.is_positive and exponent.is_Rational:
+            if sign is Sign.ANY:
+                yield self._condition(base, ">= 0")
+        else:
+            yield self._condition(base, "> 0")
+
+    def _inverse(self, e: Any) -> Iterator[Condition]:
+        if e.function not in self.read or not _has_inverse(self.read[e.function]):
+            yield self._condition(e.function, "is invertible")
+
+    def _condition(self, e: Any, what: str) -> Condition:
+        """A condition on a part of a formula, by the tensor that it reads, or else on the node as a whole."""
+        return Condition(f"{{}} {what}", self.read[e]) if e in self.read else Condition("{} is defined")
+
+
+def _has_inverse(x: Tensor) -> bool:
+    """Whether a matrix has an inverse wherever it has a value: declared, an inverse, or a transpose of such."""
+    while True:
+        x = bare(x)
+        if x.op is variable:
+            return bool(INVERTIBLE & set(x.params["hypotheses"]))
+        entry = template(x)
+        if isinstance(entry.formula, InverseEntry):
+            return True
+        k, where = entry.reads.get(entry.formula, (0, ()))
+        if where not in (entry.index, (*entry.index[:-2], *entry.index[:-3:-1])):
+            return False
+        x = x.inputs[k]
