@@ -144,7 +144,7 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
     inputs = tuple(moving.get(x) for x in node.inputs)
     if any(t is not None for t in inputs):
         if node.op.jvp is None:
-            raise NoRuleError(f"no derivative is known for {node.op.name}, met at {node.brief()}")
+            raise NoRuleError(f"no derivative is known for {node.op.title}, met at {node.brief()}")
         label, whole = forward.label.get(node, node), forward.norm(node)
         moved = None if whole is None else moving.get(whole.x)
         if whole is not None and moved is not None:

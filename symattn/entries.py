@@ -15,12 +15,12 @@ import sympy
 
 from .errors import OperandError, ShapeError, described
 from .latex import displayed_names
-from .naming import fresh_name
+from .naming import free_letters, fresh_name
 from .ops.formulas import _Extreme
 from .ops.leaves import constant, from_index_op, indexed, is_named, variable
 from .tensor import Tensor, topological
 
-_LETTERS = ("k", "l", "m", "n", "p", "q", "r", "t", "u", "v", "w")
+FREE_LETTERS, BOUND_LETTERS = "ijabcdefghkl", "klmnpqrtuvw"
 
 
 class _Unread(Exception):
@@ -100,7 +100,7 @@ def readable(formula: sympy.Expr) -> sympy.Expr:
     if not bound:
         return formula
     taken = {s.name for s in formula.free_symbols if s not in bound}
-    letters = _free_letters(taken)
+    letters = free_letters(BOUND_LETTERS, taken)
     return formula.xreplace(
         {k: sympy.Dummy(next(letters), integer=True, nonnegative=True, dummy_index=50 + n) for n, k in enumerate(bound)}
     )
@@ -108,16 +108,6 @@ def readable(formula: sympy.Expr) -> sympy.Expr:
 
 def _bound_indices(formula: sympy.Expr) -> set[sympy.Dummy]:
     return {limit[0] for total in formula.atoms(sympy.Sum, _Extreme) for limit in total.limits}
-
-
-def _free_letters(taken: set[str]) -> Iterator[str]:
-    for letter in _LETTERS:
-        if letter not in taken:
-            yield letter
-    number = 0
-    while True:
-        number += 1
-        yield f"k_{number}"
 
 
 @dataclass(frozen=True)
@@ -186,7 +176,7 @@ def entries(x: Tensor) -> Entries:
 
 def index_symbols(x: Tensor, taken: Collection[str]) -> tuple[sympy.Symbol, ...]:
     """Readable index symbols for the axes of a tensor, under names that are not taken."""
-    letters = (c for c in "ijabcdefgh" + "kl" if c not in taken)
+    letters = free_letters(FREE_LETTERS, taken)
     return tuple(sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in x.shape)
 
 

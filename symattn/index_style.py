@@ -15,10 +15,10 @@ from typing import Any
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from .entries import _expand, _free_letters, _reads
+from .entries import BOUND_LETTERS, _expand, _reads
 from .errors import OperandError
 from .latex import Printer, Row, symbol_names
-from .naming import latex_name
+from .naming import free_letters, latex_name
 from .ops.formulas import Choice, Max, Min
 from .ops.gather import reads_outside, shift_op
 from .ops.leaves import constant, definition, indexed, is_named
@@ -180,7 +180,7 @@ class _Scalars(LatexPrinter):  # type: ignore[misc, unused-ignore]
         """The formula with the factors and terms of each product and sum as the names come in ``order``."""
         self.place = {name: number for number, name in enumerate(order)}
         self.bound: dict[sympy.Dummy, str] = {}
-        self.free = _free_letters(self.taken)
+        self.free = free_letters(BOUND_LETTERS, self.taken)
         return str(self.doprint(formula))
 
     # --- names and indices ---

@@ -9,7 +9,7 @@ from sympy.printing.pretty.stringpict import prettyForm
 
 from .entries import entry
 from .errors import OperandError
-from .latex import latex, text
+from .latex import latex, outline, text
 from .ops import arithmetic, contraction, layout, logic, pointwise
 from .ops.formulas import ranged
 from .ops.index import getitem
@@ -83,6 +83,7 @@ def _attach() -> None:
         setattr(Tensor, f"__r{name}__", right)
     for name, function in _OTHER.items():
         setattr(Tensor, f"__{name}__", function)
+    Tensor._outline = outline  # type: ignore[method-assign,assignment]
     Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment, method-assign]
     Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment, method-assign]
     Tensor.to_sympy = to_sympy  # type: ignore[method-assign,assignment]

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sympy
 
 from .errors import NamingError, OperandError, described
-from .naming import latex_name, with_short_numbers
+from .naming import free_letters, latex_name, with_short_numbers
 from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
-from .sizes import show_shape
 from .tensor import Tensor, topological
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
 _LETTERS = "ijlmnpqrtuvwxyz"
+_BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in messages, and of an operand in it
 
 
 def displayed_names(roots: Iterable[Tensor]) -> dict[Tensor, str]:
@@ -228,12 +228,13 @@ class Printer:
             return rf"\left({text}\right)" if value.is_Add else text
         return f"({text})" if loose or value.could_extract_minus_sign() else text
 
-    def index_names(self, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
-        """Readable letters for the indices of a formula, none of them used in it."""
-        taken = {symbol.name for symbol in formula.free_symbols if symbol not in indices}
+    def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
+        """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""
+        taken = {symbol.name for symbol in {*formula.free_symbols, *node.own_symbols} if symbol not in indices}
+        taken |= {*self.names.values(), *self.symbols}
         letters: list[sympy.Symbol] = []
         for index in indices:
-            free = next(c for c in [index.name, *_LETTERS] if c not in taken)
+            free = next(free_letters(index.name + _LETTERS, taken))
             taken.add(free)
             letters.append(sympy.Symbol(free, **index.assumptions0))
         return letters
@@ -258,8 +259,38 @@ def text(x: Tensor) -> str:
 def text_in(printer: Printer, x: Tensor) -> str:
     """The same by a printer, so that names agree among several expressions."""
     if tree_size(x) > LONGEST:
-        return f"<{definition(x).op.name}{show_shape(x.shape)}, {len(topological([x]))} nodes>"
+        return f"<{definition(x).brief()}, {len(topological([x]))} nodes>"
     return printer.write(x)
+
+
+def outline(x: Tensor) -> str:
+    """The text of a tensor for messages, with ``...`` for operands that would make it long."""
+    if not x.has_more_nodes(_BRIEF) and len(whole := str(x)) <= _BRIEF:
+        return whole
+    names: dict[Tensor, str] = {}
+    printer = Printer(names, latex=False)
+    for part in _upper(x):
+        if part.name:
+            names[part] = part.name
+        elif part is not x and (part.has_more_nodes(_PART) or len(printer.refer(part)) > _PART):
+            names[part] = "..."
+            printer.written[part] = "...", Binding.ATOM
+    shown = re.sub(r"\.\.\.(?=[.[*])", "(...)", printer.refer(x))
+    call = re.match(r"\w+\(", shown)
+    return shown if len(shown) <= _BRIEF else f"{call[0]}...)" if call else f"{shown[: _BRIEF - 3]}..."
+
+
+def _upper(x: Tensor) -> list[Tensor]:
+    """What the notation of a tensor may look at: some levels of operands, and what is short; inputs before users."""
+    levels = [{x}]
+    for _ in range(3):
+        levels.append({y for node in levels[-1] for y in node.inputs})
+    near = set().union(*levels)
+
+    def inputs(node: Tensor) -> Sequence[Tensor]:
+        return () if node.name or (node not in near and node.has_more_nodes(_PART)) else node.inputs
+
+    return topological([x], inputs=inputs)
 
 
 def text_printer(roots: Iterable[Tensor]) -> Printer:
@@ -270,6 +301,12 @@ def text_printer(roots: Iterable[Tensor]) -> Printer:
 def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[str]:
     """The names of the sizes and scalar symbols below some nodes."""
     return {symbol.name for node in topological(roots, stop=stop) for symbol in node.own_symbols}
+
+
+def names_in(roots: Sequence[Tensor]) -> set[str]:
+    """The names of tensors, intermediates, functions, sizes and scalar symbols, of which a new one is none."""
+    inner = (x.params[key] for x in topological(roots) for key in ("name", "function") if key in x.params)
+    return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
 
 
 def tree_size(x: Tensor) -> int:

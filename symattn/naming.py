@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from functools import lru_cache
+from itertools import chain, count
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -37,6 +38,11 @@ def fresh_name(wanted: str, taken: Container[str]) -> str:
         number += 1
         name = f"{wanted}_{number}"
     return name
+
+
+def free_letters(wanted: str, taken: Container[str]) -> Iterator[str]:
+    """Names for indices that are not taken: the wanted letters, then ``k_1``, ``k_2``, ... without end."""
+    return (letter for letter in chain(wanted, (f"k_{n}" for n in count(1))) if letter not in taken)
 
 
 @lru_cache(maxsize=4096)

@@ -34,6 +34,8 @@ class Operation:
         the light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end.
     ``reason``
         the sentence a person says when using its derivative.
+    ``called``
+        what people call the result, where they do not write the name of the record: "the product" for ``a * b``.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Operation:
     numpy: Callable[..., str]
     notation: Callable[..., Any]
     reason: str
+    called: str = ""
     letters: tuple[str, ...] = ()  # what the field calls the result, then the inputs: softmax gives P from Z
     kind: str | Callable[..., str] = "real"  # of the entries: "real", "binary", "integer", or "inputs": as they are
     masks: tuple[int, ...] = ()  # which inputs are read as True or False
@@ -61,6 +64,11 @@ class Operation:
     def node(self, *inputs: Tensor, **params: Any) -> Tensor:
         """The operation on the inputs as it stands."""
         return intern(self, inputs, params)
+
+    @property
+    def title(self) -> str:
+        """What the operation is called in messages."""
+        return self.called or self.name
 
     @property
     def assumptions(self) -> tuple[str, ...]:

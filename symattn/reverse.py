@@ -195,7 +195,7 @@ class Reverse:
             return
         op = node.op
         if op.vjp is None:
-            raise NoRuleError(f"no derivative is known for {op.name}, met at {node.brief()}")
+            raise NoRuleError(f"no derivative is known for {op.title}, met at {node.brief()}")
         if op.nonsmooth:
             self.conditions.append(op.nonsmooth)
         why = op.reason if self.forward.norm(node) is None else "a norm, row by row"
@@ -204,7 +204,7 @@ class Reverse:
                 continue
             part = tidy(part, self.tidied, self.forward.place)
             if not same_shape(part.shape, self.batch + x.shape):
-                raise ShapeError(f"the rule of {op.name} gave {part.brief()} for the cotangent of {x.brief()}")
+                raise ShapeError(f"the rule of {op.title} gave {part.brief()} for the cotangent of {x.brief()}")
             passed_on = op is transpose_op or only_adds_axes(node) or scalar_value(node.inputs[0]) is not None
             reason = self.because[node] if passed_on else why
             self.bar.setdefault(x, []).append((self.forward.place[node], part, reason))

@@ -26,7 +26,6 @@ _nodes: weakref.WeakValueDictionary[Any, Tensor] = weakref.WeakValueDictionary()
 _interning = threading.Lock()
 _set = object.__setattr__  # for the one place that makes a node; a node does not change afterwards
 _NONE: frozenset[sympy.Symbol] = frozenset()
-_BRIEF = 30  # characters of a text that still serves as a name in messages
 
 
 class Tensor:
@@ -129,14 +128,11 @@ class Tensor:
         return tuple(node for node in topological([self]) if node.op.name == "let")
 
     def brief(self) -> str:
-        """``Q[T, d]`` for messages: the name, else a short text such as ``(Q @ K.T)[T, S]``, else the operation."""
-        written = self.name or (self.op.name if self._has_more_nodes(_BRIEF) else str(self))
-        if not self.name:
-            written = self.op.name if written.startswith("<") or len(written) > _BRIEF else written
-            written = f"({written})" if " " in written else written
-        return written + show_shape(self.shape)
+        """``Q[T, d]`` for messages: the name, else a short text such as ``(Q @ K.T)[T, S]`` or ``(... @ V)[T, d]``."""
+        written = self.name or self._outline()
+        return (f"({written})" if " " in written else written) + show_shape(self.shape)
 
-    def _has_more_nodes(self, count: int) -> bool:
+    def has_more_nodes(self, count: int) -> bool:
         """Whether the printed tree has more nodes than that, found without a walk through all of a large graph."""
         waiting = [self]
         while waiting and count >= 0:
@@ -175,6 +171,7 @@ class Tensor:
 
     if TYPE_CHECKING:  # attached by `language`, so that imports run one way
 
+        def _outline(self) -> str: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
@@ -229,7 +226,7 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
 def _checked_shape(op: Operation, shape: Shape) -> Shape:
     for size in shape:
         if size.is_number and not (size.is_Integer and size.is_positive):
-            raise ShapeError(f"{op.name} would have the shape {show_shape(shape)}: a size is a positive whole number")
+            raise ShapeError(f"{op.title} would have the shape {show_shape(shape)}: a size is a positive whole number")
     return shape
 
 
@@ -250,7 +247,7 @@ def _minus_infinity(node: Tensor) -> bool:
         if x.holds_minus_infinity:
             if node.op.minus_infinity == "refused":
                 raise OperandError(
-                    f"{node.op.name} of {x.brief()}, which may hold -oo: -oo is allowed in additive masks only, "
+                    f"{node.op.title} of {x.brief()}, which may hold -oo: -oo is allowed in additive masks only, "
                     "that is, added to logits on their way into softmax, logsumexp or exp"
                 )
             return node.op.minus_infinity == "kept"

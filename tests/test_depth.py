@@ -42,7 +42,7 @@ def long():
 def test_a_long_chain_builds_and_counts_itself(long):
     assert long.height == LONG
     assert tree_size(long) == LONG + 1 + LONG // 2
-    assert str(long) == f"<tanh[T, d], {LONG + 1} nodes>"
+    assert str(long) == f"<tanh(...)[T, d], {LONG + 1} nodes>"
 
 
 def test_a_long_chain_is_walked_without_recursion(long):
@@ -101,7 +101,7 @@ def test_a_long_chain_is_freed_without_overflowing_the_stack():
 def test_a_graph_of_2_to_the_100_paths_is_as_small_as_it_is_written():
     t = doubled(100)
     assert tree_size(t) == 2**101 - 1
-    assert str(t) == "<add[T, d], 101 nodes>"
+    assert str(t) == "<(... + ...)[T, d], 101 nodes>"
     assert t.free_symbols == {T, d}
     assert t.subs({d: 3}).height == 100
     assert t.subs({X: doubled(20)}) is doubled(120)
@@ -198,5 +198,7 @@ def test_an_entry_that_is_nested_too_deep_for_sympy_is_refused_with_the_way_out(
     for _ in range(400):
         y = sa.sigmoid(y)
     for ask in (lambda: y[sympy.Symbol("i", integer=True)], lambda: y.as_explicit({x.shape[0]: 1})):
-        with pytest.raises(sa.OperandError, match=r"an entry of \w+\[n\], a graph \d+ operations high, .*sa\.entries"):
+        with pytest.raises(
+            sa.OperandError, match=r"an entry of [\w(.)]+\[n\], a graph \d+ .* high, .*sa\.entries"
+        ):
             ask()

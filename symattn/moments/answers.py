@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from ..errors import NoRuleError
+from ..naming import free_letters
 from ..normal.indices import ZERO as FIRST
 from ..normal.indices import Index, affine, combined, number, plus, symbols
 from ..normal.ring import Ring
@@ -90,10 +91,9 @@ class Answer:
         return sympy.Mul(*plain, sympy.exp(exponent))
 
     def _letters(self) -> Iterator[sympy.Symbol]:
-        for letter in [*_LETTERS, *(f"k_{n}" for n in range(1, 99))]:
-            if letter not in self.taken:
-                self.taken.add(letter)
-                yield sympy.Symbol(letter, integer=True, nonnegative=True)
+        for letter in free_letters(_LETTERS, self.taken):
+            self.taken.add(letter)
+            yield sympy.Symbol(letter, integer=True, nonnegative=True)
 
     def _atom(self, atom: Atom) -> sympy.Expr:
         if atom.kind == "scalar":

@@ -280,8 +280,9 @@ class _Expansion:
                     self._check_smooth(inner)
 
     def _no_slope(self, atom: Atom) -> NoRuleError:
+        shown = written(atom, self.problem.expectation.taken)
         return NoRuleError(
-            f"the delta method needs derivatives at the means, and none are known of {written(atom)}: ask for "
+            f"the delta method needs derivatives at the means, and none are known of {shown}: ask for "
             'method="quadrature", if there are few random entries'
         )
 

@@ -6,10 +6,11 @@ stay symbols: a cumulant of independent entries is a number times Kronecker delt
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from fractions import Fraction
 
 from ..errors import NoRuleError
+from ..naming import free_letters
 from ..normal.functions import exp, single
 from ..normal.indices import Index, affine
 from ..normal.ring import Ring
@@ -149,17 +150,23 @@ class Expectation:
 
     # --- what is out of reach ---
 
+    @property
+    def taken(self) -> set[str]:
+        """The names of the random tensors and of the sizes."""
+        return {*self.source_of, *(s.name for size in self.ring.ranges.values() for s in size.free_symbols)}
+
     def _obstacle(self, atom: Atom, e: Number) -> NoRuleError:
         return NoRuleError(
             f"the exact expectation reaches polynomials of random entries, and exp of what is linear in normal ones; "
-            f'{written(atom, e)} is neither: ask for an approximation by method="delta" or method="quadrature"'
+            f"{written(atom, self.taken, e)} is neither: ask for an approximation by "
+            'method="delta" or method="quadrature"'
         )
 
 
-def written(atom: Atom, e: Number = 1) -> str:
-    """A power of an atom as text, if it is not too long to read."""
-    names = {s: f"i{n}" for n, s in enumerate(sorted(atom.free))}
-    text = Writer(False, names).poly(Poly([(1, Term((), ((atom, plain(e)),)))]))
+def written(atom: Atom, taken: Collection[str], e: Number = 1) -> str:
+    """A power of an atom as text, if it is not too long to read, with indices that are no names that are taken."""
+    names = dict(zip(sorted(atom.free), free_letters("ijabc", taken), strict=False))
+    text = Writer(False, names, taken).poly(Poly([(1, Term((), ((atom, plain(e)),)))]))
     return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
 
 

@@ -57,7 +57,7 @@ class Reader:
             return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
         if not e.free_symbols:
             return scalar(self.ring, e)
-        raise Unsupported(f"{type(e).__name__} in an entry of {self.node.op.name}")
+        raise Unsupported(f"{type(e).__name__} in an entry of {self.node.op.title}")
 
     def symbol(self, e: Any, env: Env) -> Poly:
         if e in self.reads:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from itertools import count
 
 import sympy
 
-from ..naming import latex_name
+from ..naming import free_letters, latex_name
 from .indices import Index
 from .terms import Atom, Factor, Number, Poly, Term, plain
 
 _LETTERS = "klmnpqrtuvwabcefgh"
-_FREE = "ij"
 LONGEST = 1200  # characters of a polynomial that is still written out
 
 
@@ -40,7 +40,7 @@ class Writer:
         kept = dict(self.names)
         taken = set(self.taken)
         for s in term.bound:
-            letter = next(x for x in [*_LETTERS, *(f"k_{n}" for n in range(1, 99))] if x not in self.taken)
+            letter = next(free_letters(_LETTERS, self.taken))
             self.names[s] = letter
             self.taken.add(letter)
         above, below, exponents = self._parts(term.factors)
@@ -144,14 +144,15 @@ class Writer:
 
     def _defined(self, atom: Atom) -> str:
         if atom.name not in self.met:
-            self.met[atom.name] = f"t_{len(self.met) + 1}"
+            taken = {*self.taken, *self.met.values()}
+            self.met[atom.name] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
         return self._entry(self.met[atom.name], atom.indices)
 
     def _over(self, atom: Atom) -> str:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
         kept, taken = dict(self.names), set(self.taken)
         for s in atom.bound:
-            self.names[s] = letter = next(x for x in _LETTERS if x not in self.taken)
+            self.names[s] = letter = next(free_letters(_LETTERS, self.taken))
             self.taken.add(letter)
         letters = ", ".join(self.names[s] for s in atom.bound)
         inside = self.poly(atom.inner[0])

@@ -37,7 +37,9 @@ def entrywise(name: str, formula: Callable[..., Any], numpy: Callable[..., str],
     def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
         return formula(*(read(k, broadcast_index(x.shape, index)) for k, x in enumerate(node.inputs)))
 
-    return Operation(name, shape=lambda *inputs: broadcast(name, *inputs), entry=entry, numpy=aligned, **record)
+    return Operation(
+        name, shape=lambda *inputs: broadcast(record.get("called", name), *inputs), entry=entry, numpy=aligned, **record
+    )
 
 
 def product_rule(tangents: Sequence[Tensor | None], slopes: Sequence[Tensor], shape: Shape) -> Tensor:
@@ -102,6 +104,7 @@ add_op = entrywise(
     notation=_add_notation,
     build=lambda a, b: _add(a, b),
     reason="the cotangent of a sum goes to each term",
+    called="the sum",
     minus_infinity="kept",
 )
 
@@ -184,6 +187,7 @@ multiply_op = entrywise(
     notation=_multiply_notation,
     build=lambda a, b: _multiply(a, b),
     reason="product rule, entry by entry",
+    called="the product",
 )
 
 
@@ -245,6 +249,7 @@ divide_op = entrywise(
     notation=_divide_notation,
     build=lambda a, b: _divide(a, b),
     reason="quotient rule, entry by entry",
+    called="the quotient",
 )
 
 
@@ -310,6 +315,7 @@ power_op = entrywise(
     notation=_power_notation,
     build=lambda a, b: _power(a, b),
     reason="power rule, entry by entry",
+    called="the power",
 )
 
 

@@ -126,6 +126,7 @@ matmul_op: Operation = Operation(
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
     reason="matrix product rule",
+    called="the matrix product",
     build=lambda a, b, core: _matmul(a, b, core),
 )
 

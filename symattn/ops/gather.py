@@ -181,7 +181,7 @@ def _shift_notation(p: Any, node: Tensor) -> Written:
     x, by, axis, size = node.inputs[0], node.params["by"], node.params["axis"], node.params["size"]
     used = _others(x.rank - 1)
     if p.latex:
-        *letters, here = p.index_names(by, [*used, *INDICES[x.rank - 1 :][:1]])
+        *letters, here = p.index_names(node, by, [*used, *INDICES[x.rank - 1 :][:1]])
         at = by.xreplace(dict(zip(used, letters, strict=True)))
         place = x.rank + axis
         read = [*letters[:place], here + at, *letters[place:]]
@@ -190,7 +190,7 @@ def _shift_notation(p: Any, node: Tensor) -> Written:
         return rf"\left[{inside}\right]_{{{', '.join(given)}}}", Binding.ATOM
     shown = p.scalar(by)
     if by.has(*used):
-        letters = p.index_names(by, used)
+        letters = p.index_names(node, by, used)
         shown = f"lambda {', '.join(map(str, letters))}: "
         shown += p.scalar(by.xreplace(dict(zip(used, letters, strict=True))))
     options = [f"axis={axis}"] * (axis != -1) + [f"size={p.scalar(size)}"] * (size != x.shape[axis])

@@ -155,6 +155,7 @@ index_op = moved(
     numpy=lambda code, node, x: f"({x}){code.index(node.params['items'])}",
     notation=_index_notation,
     reason="the cotangent of a part stands at its place",
+    called="the slice",
     build=lambda x, items: _index(x, items),
 )
 

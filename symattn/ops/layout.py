@@ -75,6 +75,7 @@ transpose_op = moved(
     numpy=_transpose_numpy,
     notation=_transpose_notation,
     reason="the transpose of the cotangent",
+    called="the transpose",
     build=lambda x, order: _transpose(x, order),
 )
 

@@ -210,7 +210,7 @@ def _from_index_notation(p: Any, node: Tensor) -> Written:
     if is_eye(node):
         return (rf"I_{{{p.scalar(shape[0])}}}" if p.latex else f"eye({p.scalar(shape[0])})"), Binding.ATOM
     used = INDICES[: len(shape)]
-    letters = p.index_names(formula, used)
+    letters = p.index_names(node, formula, used)
     shown = p.scalar(formula.xreplace(dict(zip(used, letters, strict=True))))
     if p.latex:
         below = "".join(map(p.scalar, letters))

@@ -51,6 +51,7 @@ def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> O
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
         notation=_bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
         reason="a comparison is constant between its jumps",
+        called="the comparison",
         kind="binary",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
         **more,
@@ -90,7 +91,7 @@ def equal(a: Any, b: Any) -> Tensor:
     return equal_op(as_tensor(a), as_tensor(b))
 
 
-def _logical(name: str, formula: Any, sign: str, latex: str, binding: Binding) -> Operation:
+def _logical(name: str, called: str, formula: Any, sign: str, latex: str, binding: Binding) -> Operation:
     return entrywise(
         name,
         formula,
@@ -99,12 +100,13 @@ def _logical(name: str, formula: Any, sign: str, latex: str, binding: Binding) -
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
         notation=infix(sign, latex, binding),
         reason="a logical tensor is constant between its jumps",
+        called=called,
         kind="binary",
     )
 
 
-and_op = _logical("logical_and", lambda a, b: a * b, "&", r"\land", Binding.AND)
-or_op = _logical("logical_or", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
+and_op = _logical("logical_and", "the conjunction", lambda a, b: a * b, "&", r"\land", Binding.AND)
+or_op = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
 not_op = entrywise(
     "logical_not",
     lambda a: 1 - a,
@@ -116,6 +118,7 @@ not_op = entrywise(
         Binding.FRACTION,
     ),
     reason="a logical tensor is constant between its jumps",
+    called="the negation",
     kind="binary",
 )
 

@@ -186,7 +186,7 @@ def _elementwise_vjp(g: Tensor, result: Tensor, *inputs: Tensor, formula: sympy.
 def _elementwise_notation(p: Any, node: Tensor) -> Written:
     inputs = [p.operand(x, Binding.OR) for x in node.inputs]
     bound = ARGUMENTS[: len(inputs)]
-    letters = p.index_names(node.params["formula"], bound)
+    letters = p.index_names(node, node.params["formula"], bound)
     body = p.scalar(node.params["formula"].xreplace(dict(zip(bound, letters, strict=True))))
     if p.latex:
         arrow = ", ".join(map(p.scalar, letters))

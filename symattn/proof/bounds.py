@@ -183,14 +183,14 @@ class _Analysis:
         found = plain.of(own)
         self.conditions[node] = list(plain.conditions)
         if node.op.rows:
-            self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.name} are {node.op.rows}")
+            self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.title} are {node.op.rows}")
         else:
-            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.name} of what is bounded so"))
+            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.title} of what is bounded so"))
             found = self._walk(node.shape).of(self.writing.full[node])
             self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
         if node.op.range is not None:
             low, high = node.op.range
-            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.name}")
+            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.title}")
 
     def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
         """One walk for all tensors of a shape: what is short is met again in the formulas of others."""

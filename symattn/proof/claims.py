@@ -11,6 +11,7 @@ from sympy.logic.boolalg import Boolean
 
 from ..errors import OperandError, ShapeError, described
 from ..latex import Printer, displayed_names, latex_printer, text_in, text_printer
+from ..naming import free_letters
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
 from ..sizes import same_shape
@@ -154,7 +155,7 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
         raise OperandError(f"independent takes a named tensor as its variable, not {x.brief()}")
     names = displayed_names([y, x])
     taken = {*names.values(), *(s.name for s in (*y.free_symbols, *x.free_symbols))}
-    letters = iter(c for c in "ijklmnpqrtuvw" if c not in taken)
+    letters = free_letters("ijklmnpqrtuvw", taken)
     symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
     out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
     if when is not None and not callable(when):

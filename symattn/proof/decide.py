@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import sympy
 
 from ..budget import Budget
+from ..latex import names_in
 from ..normal.constructors import CONSTRUCTORS
 from ..normal.contraction import RULES
 from ..normal.derivative import Derivative
@@ -52,10 +53,16 @@ class Comparison:
     ring: Ring
     pieces: tuple[Piece, ...]
     definitions: Mapping[int, Definition]
+    roots: tuple[Tensor, ...]  # of which names are taken
 
     @property
     def equal(self) -> bool:
         return not any(piece.gap for piece in self.pieces)
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """The names that no index and no definition may have when this is written."""
+        return frozenset(names_in(self.roots))
 
 
 class Unreached(Exception):
@@ -92,7 +99,7 @@ def compare_gradient(
             pieces.append(replace(piece, gap=_almost_everywhere(lowering.ring, piece.gap)))
             if pieces[-1].gap:
                 break
-        return Comparison(lowering.ring, tuple(pieces), lowering.definitions)
+        return Comparison(lowering.ring, tuple(pieces), lowering.definitions, (gradient, *outputs, *cotangents))
 
     return _taken_apart(calculate)
 
@@ -160,7 +167,7 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
         pieces.append(_piece(lowering, index, a, b, known))
         if pieces[-1].gap:
             break
-    return Comparison(lowering.ring, tuple(pieces), lowering.definitions)
+    return Comparison(lowering.ring, tuple(pieces), lowering.definitions, tuple(roots))
 
 
 def _lowering(roots: Sequence[Tensor], partition: Partition, budget: Budget) -> Lowering:

@@ -16,7 +16,7 @@ from .claims import Claim, Independence, eq
 from .counterexample import Agreement, Counterexample
 from .decide import Unreached
 from .dependence import dependence_proof
-from .entrywise import EntrywiseProof, entrywise_proof, residual
+from .entrywise import EntrywiseProof, Residual, entrywise_proof, residual
 from .enumeration import enumerated
 from .generalised import Generalised, generalised
 from .given import Given, applied, contradiction, sorted_out, stated_in
@@ -69,7 +69,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     if argument is not None:
         proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
         return _proved(proof, found)
-    return Unknown(asked, missing.reason, missing.forms, missing.difference, found, given=hypotheses.stated)
+    return Unknown(asked, missing.reason, missing.left_over, found, given=hypotheses.stated)
 
 
 def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | None:
@@ -136,8 +136,8 @@ def _contradiction(given: Given, time: Budget) -> str:
 class _Missing:
     """Why no proof was found."""
 
-    def __init__(self, reason: str, forms: tuple[str, str] = ("", ""), difference: str = "") -> None:
-        self.reason, self.forms, self.difference = reason, forms, difference
+    def __init__(self, reason: str, left_over: Residual | None = None) -> None:
+        self.reason, self.left_over = reason, left_over
 
 
 def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
@@ -167,5 +167,4 @@ def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Arg
         return None, _Missing(f"the normal form was not reached: {problem}")
     if isinstance(found, EntrywiseProof):
         return found, _Missing("")
-    *forms, difference = residual(found)
-    return None, _Missing("the two sides have different normal forms", (forms[0], forms[1]), difference)
+    return None, _Missing("the two sides have different normal forms", residual(found))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..budget import Budget
 from ..latex import tex_text
-from ..naming import latex_name
+from ..naming import free_letters, latex_name
 from ..normal.indices import symbols
 from ..normal.terms import Poly
 from ..normal.writing import LONGEST, Writer
@@ -55,7 +56,7 @@ class EntrywiseProof:
         """The entries of both sides, what was used, and the common normal form."""
         lines = ["Both sides have the same entries."]
         for piece in self.comparison.pieces:
-            writer = Writer(False, _named(piece))
+            writer = self._writer(piece, latex=False)
             at = ", ".join(map(writer.index, piece.index))
             place = f"[{at}]" if at else ""
             for side, poly in (("left", piece.left), ("right", piece.right)):
@@ -69,7 +70,7 @@ class EntrywiseProof:
         """The same as LaTeX."""
         blocks = ["Both sides have the same entries:"]
         for piece in self.comparison.pieces:
-            writer = Writer(True, _named(piece))
+            writer = self._writer(piece, latex=True)
             at = ", ".join(map(writer.index, piece.index))
             written = _short(writer.poly(piece.left))
             if written:
@@ -82,6 +83,10 @@ class EntrywiseProof:
             blocks.append("What was used:\n\\begin{itemize}\n" + items + "\n\\end{itemize}")
         return "\n".join(blocks)
 
+    def _writer(self, piece: Piece, latex: bool) -> Writer:
+        taken = self.comparison.taken
+        return Writer(latex, _named(piece, taken), taken)
+
     def __str__(self) -> str:
         return self.text()
 
@@ -92,22 +97,33 @@ def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget:
     return EntrywiseProof(left, right, tuple(given), comparison) if comparison.equal else comparison
 
 
-def residual(comparison: Comparison) -> tuple[str, str, str]:
-    """Both sides and their difference as text, for the first entry at which they differ."""
+@dataclass(frozen=True)
+class Residual:
+    """Both sides and their difference as text, for the first entry at which they differ, and what they mention."""
+
+    left: str
+    right: str
+    difference: str
+    definitions: tuple[str, ...]
+
+
+def residual(comparison: Comparison) -> Residual:
+    """What is left of the difference of two sides."""
     piece = next(piece for piece in comparison.pieces if piece.gap)
-    writer = Writer(False, _named(piece))
+    taken = comparison.taken
+    writer = Writer(False, _named(piece, taken), taken)
     left, right, gap = (
         _short(writer.poly(poly)) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
     )
-    return left, right, gap
+    return Residual(left, right, gap, tuple(f"{name} = {value}" for name, value in _where(comparison, writer)))
 
 
-def _named(piece: Piece) -> dict[int, str]:
+def _named(piece: Piece, taken: Container[str]) -> dict[int, str]:
     """Letters for the free index symbols of a piece; two digits of one index are i and i1."""
     names: dict[int, str] = {}
-    for place, letter in zip(piece.index, _LETTERS, strict=False):
-        for n, s in enumerate(symbols(place)):
-            names[s] = letter + (str(n) if n else "")
+    for place, letter in zip(piece.index, free_letters(_LETTERS, taken), strict=False):
+        digits = (digit for n in itertools.count() if (digit := f"{letter}{n or ''}") not in taken)
+        names.update(zip(symbols(place), digits, strict=False))
     return names
 
 
@@ -118,13 +134,13 @@ def _where(comparison: Comparison, writer: Writer) -> Iterator[tuple[str, str]]:
         key, name = list(writer.met.items())[done]
         done += 1
         known = comparison.definitions[key]
-        letters = dict(zip(known.symbols, _LETTERS, strict=False))
-        inner = Writer(writer.latex, letters)
+        letters = dict(zip(known.symbols, free_letters(_LETTERS, comparison.taken), strict=False))
+        inner = Writer(writer.latex, letters, comparison.taken)
         inner.met = writer.met
-        value = _short(inner.poly(known.poly))
+        value = _short(inner.poly(known.poly)) or (r"\text{(too long)}" if writer.latex else "(too long to write out)")
         at = ", ".join(letters.values())
-        if value:
-            yield (rf"{{{latex_name(name)}}}_{{{at}}}" if writer.latex else f"{name}[{at}]"), value
+        below = rf"_{{{at}}}" if writer.latex else f"[{at}]"
+        yield (rf"{{{latex_name(name)}}}" if writer.latex else name) + (below if at else ""), value
 
 
 def _short(written: str) -> str:
@@ -132,10 +148,11 @@ def _short(written: str) -> str:
 
 
 def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
-    names = {s: letter for piece in comparison.pieces for s, letter in _named(piece).items()}
-    spare = (c for c in "ijhabcefgklmnpq" if c not in names.values())
+    taken = comparison.taken
+    names = {s: letter for piece in comparison.pieces for s, letter in _named(piece, taken).items()}
+    spare = free_letters(_LETTERS + "klmnpq", {*taken, *names.values()})
     others = dict(zip(sorted(poly.free - names.keys()), spare, strict=False))
-    return _short(Writer(latex, {**names, **others}).poly(poly)) or "a long sum"
+    return _short(Writer(latex, {**names, **others}, taken).poly(poly)) or "a long sum"
 
 
 def divisors(comparison: Comparison, latex: bool) -> list[tuple[str, str]]:

@@ -251,7 +251,7 @@ class Evaluator:
         try:
             array = entries(*arguments)
         except (KeyError, ZeroDivisionError, OverflowError) as problem:  # KeyError: an index that is out of range
-            raise Outside(f"{node.op.name}: {problem}") from None
+            raise Outside(f"{node.op.title}: {problem}") from None
         self._entries_made += len(array) + _A_NODE
         if node.op is softmax_op and node.params["empty"] == "error" and _has_empty_row(array, node.params["axes"]):
             raise Outside("a row with nothing to attend to")
@@ -265,7 +265,9 @@ class Evaluator:
             try:
                 self._compiled[key] = self._compile(node)
             except (SyntaxError, MemoryError, RecursionError):  # Python's parser has its limits
-                raise NoRuleError(f"the entry formula of {node.op.name} is nested too deeply to be evaluated") from None
+                raise NoRuleError(
+                    f"the entry formula of {node.op.title} is nested too deeply to be evaluated"
+                ) from None
         self._codes[node] = self._compiled[key]
         return self._codes[node]
 

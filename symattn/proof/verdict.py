@@ -11,6 +11,7 @@ from ..tensor import Tensor
 from .claims import Claim, Independence
 from .counterexample import Agreement, Counterexample
 from .definedness import conditions
+from .entrywise import Residual
 from .witness import Witness
 from .wording import Wording
 
@@ -210,19 +211,24 @@ class Unknown(Verdict):
     """Neither proved nor refuted: why, the normal forms of both sides, their difference, and what was tried."""
 
     reason: str
-    forms: tuple[str, str] = ("", "")
-    difference: str = ""
+    left_over: Residual | None = None
     agreement: Agreement | None = None
     status: ClassVar[str] = "unknown"
 
     @property
+    def forms(self) -> tuple[str, str]:
+        """The normal forms of both sides, where they were reached."""
+        return ("", "") if self.left_over is None else (self.left_over.left, self.left_over.right)
+
+    @property
     def residual(self) -> str:
-        return self.difference
+        return "" if self.left_over is None else self.left_over.difference
 
     def __str__(self) -> str:
         lines = [self.reason]
-        if self.difference:
-            lines += [f"left: {self.forms[0]}", f"right: {self.forms[1]}", f"left - right: {self.difference}"]
+        if (found := self.left_over) is not None:
+            lines += [f"left: {found.left}", f"right: {found.right}", f"left - right: {found.difference}"]
+            lines += [f"where {definition}" for definition in found.definitions]
         if self.agreement is not None:
             lines.append(f"tried: {self.agreement}")
         return self._headed(*lines)

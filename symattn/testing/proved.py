@@ -73,10 +73,15 @@ def assert_gradient(
     g = gradient(expr, variables)
     if callable(claimed) and not isinstance(claimed, Tensor):
         claimed = claimed(g.cotangent)
-    output = ", ".join(map(shown, g.cotangents))
+    output = ", ".join(map(_written, g.cotangents))
     for x, right in _paired(variables, claimed, several):
-        what = f"the claimed gradient of {output} with respect to {shown(x)}, {shown(right)},"
+        what = f"the claimed gradient of {output} with respect to {shown(x)}, {_written(right)},"
         demand(what, eq(g[x], right), hypotheses, budget, seed)
+
+
+def _written(x: Any) -> str:
+    """The name and shape of what has a name, else the whole expression."""
+    return x.brief() if isinstance(x, Tensor) and x.name else str(x)
 
 
 def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple[Any, Any]]:

@@ -13,12 +13,13 @@ from ..calculus import gradient
 from ..codegen import NumPyFunction, lambdify
 from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
 from ..errors import EvaluationError, OperandError
+from ..latex import names_in
 from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
 from ..tensor import Tensor, topological
 from .comparing import Wanted
 from .rounding import with_errors
-from .texts import listed, names_in, shown
+from .texts import listed, shown
 
 _TRIALS, _DRAWS = 3, 40
 # Entries whose exponential overflows in the dtype, with room for a product of two; smaller ones where these fail.

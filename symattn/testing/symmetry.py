@@ -10,6 +10,7 @@ import numpy as np
 
 from ..codegen.sampling import generic_arrays, generic_sizes
 from ..errors import OperandError, ShapeError
+from ..latex import names_in
 from ..naming import fresh_name
 from ..ops.contraction import matmul
 from ..ops.leaves import as_tensor, tensor
@@ -18,7 +19,7 @@ from ..tensor import Tensor
 from .calls import called
 from .comparing import TOLERANCES, Wanted, as_array, problems
 from .proved import demand
-from .texts import names_in, shown
+from .texts import shown
 
 _TRIALS, _ELEMENTS = 3, 3
 
