@@ -20,7 +20,7 @@ from .ops.arithmetic import (
     subtract,
 )
 from .ops.index import index_op
-from .ops.leaves import constant, definition, is_named, scalar_value, variable
+from .ops.leaves import definition, is_named, scalar_value, variable
 from .ops.pointwise import exp_op, log1p_op, log_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
 from .ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from .tensor import Tensor
@@ -106,18 +106,33 @@ def without_names(node: Tensor, bare: Mapping[Tensor, Tensor]) -> Tensor:
 # --- norms ---
 
 
+class Squares(NamedTuple):
+    """``factor * sum(x**2) + eps`` along rows, the sum or the mean with its axes kept."""
+
+    x: Tensor
+    total: Tensor  # the sum or mean of the squares
+    factor: sympy.Expr  # in front of it
+    eps: sympy.Expr
+    between: tuple[Tensor, ...]  # what stands between x and the whole
+
+
 class Norm(NamedTuple):
     """A row brought to a common size: ``x * rsqrt(v)``, or ``x / sqrt(v)``, of ``v = rowmean(x**2) + eps``."""
 
     x: Tensor
     root: Tensor  # rsqrt(v) or sqrt(v), by the name that it has
     divides: bool
-    squares: Tensor  # the sum or mean of the squares
-    between: tuple[Tensor, ...]  # what stands between x and the root
+    squares: Squares
+
+    @property
+    def between(self) -> tuple[Tensor, ...]:
+        """What stands between x and the root."""
+        return self.squares.between
 
     def slope(self, t: Tensor, y: Tensor) -> Tensor:
         """``r * (t - y * rowmean(y * t))``: no power of r is larger than the result, so nothing overflows between."""
-        along = self.squares.op(multiply(y, t), axes=self.squares.params["axes"], keepdims=True)
+        total = self.squares.total
+        along = multiply(self.squares.factor, total.op(multiply(y, t), axes=total.params["axes"], keepdims=True))
         across = subtract(t, multiply(y, along))
         return divide(across, self.root) if self.divides else multiply(self.root, across)
 
@@ -126,36 +141,46 @@ def norm(node: Tensor) -> Norm | None:
     """The norm that a product or a quotient is, whose derivative is better known as a whole."""
     if node.op is multiply_op:
         pairs = [node.inputs, node.inputs[::-1]]
-        found = (_norm(x, root, _under_root(root, -1), False) for x, root in pairs)
+        found = (_norm(x, root, under_root(root, -1), False) for x, root in pairs)
         return next((n for n in found if n is not None), None)
     if node.op is not divide_op:
         return None
     x, root = node.inputs
-    return _norm(x, root, _under_root(root, 1), True)
+    return _norm(x, root, under_root(root, 1), True)
 
 
-def _under_root(root: Tensor, sign: int) -> Tensor | None:
+def _norm(x: Tensor, root: Tensor, below: Tensor | None, divides: bool) -> Norm | None:
+    found = None if below is None else squares(below)
+    return None if found is None or found.x is not x else Norm(x, root, divides, found)
+
+
+def under_root(root: Tensor, sign: int) -> Tensor | None:
     """``v`` of ``sqrt(v)``, or of its inverse."""
     body = definition(root)
+    if body.op is divide_op and scalar_value(body.inputs[0]) == 1:
+        return under_root(body.inputs[1], -sign)
     if body.op is (sqrt_op if sign > 0 else rsqrt_op):
         return body.inputs[0]
     half = body.op is power_op and scalar_value(body.inputs[1]) == sympy.Rational(sign, 2)
     return body.inputs[0] if half else None
 
 
-def _norm(x: Tensor, root: Tensor, below: Tensor | None, divides: bool) -> Norm | None:
-    """``below`` as a sum or mean of the squares of ``x``, with a number added or without."""
-    if below is None:
+def squares(below: Tensor) -> Squares | None:
+    """``below`` as a sum or mean of squares along rows, with a factor and a number added or without."""
+    whole = definition(below)
+    terms = whole.inputs if whole.op is add_op else (whole,)
+    numbers = [value for a in terms if (value := scalar_value(a)) is not None]
+    rest = [a for a in terms if scalar_value(a) is None]
+    if len(rest) != 1:
         return None
-    total = definition(below)
-    terms = total.inputs if total.op is add_op else (total,)
-    squares = [definition(a) for a in terms if a.op is not constant]
-    if len(squares) != 1 or squares[0].op not in (sum_op, mean_op) or not squares[0].params["keepdims"]:
+    factor, inner = split_scalar(definition(rest[0]))
+    total = definition(rest[0] if inner is None else inner)
+    if total.op not in (sum_op, mean_op) or not total.params["keepdims"]:
         return None
-    square = definition(squares[0].inputs[0])
-    if _squared(square) is not x:
-        return None
-    return Norm(x, root, divides, squares[0], (below, total, *terms, *squares, squares[0].inputs[0], square))
+    square = definition(total.inputs[0])
+    x = _squared(square)
+    between = (below, whole, *terms, definition(rest[0]), total, total.inputs[0], square)
+    return None if x is None else Squares(x, total, factor, sympy.Add(*numbers), between)
 
 
 def _squared(x: Tensor) -> Tensor | None:

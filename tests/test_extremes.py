@@ -89,7 +89,52 @@ SPELLED = {
     "l2 norm": lambda: A.l2_norm(X),
     "group norm": lambda: A.group_norm(X, 1, eps=0),
     "a quotient": lambda: X / sa.sqrt(sa.sum(X * X, axis=-1, keepdims=True)),
+    "a sum over n": lambda: X / sa.sqrt(sa.sum(X**2, axis=-1, keepdims=True) / n),
+    "a power": lambda: X * sa.mean(X**2, axis=-1, keepdims=True) ** sympy.Rational(-1, 2),
+    "a standard deviation": lambda: (
+        (X - sa.mean(X, axis=-1, keepdims=True))
+        / sa.sqrt(sa.mean((X - sa.mean(X, axis=-1, keepdims=True)) ** 2, axis=-1, keepdims=True))
+    ),
+    "one over a root": lambda: X * (1 / sa.sqrt(sa.sum(X**2, axis=-1, keepdims=True))),
 }
+POWERS = [(np.float16, e) for e in (-22, -20, -7, 8, 14)]
+POWERS += [(np.float32, e) for e in (-147, -126, -70, 64, 126)]
+POWERS += [(np.float64, e) for e in (-1072, -1022, -600, 512, 1022)]
+
+
+@pytest.mark.parametrize("name", SPELLED)
+@pytest.mark.parametrize(("dtype", "power"), POWERS)
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_norm_is_right_at_every_scale_that_its_dtype_has(name, dtype, power):
+    """Also where neither the squares, nor the mean, nor the inverse length are representable."""
+    y = SPELLED[name]()
+    g = sa.gradient(y, [X])
+    f = sa.lambdify([X, g.cotangent], [y, g])
+    by = 2.0 ** (power // 2)  # which leaves the gradient representable
+    rows, turned = np.array([[1, -1.5, -1.75, 0.5], [1.5, 1.5, 1.5, -1]]), np.array([[1.0, 0, -1, 2]] * 2)
+    exact = f(rows, turned)
+    found = f(np.ldexp(rows, power).astype(dtype), (turned * by).astype(dtype))
+    for got, wanted, scale in zip(found, exact, (1, 2.0 ** (power // 2 - power)), strict=True):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got / scale, wanted, rtol=0, atol=16 * np.finfo(dtype).eps)
+
+
+def test_statistics_of_a_norm_are_right_where_they_are_representable():
+    _mu, r = A.layer_norm_statistics(X, eps=0)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(sa.lambdify([X], r)(ROW * 2.0**900), sa.lambdify([X], r)(ROW) / 2.0**900, rtol=1e-15)
+    np.testing.assert_allclose(sa.lambdify([X], r)(ROW * 2.0**-900), sa.lambdify([X], r)(ROW) * 2.0**900, rtol=1e-15)
+
+
+def test_rows_of_any_scale_may_stand_side_by_side_and_under_loop_axes():
+    f = sa.lambdify([X], A.rms_norm(X, eps=0))
+    rows = np.concatenate([ROW * 1e300, ROW, ROW * 1e-300])
+    np.testing.assert_allclose(f(rows), np.repeat(f(ROW), 3, axis=0), rtol=1e-15)
+    g = sa.gradient(A.rms_norm(X, eps=0), [X])
+    h = sa.lambdify([X, g.cotangent], g)
+    (deep,) = h(rows[:, None], np.repeat(COTANGENT, 3, axis=0)[:, None])
+    (flat,) = h(ROW, COTANGENT)
+    np.testing.assert_allclose(deep[:, 0] * [[1e300], [1], [1e-300]], np.repeat(flat, 3, axis=0), rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", SPELLED)

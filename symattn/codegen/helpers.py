@@ -99,6 +99,55 @@ def weighed(p, x):
     return p * np.where(p == 0, 0, x)
 
 
+def is_usual(root):
+    """Whether no square of a row of this length, or of its inverse, overflows or vanishes."""
+    low = 16 * float(np.finfo(root.dtype).tiny) ** 0.5
+    return ((root.real > low) & (root.real < 1 / low)).all()
+
+
+def by_power(x, power):
+    """x * 2**power, in two steps that are representable."""
+    one = x.real.dtype.type(1)
+    return x * np.ldexp(one, power // 2) * np.ldexp(one, power - power // 2)
+
+
+def near_one(rows, factor, eps, axis, centred):
+    """Rows times powers of two that bring them near 1, and less their means; their lengths; and the powers."""
+    z = rows.astype(np.result_type(rows, np.float32))
+    top = np.maximum(np.abs(z).max(axis=axis, keepdims=True), abs(eps) ** 0.5)
+    power = -np.frexp(top)[1]
+    z = by_power(z, power)
+    z = z - z.mean(axis=axis, keepdims=True) if centred else z
+    added = by_power(by_power(np.asarray(eps), power), power)
+    return z, np.sqrt(factor * (z**2).sum(axis=axis, keepdims=True) + added), power
+
+
+def length(x, factor, eps, axis=-1, of=None):
+    """sqrt(factor * rowsum(x**2) + eps) for rows of any scale; x may be ``of`` less its row means."""
+    with np.errstate(all="ignore"):
+        root = np.sqrt(factor * (x**2).sum(axis=axis, keepdims=True) + eps)
+    if is_usual(root):
+        return root
+    _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
+    return by_power(near, -power).astype(root.dtype)
+
+
+def unit_rows(x, root, factor, eps, axis=-1, of=None, divides=False):
+    """The rows x over their lengths; ``root`` is these or their inverses, which may not be representable."""
+    if is_usual(root):
+        return x / root if divides else x * root
+    z, near, _ = near_one(x if of is None else of, factor, eps, axis, of is not None)
+    return (z / near).astype(np.result_type(x, root))
+
+
+def over_length(u, root, x, factor, eps, axis=-1, of=None, divides=False):
+    """u over the lengths of the rows x; ``root`` is these or their inverses, which may not be representable."""
+    if is_usual(root):
+        return u / root if divides else u * root
+    _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
+    return by_power(u / near, power).astype(np.result_type(u, root))
+
+
 def spread(x, core):
     """Broadcast the last axes to the shape ``core``."""
     return np.broadcast_to(x, x.shape[: max(0, x.ndim - len(core))] + core)
@@ -242,13 +291,16 @@ def entmax15(z, axis=-1):
     return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0) ** 2)
 
 
+_NORMS = ("is_usual", "by_power", "near_one")
 NEEDS = {"masked_softmax": ("softmax",), "log_softmax": ("largest",), "logsumexp_less": ("largest",),
          "silu": ("sigmoid",), "gelu": ("erfc",), "take": ("whole",), "scatter_add": ("whole",),
-         "one_hot": ("whole",), "inv": ("for_linalg",), "solve": ("for_linalg",)}  # fmt: skip
+         "one_hot": ("whole",), "inv": ("for_linalg",), "solve": ("for_linalg",),
+         "length": _NORMS, "unit_rows": _NORMS, "over_length": _NORMS}  # fmt: skip
 HELPERS = {
     f.__name__: f
     for f in (softmax, masked_softmax, full_rows, logsumexp, largest, logsumexp_less, log_softmax, sigmoid,
-              softplus, silu, erf, erfc, gelu, tanh_slope, weighed, spread, sum_to,
+              softplus, silu, erf, erfc, gelu, tanh_slope, weighed, is_usual,
+              by_power, near_one, length, unit_rows, over_length, spread, sum_to,
               split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, for_linalg,
               inv, solve,
               sparsemax, entmax15)

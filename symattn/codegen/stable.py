@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 
+from ..normalisers import squares
 from ..operation import Operation
 from ..ops.arithmetic import (
     add_op,
@@ -27,9 +28,10 @@ from ..ops.broadcasting import broadcast
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
 from ..ops.logic import greater_op, where_op
-from ..ops.pointwise import erf_op, exp_op, log_op, sigmoid_op, tanh_op
-from ..ops.rows import expand_axes, logsumexp_op, softmax_op, sum_op
+from ..ops.pointwise import erf_op, exp_op, log_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
+from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
+from ..sizes import Shape
 from ..tensor import Tensor
 from .form import form
 
@@ -159,6 +161,10 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor | None:
     for p, x in ((a, b), (b, a)):
         if _holds_log(x, p):
             return weighed_op(p, x)
+    for u, root in ((a, b), (b, a)):
+        scaled = _by_length(u, root) if root.op is divide_op and scalar_value(root.inputs[0]) == 1 else None
+        if scaled is not None:
+            return scaled
     return None
 
 
@@ -181,15 +187,87 @@ def _holds_log(x: Tensor, p: Tensor) -> bool:
 
 
 def _divide(a: Tensor, b: Tensor) -> Tensor | None:
+    if b.op is length_op and scalar_value(a) is None:
+        return _by_length(a, b)
+    return _over_support(a, b) if b.op is sum_op else None
+
+
+def _over_support(a: Tensor, b: Tensor) -> Tensor | None:
     """The size of the support of a row of -inf is 0, and what is divided by it is 0; any other is at least 1."""
-    if b.op is not sum_op:
-        return None
     weight = b.inputs[0]
     supported = weight.op is support_sqrt_op or (weight.op is greater_op and weight.inputs[0].op is sparsemax_op)
     return divide_op.node(a, maximum(b, 1)) if supported else None
 
 
-RULES: Mapping[Operation, Rule] = {add_op: _add, multiply_op: _multiply, divide_op: _divide, log_op: _log}
+# --- norms ---
+
+
+def _of_rows(code: Any, node: Tensor, *operands: str) -> str:
+    """A helper of a norm: what it starts from, and how the lengths of the rows are made."""
+    aligned = [code.align(x, text, node.rank) for x, text in zip(node.inputs, operands, strict=True)]
+    given, divides = node.params["given"], node.params.get("divides", False)
+    numbers = [code.scalar(node.params["factor"]), code.scalar(node.params["eps"])]
+    options = [_axis(node.params["axes"]), *(f"of={text}" for text in aligned[given:]), "divides=True" * divides]
+    return code.helper(node.op.name, *aligned[:given], *numbers, *options)
+
+
+def _over(u: Tensor, root: Tensor, *rows: Tensor, **more: Any) -> Shape:
+    return broadcast("the quotient", u, root)
+
+
+length_op = form("length", shape=lambda x, *of, axes, **more: sum_op(x, axes=axes, keepdims=True).shape, numpy=_of_rows)
+unit_rows_op = form("unit_rows", shape=_over, numpy=_of_rows)
+over_length_op = form("over_length", shape=_over, numpy=_of_rows)
+
+
+def _length(below: Tensor) -> Tensor | None:
+    """The square root of what is a sum of squares, of which none overflows."""
+    found = squares(below)
+    if found is None or found.eps.is_infinite:
+        return None
+    axes, x = found.total.params["axes"], found.x
+    whole = _centred_from(x, axes)
+    count = sympy.Mul(*(x.shape[axis] for axis in axes)) if found.total.op is mean_op else 1
+    rows = (x,) if whole is None else (x, whole)
+    return length_op(*rows, axes=axes, factor=found.factor / count, eps=found.eps, given=1)
+
+
+def _centred_from(x: Tensor, axes: tuple[int, ...]) -> Tensor | None:
+    """What x is, less its own mean."""
+    if x.op is not add_op:
+        return None
+    whole, (c, mean) = x.inputs[0], split_scalar(x.inputs[1])
+    if c != -1 or mean is None or mean.op is not mean_op or mean.inputs[0] is not whole:
+        return None
+    return whole if mean.params == {"axes": axes, "keepdims": True} else None
+
+
+def _inverse_root(x: Tensor) -> Tensor | None:
+    root = _length(x)
+    return None if root is None else divide_op.node(constant(formula=sympy.S.One), root)
+
+
+def _power(x: Tensor, exponent: Tensor) -> Tensor | None:
+    rule = {sympy.Rational(1, 2): _length, sympy.Rational(-1, 2): _inverse_root}.get(scalar_value(exponent))
+    return None if rule is None else rule(x)
+
+
+def _by_length(u: Tensor, root: Tensor) -> Tensor | None:
+    """``u * r`` or ``u / length``, of which the result may be representable alone."""
+    divides = root.op is length_op
+    length = root if divides else root.inputs[1]
+    if length.op is not length_op:
+        return None
+    (x, *of), params = length.inputs, {**length.params, "divides": divides}
+    if u is x:
+        return unit_rows_op(x, root, *of, **{**params, "given": 2})
+    return over_length_op(u, root, x, *of, **{**params, "given": 3})
+
+
+RULES: Mapping[Operation, Rule] = {
+    add_op: _add, multiply_op: _multiply, divide_op: _divide, log_op: _log,
+    sqrt_op: _length, rsqrt_op: _inverse_root, power_op: _power,
+}  # fmt: skip
 
 
 def stable(node: Tensor) -> Tensor:
