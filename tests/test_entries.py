@@ -286,6 +286,25 @@ def test_negative_indices_of_an_entry_count_from_the_end():
     assert Q[-T, J].indices == (0, J)
 
 
+ONES = sa.ones(sa.sizes("n"))
+NOT_REAL = {
+    "relu": sa.relu(sa.sqrt(-ONES)),
+    "maximum": sa.maximum(sa.tensor("x", "n"), sa.log(0 * ONES)),
+    "less": sa.sqrt(-ONES) > sa.tensor("x", "n"),
+    "where": sa.where(sa.log(-ONES) > 0, 1, 0),
+    "sign": sa.sign((-ONES) ** sympy.Rational(1, 3)),
+    "sparsemax": sa.sparsemax(sa.sqrt(-ONES)),
+}
+
+
+@pytest.mark.parametrize("x", NOT_REAL.values(), ids=NOT_REAL)
+def test_what_is_no_real_number_is_not_compared(x):
+    for read in (lambda: x[sympy.Symbol("i", integer=True)], lambda: x.as_explicit({ONES.shape[0]: 2})):
+        with pytest.raises(sa.EvaluationError, match="is compared, which is no real number: entries are real numbers"):
+            read()
+    assert sa.prove(sa.le(x, 0)).status == "unknown"
+
+
 def test_the_system_has_one_equation_for_each_named_and_each_shared_part():
     Z = sa.let("Z", Q @ K.T)
     shared = sa.tanh(Z)

@@ -47,6 +47,12 @@ QUANTITIES = {
     "every second": (L[:, ::2], L),
     "sums so far": (sa.cumsum(y), y),
     "sums from here": (sa.flip(sa.cumsum(sa.flip(y, 0)), 0), y),
+    "sums of sums": (sa.cumsum(sa.cumsum(y, reverse=True)), y),
+    "sums of what is above the diagonal": (sa.cumsum(sa.triu(X, k=1)), X),
+    "sums of two": (sa.cumsum(sa.concat([y, 2 * y])), y),
+    "sums of one and its mirror image": (sa.cumsum(sa.concat([y, sa.flip(y, 0)])), y),
+    "sums down a diagonal": (sa.cumsum(sa.diag(sa.concat([y, sa.zeros(1)])), axis=0), y),
+    "sums of what is centred": (sa.cumsum(sa.concat([X, X]) - sa.mean(X, axis=0), axis=0), X),
     "embeddings": (sa.take(E, tokens, axis=0), E),
     "causal means": (mean_before @ V, V),
     "some causal means": (sa.softmax(sa.zeros(S, T), where=rows) @ V, V),
@@ -96,6 +102,16 @@ def test_answers_are_short():
     assert sa.variance(grouped[k, i, j], {sa.tensor("Q", h * g, T, d): sa.iid(), K: sa.iid()}) == 1
     assert str(sa.covariance(sa.take(E, tokens, axis=0)[i, j], sa.take(E, tokens, axis=0)[p, j],
                              {E: sa.iid(), tokens: "constant"})) == "KroneckerDelta(tokens[i], tokens[p])"  # fmt: skip
+
+
+def test_answers_hold_no_end_of_a_range_that_nobody_knows():
+    law = {X: sa.iid()}
+    sums = sa.cumsum(sa.triu(X, k=1))
+    assert str(sa.covariance(sums[i, j], sums[i, q], law)) == "Min(j, q) - Min(i, j, q)"
+    assert str(sa.covariance(sa.cumsum(sa.tril(X))[i, j], sa.cumsum(sa.tril(X))[i, q], law)) == "Min(i, j, q) + 1"
+    twice = sa.cumsum(sa.cumsum(x, reverse=True))
+    for found in (sa.variance(twice[i], {x: sa.iid()}), sa.moments(twice[i], {x: sa.iid(mean=1)}).mean):
+        assert found.free_symbols <= {i, n}
 
 
 def test_sums_of_choices_are_counted():

@@ -160,3 +160,11 @@ def test_the_error_speaks_of_what_was_given():
 def test_points_that_are_too_large_are_not_tried():
     W = sa.tensor("W", n, n)
     assert sa.prove(sa.softmax(W @ W), W, given=[n >= 500]).status == "unknown"
+
+
+@pytest.mark.parametrize("given", [[Eq(m, 1)], [Eq(m, n), Eq(n, 1)]], ids=str)
+def test_relations_that_leave_no_value_say_so(given):
+    M = sa.tensor("M", n, m)
+    for claim in (sa.le(M[:, 1], sa.max(M, axis=1)), sa.eq(M[:, 1:] + M[:, 1:], 2 * M[:, 1:])):
+        with pytest.raises(OperandError, match="what is given leaves no value: . = 1, and index 1 is out of range"):
+            sa.prove(claim, given=given)

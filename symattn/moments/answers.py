@@ -73,11 +73,19 @@ class Answer:
                 others.append((atom, e))
                 continue
             (starts if slope == 1 else ends).append(plus(FIRST, edge, -slope))
-        if any(self.ring.decided(edge) for edge in starts[1:]):
-            del starts[0]
-        if any(self.ring.decided(plus(ends[0], edge, -1)) for edge in ends[1:]):
-            del ends[0]
-        return starts, ends, others
+        return self._outermost(starts, 1), self._outermost(ends, -1), others
+
+    def _outermost(self, edges: Sequence[Index], sign: int) -> list[Index]:
+        """The edges without those that another settles: the largest of starts (sign 1), the least of ends (sign -1)."""
+
+        def settles(one: Index, other: Index) -> bool:
+            return self.ring.decided(plus(FIRST, plus(one, other, -1), sign)) is True
+
+        kept: list[Index] = []
+        for edge in edges:
+            if not any(settles(one, edge) for one in kept):
+                kept = [*(one for one in kept if not settles(edge, one)), edge]
+        return kept
 
     def _count(self, starts: Sequence[Index], ends: Sequence[Index]) -> sympy.Expr:
         """How many places there are from the last start to the first end."""

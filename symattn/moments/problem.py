@@ -26,7 +26,7 @@ from ..tensor import Tensor, topological
 from .answers import Answer, plainest
 from .expectation import Expectation
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid
-from .ranges import index_ranges
+from .ranges import index_ranges, least_end
 from .sources import Source, Symbols, missing
 
 T = TypeVar("T")
@@ -124,6 +124,7 @@ class Problem:
         self.expectation = Expectation(self.ring, self.sources)
         self.env: dict[Any, Index] = {}  # the free indices of the entries, and how their symbols are written
         self.names: dict[int, sympy.Expr] = {}
+        self.ends: dict[sympy.Symbol, sympy.Expr] = {}  # of ranges whose end is not known, the least
         self.expressions = tuple(expressions)
         self._check_all_occur(parameters)
 
@@ -168,6 +169,7 @@ class Problem:
         for symbol, size in index_ranges(formula, self.tensor).items():
             self.check_no_name(symbol)
             if symbol not in self.env:
+                self.ends.update(least_end(symbol, size))
                 self.env[symbol] = self._place(symbol, size)
 
     def _place(self, value: sympy.Expr, size: sympy.Expr) -> Index:
@@ -235,7 +237,8 @@ class Problem:
     def _sympy(self, poly: Poly) -> sympy.Expr:
         values = [self.symbols.known[s].value if s in self.symbols.known else s for s in _scalars(poly)]
         taken = {s.name for value in values if value is not None for s in value.free_symbols}
-        return Answer(self.ring, self.names, {*taken, *self.tensors}).of(self._put_fixed(poly))
+        found = Answer(self.ring, self.names, {*taken, *self.tensors}).of(self._put_fixed(poly))
+        return found.xreplace(self.ends)
 
     def symbols_in(self, poly: Poly) -> list[sympy.Symbol]:
         """The cumulants that a polynomial holds, in the order in which they were met."""

@@ -2,7 +2,8 @@
 
 A formula that reads ``X[i, j]`` in any case has a value only where i is below the size of that axis. What it reads in
 one case only, ``X[i, j]`` for ``i < T`` and else 0, says nothing of i: the entry may be one of a longer axis, of which
-only conditions of entries know the size. Without them such an index has a range without a known end.
+only conditions of entries know the size. Without them such an index has a range without a known end. What holds for
+every end holds for the least one, which answers are written with.
 """
 
 from __future__ import annotations
@@ -118,6 +119,12 @@ def _endless(s: sympy.Symbol, formula: sympy.Expr) -> sympy.Expr:
     below = {part.args[1] for part in formula.atoms(sympy.Mod) if part.args[0].has(s)}
     below |= {sympy.fraction(sympy.together(part.args[0]))[1] for part in formula.atoms(sympy.floor) if part.has(s)}
     return sympy.Mul(_unknown_size(s.name), *sorted(below, key=str))
+
+
+def least_end(s: sympy.Symbol, size: sympy.Expr) -> dict[sympy.Symbol, sympy.Expr]:
+    """The least value of the unknown end of a range, by the index that is inside; nothing where the end is known."""
+    end = _unknown_size(s.name)
+    return {end: sympy.floor(s / (size / end)) + 1} if size.has(end) else {}
 
 
 @lru_cache(maxsize=256)

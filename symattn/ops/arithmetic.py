@@ -23,7 +23,7 @@ from .broadcasting import (
     unbroadcast,
 )
 from .domain import is_total, vanished
-from .formulas import choose
+from .formulas import choose, compared
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
 from .notation import Binding, Written, call
 
@@ -334,13 +334,13 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
     return broadcast_to(as_tensor(1), a.shape) if n == 0 and is_total(a) else power_op.node(a, b)
 
 
-def _extreme(name: str, wins: Callable[[Any, Any], Any]) -> Operation:
+def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) -> Operation:
     def slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         return wins(a, b), subtract(1, wins(a, b))
 
     return entrywise(
         name,
-        lambda a, b: choose(wins(a, b), a, b),
+        lambda a, b: choose(compared(relation, a, b), a, b),
         vjp=lambda g, y, a, b: tuple(
             unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in zip(slopes(a, b), (a, b), strict=True)
         ),
@@ -352,8 +352,8 @@ def _extreme(name: str, wins: Callable[[Any, Any], Any]) -> Operation:
     )
 
 
-maximum_op = _extreme("maximum", lambda a, b: a >= b)
-minimum_op = _extreme("minimum", lambda a, b: a <= b)
+maximum_op = _extreme("maximum", sympy.Ge, lambda a, b: a >= b)
+minimum_op = _extreme("minimum", sympy.Le, lambda a, b: a <= b)
 
 
 def _mod_slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.symbol import Str
 
-from ..errors import NoRuleError, OperandError
+from ..errors import EvaluationError, NoRuleError, OperandError
 from ..naming import latex_name
 from ..tensor import Tensor
 
@@ -139,6 +139,15 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, sympy.Ne) and isinstance(condition.lhs, Choice) and condition.lhs.args[1:] == (1, 0):
         condition = condition.lhs.args[0] if condition.rhs == 0 else condition
     return Choice(condition, a, b)
+
+
+def compared(relation: Any, *entries: Any) -> Any:
+    """A relation or an extreme of entries; EvaluationError where one of them is no real number, as log(-1) is none."""
+    try:
+        return relation(*entries)
+    except (TypeError, ValueError):  # of SymPy, which orders real numbers only
+        found = next((x for x in entries if x.is_extended_real is False), entries[0])
+        raise EvaluationError(f"{found} is compared, which is no real number: entries are real numbers") from None
 
 
 def without_piecewise(formula: Any) -> Any:

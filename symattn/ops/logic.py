@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .domain import vanished
-from .formulas import choose
+from .formulas import choose, compared
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Notation, Written, call, infix
 
@@ -26,10 +26,6 @@ def _flat_vjp(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[None, ...]:
 
 def _flat_jvp(tangents: Any, y: Tensor, *inputs: Tensor) -> Tensor:
     return zeros(*y.shape)
-
-
-def _compared(a: Any, b: Any, relation: Any) -> Any:
-    return choose(relation(a, b), sympy.S.One, sympy.S.Zero)
 
 
 def _bracketed(notation: Notation) -> Notation:
@@ -45,7 +41,7 @@ def _bracketed(notation: Notation) -> Notation:
 def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> Operation:
     return entrywise(
         name,
-        lambda a, b: _compared(a, b, relation),
+        lambda a, b: choose(compared(relation, a, b), sympy.S.One, sympy.S.Zero),
         vjp=_flat_vjp,
         jvp=_flat_jvp,
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",

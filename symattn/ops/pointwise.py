@@ -20,7 +20,7 @@ from .arithmetic import (
     subtract,
 )
 from .broadcasting import broadcast, broadcast_index, unbroadcast
-from .formulas import choose, without_piecewise
+from .formulas import choose, compared, without_piecewise
 from .leaves import ARGUMENTS, as_scalar, as_tensor, zeros
 from .logic import greater
 from .notation import Binding, Written, enclosed, function
@@ -71,11 +71,12 @@ def _silu_derivative(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _abs_entry(x: Any) -> Any:
-    return choose(x >= 0, x, -x)
+    return choose(compared(sympy.Ge, x, 0), x, -x)
 
 
 def _sign_entry(x: Any) -> Any:
-    return choose(x > 0, sympy.S.One, choose(x < 0, sympy.S.NegativeOne, sympy.S.Zero))
+    below = choose(compared(sympy.Lt, x, 0), sympy.S.NegativeOne, sympy.S.Zero)
+    return choose(compared(sympy.Gt, x, 0), sympy.S.One, below)
 
 
 def _flat(x: Tensor, y: Tensor) -> Tensor:
@@ -101,7 +102,7 @@ softplus_op = _unary(
 )
 relu_op = _unary(
     "relu",
-    lambda x: choose(x > 0, x, sympy.S.Zero),
+    lambda x: choose(compared(sympy.Gt, x, 0), x, sympy.S.Zero),
     lambda x, y: greater(x, 0),
     "np.maximum({}, 0)",
     nonsmooth="relu is not differentiable at 0; 0 is taken there",

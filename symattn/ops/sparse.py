@@ -15,7 +15,7 @@ import sympy
 from ..operation import Operation
 from ..tensor import Tensor
 from .arithmetic import divide, maximum, multiply, subtract
-from .formulas import Choice, bound
+from .formulas import Choice, bound, compared
 from .index import replaced
 from .leaves import as_tensor
 from .logic import greater, where
@@ -38,7 +38,7 @@ class _Row:
     def where_supported(self, z: Any, term: Any) -> Any:
         """The term if the entries above z, lowered by z, do not use up the 1; else 0."""
         other = self.at(self.inner[0])
-        above = Choice(other > z, (self.scale * (other - z)) ** self.power, sympy.S.Zero)
+        above = Choice(compared(sympy.Gt, other, z), (self.scale * (other - z)) ** self.power, sympy.S.Zero)
         chosen = Choice(sympy.Sum(above, self.inner) < 1, term, sympy.S.Zero)
         return Choice(z > -sympy.oo, chosen, sympy.S.Zero) if self.masked else chosen
 

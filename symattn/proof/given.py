@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..budget import Budget
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, SymattnError
 from ..latex import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
 from ..sizes import as_size, same_shape
@@ -157,7 +157,10 @@ def _equal_sizes(
         if not is_size(value):
             rest.append(value >= 1)
         new = {symbol: as_size(value)}
-        claim, claims = _replaced(claim, new), [_replaced(c, new) for c in claims]
+        try:
+            claim, claims = _replaced(claim, new), [_replaced(c, new) for c in claims]
+        except SymattnError as problem:
+            raise OperandError(f"what is given leaves no value: {symbol} = {value}, and {problem}") from None
         pending, rest = ([r.xreplace(new) for r in part if r.xreplace(new) != sympy.true] for part in (pending, rest))
         check_relations([*pending, *rest], relations)
     return claim, claims, rest

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from ..entries import too_deep
 from ..errors import NoRuleError, ShapeError
 from ..latex import displayed_names
-from ..ops.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow
+from ..ops.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
 from ..ops.leaves import computed, indexed, operands, variable
 from ..tensor import Tensor
 
 Element = Callable[[Any, tuple[Any, ...]], Any]  # from the base of an Indexed and the indices to the scalar
-_FOLDS: dict[type, Callable[..., Any]] = {sympy.Sum: sympy.Add, Max: sympy.Max, Min: sympy.Min}
+_FOLDS: dict[type, Callable[..., Any]] = {
+    sympy.Sum: sympy.Add,
+    Max: partial(compared, sympy.Max),
+    Min: partial(compared, sympy.Min),
+}
 
 
 def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
@@ -144,6 +150,8 @@ def written_out(formula: Any, element: Element, values: Mapping[Any, Any]) -> An
         return element(formula.base.label, tuple(map(again, formula.indices)))
     if isinstance(formula, sympy.exp):
         return _exp(again(formula.args[0]))
+    if isinstance(formula, Relational):
+        return compared(formula.func, *map(again, formula.args))
     return formula.func(*map(again, formula.args)) if formula.args else formula
 
 
