@@ -41,7 +41,7 @@ _HOMES = {
     "proof.engine": "prove",
     "proof.equivariance": "equivariance",
     "tensor": "Tensor",
-    "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError ParseError",
+    "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError",
 }
 _MODULES = ("attention",)  # reached as they are: sa.attention.multi_head
 _MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

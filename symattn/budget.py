@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from .errors import OperandError
+from .errors import OperandError, described
 
 
 class OutOfBudget(Exception):
@@ -17,7 +17,7 @@ class Budget:
 
     def __init__(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
-            raise OperandError(f"a budget is a number of seconds above 0, not {seconds!r}")
+            raise OperandError(f"a budget is a number of seconds above 0, not {described(seconds)}")
         self.seconds = seconds
         self._end = time.monotonic() + seconds if math.isfinite(seconds) else math.inf
 

@@ -58,7 +58,7 @@ def _outputs(outputs: Any) -> dict[Tensor, Tensor | None]:
     given: dict[Tensor, Tensor | None] = {}
     for y, cotangent in pairs.items():
         if not isinstance(y, Tensor):
-            raise OperandError(f"gradient differentiates tensors, not {y!r}")
+            raise OperandError(f"gradient differentiates tensors, not {described(y)}")
         given[y] = None if cotangent is None else as_tensor(cotangent)
     if not given:
         raise OperandError("gradient was given no output")

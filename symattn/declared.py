@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from .codegen.from_entry import entry_code, function_code
-from .errors import NamingError, NoRuleError, OperandError, ShapeError
+from .errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from .naming import check_name
 from .operation import Operation
 from .ops import RECORDS
@@ -161,7 +161,7 @@ def operation(
     signature = Signature(shape)
     for what, given in (("entry", entry), ("vjp", vjp), ("jvp", jvp), ("numpy", numpy)):
         if not callable(given) and (what == "entry" or given is not None):
-            raise OperandError(f"{what}= of operation {name!r} is a function, not {given!r}")
+            raise OperandError(f"{what}= of operation {name!r} is a function, not {described(given)}")
     said = _stated(name, signature, masks, minus_infinity, kind, letters, nonsmooth, rows, range)
     functions = {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy}
     declaration = {"name": name, "shape": shape, **functions, "latex": latex, "reason": reason, **said}
@@ -194,17 +194,23 @@ def _stated(
     count = len(signature.inputs)
     for what, value in (("minus_infinity", minus_infinity), ("kind", kind), ("rows", rows)):
         if value not in _OPTIONS[what]:
-            raise OperandError(f"{what}= of operation {name!r} is one of {_OPTIONS[what]}, not {value!r}")
+            raise OperandError(f"{what}= of operation {name!r} is one of {_OPTIONS[what]}, not {described(value)}")
     places = tuple(masks) if isinstance(masks, (tuple, list)) else (masks,)
     if any(type(k) is not int or not 0 <= k < count for k in places):
-        raise OperandError(f"masks= of operation {name!r} counts some of its {count} inputs from 0, not {masks!r}")
+        raise OperandError(
+            f"masks= of operation {name!r} counts some of its {count} inputs from 0, not {described(masks)}"
+        )
     called = tuple(letters) if isinstance(letters, (tuple, list)) else (letters,)
     if called and (len(called) != 2 or not all(isinstance(letter, str) for letter in called)):
-        raise OperandError(f"letters= of operation {name!r} name the result and the first input, not {letters!r}")
+        raise OperandError(
+            f"letters= of operation {name!r} name the result and the first input, not {described(letters)}"
+        )
     for letter in called:
         check_name(letter)
     if not isinstance(nonsmooth, str):
-        raise OperandError(f"nonsmooth= of operation {name!r} says where there is no derivative, not {nonsmooth!r}")
+        raise OperandError(
+            f"nonsmooth= of operation {name!r} says where there is no derivative, not {described(nonsmooth)}"
+        )
     if rows and not signature.output:
         raise OperandError(f"rows= of operation {name!r}: a result without an axis has no rows")
     return {
@@ -220,7 +226,9 @@ def _bounds(name: str, bounds: Any) -> tuple[Any, Any] | None:
     ends = bounds if isinstance(bounds, (tuple, list)) else ()
     ends = [sympy.oo if end in (math.inf, sympy.oo) else as_scalar(end) for end in ends]
     if len(ends) != 2 or not all(end.is_number for end in ends) or not ends[0] <= ends[1]:
-        raise OperandError(f"range= of operation {name!r} is two numbers that the entries lie between, not {bounds!r}")
+        raise OperandError(
+            f"range= of operation {name!r} is two numbers that the entries lie between, not {described(bounds)}"
+        )
     return ends[0], ends[1]
 
 
@@ -249,7 +257,9 @@ def _template(signature: Signature, name: str, latex: Any) -> Any:
     braces = re.sub(r"\\.", "", str(latex))  # without those written out as \{ and \}
     unbalanced = braces.count("{") != braces.count("}")
     if places is None or unbalanced or any(int(k) >= len(signature.inputs) for k in places):
-        raise OperandError(f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {latex!r}")
+        raise OperandError(
+            f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {described(latex)}"
+        )
     plain = function(name)
 
     def notation(p: Any, node: Tensor) -> Any:
@@ -288,7 +298,7 @@ def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
         given = tuple(zeros(*x.shape) if t is None else t for t, x in zip(tangents, inputs, strict=True))
         moved = jvp(given, y, *inputs)
         if not isinstance(moved, Tensor):
-            raise OperandError(f"the jvp of {y.op.name} gave {moved!r}, not a tensor")
+            raise OperandError(f"the jvp of {y.op.name} gave {described(moved)}, not a tensor")
         return moved
 
     return rule

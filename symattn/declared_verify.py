@@ -13,7 +13,7 @@ from .codegen.check import compare, sample_point
 from .codegen.function import NumPyFunction
 from .codegen.reference import values
 from .declared import Declared
-from .errors import EvaluationError, OperandError
+from .errors import EvaluationError, OperandError, described
 from .ops import RECORDS
 from .ops.arithmetic import add, multiply
 from .ops.leaves import ones, variable
@@ -44,7 +44,7 @@ def verify(op: Any) -> str:
     """
     if not isinstance(op, Declared):
         known = f"; {op.name} is symattn's own and tested with it" if getattr(op, "name", None) in RECORDS else ""
-        raise OperandError(f"verify takes what sa.operation returned, not {op!r}{known}")
+        raise OperandError(f"verify takes what sa.operation returned, not {described(op)}{known}")
     name = op.record.name
     with np.errstate(all="ignore"):  # a choice works out both of its sides
         for leads in _variants(len(op.signature.inputs)):

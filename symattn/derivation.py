@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Self, overload
 
 import sympy
 
-from .errors import OperandError, ShapeError
+from .arguments import each_of
+from .errors import OperandError, ShapeError, described
 from .gradients import Gradient
 from .index_style import IndexPrinter
 from .latex import Printer, Row, align, displayed_names, membership, printer_in, tex_text
@@ -60,12 +61,12 @@ class Derivation:
 
     def __init__(self, title: str, given: Iterable[Tensor | sympy.Symbol | str] = ()) -> None:
         if not isinstance(title, str) or not title.strip():
-            raise OperandError(f"a derivation has a title, not {title!r}")
+            raise OperandError(f"a derivation has a title, not {described(title)}")
         self.title = title.strip()
-        self.given = (given,) if isinstance(given, (str, Tensor, sympy.Symbol)) else tuple(given)
+        self.given = tuple(each_of(given))
         for x in self.given:
             if not isinstance(x, (str, Tensor, sympy.Symbol)):
-                raise OperandError(f"given holds tensors, scalar symbols and sentences, not {x!r}")
+                raise OperandError(f"given holds tensors, scalar symbols and sentences, not {described(x)}")
         self._parts: list[str | Line | Statement | Calculation] = []
 
     @property
@@ -96,10 +97,9 @@ class Derivation:
                 ways = [before.moments.explanation.way for before in self._parts if isinstance(before, Calculation)]
                 self._parts.append(Calculation(part, len(ways) + 1, part.explanation.way in ways))
             else:
-                shown = part.brief() if isinstance(part, Tensor) else repr(part)
                 raise OperandError(
                     f"extend takes gradients, intermediates named by sa.let, moments, and claims that sa.prove has "
-                    f"proved or refuted, not {shown}"
+                    f"proved or refuted, not {described(part)}"
                 )
         return self
 
@@ -108,8 +108,10 @@ class Derivation:
 
         Raises OperandError if there is no line to continue, or for another relation, and ShapeError for another shape.
         """
-        if relation != "=":
-            raise OperandError(f"then states equalities by the relation '=', not {relation!r}")
+        if not isinstance(relation, str) or relation != "=":
+            raise OperandError(f"then states equalities by the relation '=', not {described(relation)}")
+        if not isinstance(because, str):
+            raise OperandError(f"because= is a sentence that says why, not {described(because)}")
         last = self.steps[-1] if self.steps else None
         if not isinstance(last, Line):
             raise OperandError("there is no line to continue: begin with extend(sa.let(...))")
@@ -128,7 +130,7 @@ class Derivation:
         if sentence is None:
             return self._written(_as_text)
         if not isinstance(sentence, str):
-            raise OperandError(f"text takes a sentence, not {sentence!r}")
+            raise OperandError(f"text takes a sentence, not {described(sentence)}")
         self._parts.append(" ".join(sentence.split()))
         return self
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
 
-from .errors import OperandError, ShapeError, described
+from .errors import AbsentError, OperandError, ShapeError, described
 from .latex import displayed_names
 from .naming import free_letters, fresh_name
 from .ops.formulas import _Extreme
@@ -55,8 +56,9 @@ def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:
         raise ShapeError(f"an entry of {x.brief()} has {x.rank} indices, not {len(given)}")
     checked = []
     for i, size in zip(given, x.shape, strict=True):
-        if isinstance(i, bool) or not isinstance(i, (int, sympy.Expr)) or sympy.sympify(i).is_integer is False:
-            raise OperandError(f"{x.brief()} is indexed by {i!r}: an entry takes integers or index symbols")
+        plain = isinstance(i, int) or (isinstance(i, sympy.Expr) and not i.has(ExprWithLimits))
+        if isinstance(i, bool) or not plain or sympy.sympify(i).is_integer is False:
+            raise OperandError(f"{x.brief()} is indexed by {described(i)}: an entry takes integers or index symbols")
         at = sympy.sympify(i)
         at = sympy.expand(size + at) if at.is_negative else at
         if at.is_negative or sympy.expand(size - 1 - at).is_negative:
@@ -141,7 +143,10 @@ class Entries:
         return len(self.equations)
 
     def __getitem__(self, name: str) -> Equation:
-        return next(equation for equation in self.equations if equation.name == name)
+        named = {equation.name: equation for equation in self.equations}
+        if not isinstance(name, str) or name not in named:
+            raise AbsentError(f"{described(name)} is none of the equations {', '.join(named)}")
+        return named[name]
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.equations))

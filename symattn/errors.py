@@ -33,6 +33,13 @@ class EvaluationError(SymattnError, ValueError):
     """Arrays that cannot be used, or numbers that disagree."""
 
 
+class AbsentError(SymattnError, KeyError):
+    """A key that results do not have: the message names those they have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError shows the repr of its message
+
+
 class ParseError(SymattnError, ValueError):
     """Text that cannot be read, with a caret under the place."""
 
@@ -53,7 +60,13 @@ class _Brief(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:
         return repr(x) if x.bit_length() < 256 else f"an integer of {x.bit_length()} bits"
 
+    def repr_Integer(self, x: Any, level: int) -> str:  # of SymPy
+        return self.repr_int(int(x), level)
+
+    def repr_Tensor(self, x: Any, level: int) -> str:
+        return str(x.brief() if x.shape else x)
+
 
 def described(value: Any) -> str:
-    """What somebody gave, for a message: its repr, which may be long, or fail for huge integers and strange objects."""
+    """What somebody gave, for a message: a tensor with its shape, else the repr, which may be long, or fail."""
     return _Brief().repr(value)

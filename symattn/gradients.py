@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from .errors import OperandError
+from .errors import AbsentError, OperandError, described
 from .latex import LONGEST, Printer, align, displayed_names, latex_printer, printer_in, text, tree_size
 from .ops import flatten, unflatten
 from .ops.leaves import as_tensor
@@ -79,12 +79,11 @@ class Gradient(Mapping[Any, Tensor]):
     def __getitem__(self, key: Any) -> Tensor:
         if isinstance(key, str):
             if key not in self.named:
-                raise KeyError(f"{key!r} is none of the steps {', '.join(self.named)}")
+                raise AbsentError(f"{described(key)} is none of the steps {', '.join(self.named)}")
             return self.named[key]
-        key = as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key
-        if key not in self.results:
-            raise KeyError(f"the gradient was not taken with respect to {key}")
-        return self.results[key]
+        if key not in self:
+            raise AbsentError(f"the gradient was not taken with respect to {described(key)}")
+        return self.results[as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.results)
@@ -95,7 +94,8 @@ class Gradient(Mapping[Any, Tensor]):
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
             return key in self.named
-        return (as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key) in self.results
+        key = as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key
+        return isinstance(key, (Tensor, sympy.Symbol)) and key in self.results
 
     def latex(
         self, names: Mapping[Tensor, str] | None = None, environment: str = "align", style: str = "matrix"

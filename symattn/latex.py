@@ -6,15 +6,18 @@ sum that keeps its axis. Only amsmath and amssymb are needed.
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from itertools import groupby
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
+from .arguments import each_of
 from .errors import NamingError, OperandError, described
 from .naming import free_letters, latex_name, with_short_numbers
 from .normalisers import without_names
@@ -113,7 +116,7 @@ class Printer:
     ) -> None:
         self.latex = latex
         self.names = names
-        self.spellings = spellings or {}
+        self.spellings = {} if spellings is None else spellings
         self._symbols = symbols
         self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
         self.written: dict[Tensor, Written] = {}
@@ -348,10 +351,23 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
     if isinstance(x, Tensor):
         return printer_in(style, [x], names).write(x)
     method = getattr(x, "latex", None)
-    if not callable(method):
-        return sympy.latex(x)
+    if isinstance(x, (type, ModuleType)) or not callable(method):
+        return _latex_of_sympy(x)
     options = {"style": _checked_style(style), "names": names}
     return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
+
+
+def _latex_of_sympy(x: Any) -> str:
+    """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
+    parts = each_of(x) if not isinstance(x, Mapping) else [*x, *x.values()]
+    for part in parts:
+        if part is not x and not isinstance(part, Tensor):
+            _latex_of_sympy(part)
+        elif part is x and not isinstance(x, (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, numbers.Number, str)):
+            raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
+    if isinstance(x, numbers.Number | sympy.Basic):
+        return sympy.latex(with_short_numbers(sympy.sympify(x), latex=True))
+    return sympy.latex(x)
 
 
 def _checked_style(style: str) -> str:
@@ -366,7 +382,7 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | Non
         size = tree_size(root)
         if size > LONGEST:
             raise OperandError(f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let")
-    names, _ = _distinct_spelling(roots, spellings or {}, latex_name)
+    names, _ = _distinct_spelling(roots, {} if spellings is None else spellings, latex_name)
     return Printer(names, latex=True, spellings=spellings)
 
 
@@ -378,17 +394,20 @@ def printer_in(
         return latex_printer(roots, spellings)
     from .index_style import IndexPrinter, spelled  # which needs entries, and those need the names shown here
 
-    return IndexPrinter(roots, *_distinct_spelling(roots, spellings or {}, spelled))
+    return IndexPrinter(roots, *_distinct_spelling(roots, {} if spellings is None else spellings, spelled))
 
 
 def _distinct_spelling(
     roots: Sequence[Tensor], spellings: Mapping[Tensor, str], usual: Callable[[str], str]
 ) -> tuple[dict[Tensor, str], dict[str, str]]:
     """The name of each named node, and the LaTeX of each name."""
-    for x in spellings:
+    if not isinstance(spellings, Mapping):
+        raise OperandError(f"names spells named tensors, {{P: r'\\mathbf{{A}}'}}, and is not {described(spellings)}")
+    for x, written in spellings.items():
         if not (isinstance(x, Tensor) and is_named(x)):
-            shown = x.brief() if isinstance(x, Tensor) else repr(x)
-            raise OperandError(f"names spells named tensors, and {shown} is none: name it by sa.let first")
+            raise OperandError(f"names spells named tensors, and {described(x)} is none: name it by sa.let first")
+        if not isinstance(written, str) or not written.strip():
+            raise OperandError(f"names spells {x.brief()} by LaTeX text, not {described(written)}")
     names = displayed_names(roots)
     known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
     spelling = {name: spellings.get(node) or usual(name) for node, name in known.items()}

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 import sympy
 
-from .errors import NoRuleError, OperandError, ShapeError, SymattnError
+from .errors import NoRuleError, OperandError, ShapeError, SymattnError, described
 from .naming import check_name
 from .ops.broadcasting import broadcast_index
 from .ops.formulas import Choice, Max, Min, bound, without_piecewise
@@ -26,7 +26,7 @@ class Signature:
     def __init__(self, text: str) -> None:
         left, arrow, right = text.partition("->") if isinstance(text, str) else ("", "", "")
         if not arrow:
-            raise OperandError(f"shape names the axes, for example 'T d, S d -> T S' or 'n ->', not {text!r}")
+            raise OperandError(f"shape names the axes, for example 'T d, S d -> T S' or 'n ->', not {described(text)}")
         self.inputs: tuple[Axes, ...] = tuple(tuple(part.split()) for part in left.split(","))
         self.output: Axes = tuple(right.split())
         for axis in (a for axes in (*self.inputs, self.output) for a in axes):
@@ -74,7 +74,9 @@ class Reader:
             raise ShapeError(f"an input of {len(self.shape)} axes is read at {len(index)} indices")
         for at in index:
             if isinstance(at, bool) or not isinstance(at, (SupportsIndex, sympy.Expr)):
-                raise OperandError(f"an input is read at integers and SymPy expressions of indices, not at {at!r}")
+                raise OperandError(
+                    f"an input is read at integers and SymPy expressions of indices, not at {described(at)}"
+                )
         return placeholder(self.k, index, self._finite)
 
 
@@ -102,7 +104,7 @@ def user_formula(name: str, signature: Signature, entry: Callable[..., Any], fin
         readers = [Reader(k, shape, finite) for k, shape in enumerate(shapes)]
         value = entry(index, *readers)
         if isinstance(value, (Tensor, bool)) or not isinstance(value, (sympy.Expr, int)):
-            raise OperandError(f"the entry of {name} is a SymPy scalar, not {value!r}")
+            raise OperandError(f"the entry of {name} is a SymPy scalar, not {described(value)}")
         value = without_piecewise(exact(sympy.sympify(value)))
         known = {s for shape in shapes for size in shape for s in size.free_symbols}
         stand_ins = {_stand_in(k, finite) for k in range(len(shapes))}

@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from .errors import NamingError, ParseError, ShapeError, described
-from .naming import check_name
+from .naming import check_name, is_long
 
 Shape = tuple[sympy.Expr, ...]
 ONE = sympy.Integer(1)
@@ -65,6 +65,12 @@ def as_size(value: Any) -> sympy.Expr:
     return _checked(sympy.Integer(value) if isinstance(value, int) else value)
 
 
+_PARTS = (
+    sympy.AtomicExpr, sympy.Add, sympy.Mul, sympy.Pow, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Max, sympy.Min,
+    sympy.Abs,
+)  # fmt: skip
+
+
 @lru_cache(maxsize=4096)
 def _checked(size: sympy.Expr) -> sympy.Expr:
     for symbol in size.free_symbols:
@@ -76,6 +82,10 @@ def _checked(size: sympy.Expr) -> sympy.Expr:
         check_name(symbol.name)
     if any(power.exp.is_Integer and power.exp > 8 and power.base.is_Add for power in size.atoms(sympy.Pow)):
         raise ShapeError(f"the size {size} is a power too high to be written out: give it a symbol of its own")
+    if any(not isinstance(part, _PARTS) for part in sympy.preorder_traversal(size)):
+        raise ShapeError(f"a size is an expression of numbers and size symbols, not {described(size)}")
+    if any(map(is_long, size.atoms(sympy.Rational))):
+        raise ShapeError(f"a size is a number that an axis can have, not {described(size)}")
     size = sympy.expand(size)
     whole = size.is_integer or (size.is_integer is None and size.is_rational_function())
     if not whole or size.has(sympy.Float, sympy.I):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from .errors import NamingError, OperandError, ShapeError
+from .errors import NamingError, OperandError, ShapeError, described
 from .sizes import Shape, as_size, show_shape
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ class Tensor:
     kind: str  # "real", "binary" or "integer"
     holds_minus_infinity: bool
     own_symbols: frozenset[sympy.Symbol]  # that the parameters bring in, not those of the inputs
+
+    def __new__(cls) -> Tensor:
+        raise OperandError("a tensor is made by sa.tensor('Q', 'T d'), by a constant such as sa.eye, or by operations")
 
     def __bool__(self) -> bool:
         raise OperandError(
@@ -153,16 +156,22 @@ class Tensor:
         (T, 64)
         """
         if len(replacement) != 2 and not (len(replacement) == 1 and isinstance(replacement[0], Mapping)):
-            raise OperandError(f"subs takes a mapping, or an old and a new value, not {replacement!r}")
-        pairs = dict([replacement]) if len(replacement) == 2 else dict(replacement[0])
+            raise OperandError(f"subs takes a mapping, or an old and a new value, not {described(replacement)}")
+        given = [replacement] if len(replacement) == 2 else replacement[0].items()
         from .ops.leaves import as_tensor  # a MatrixSymbol stands for its tensor, also here
 
-        pairs = {as_tensor(k) if isinstance(k, sympy.MatrixSymbol) else k: v for k, v in pairs.items()}
+        pairs: dict[Any, Any] = {}
+        for key, value in given:
+            if not isinstance(key, (sympy.Symbol, sympy.MatrixSymbol, Tensor)):
+                raise OperandError(f"only sizes, scalar symbols and tensors can be replaced, not {described(key)}")
+            pairs[as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key] = value
         nodes = {key: value for key, value in pairs.items() if isinstance(key, Tensor)}
         symbols = _symbol_values(self, {key: value for key, value in pairs.items() if key not in nodes})
         for key, value in nodes.items():
             if not isinstance(value, Tensor) or len(value.shape) != len(key.shape):
-                raise OperandError(f"{key.brief()} can only be replaced by a tensor of its rank, not {value!r}")
+                raise OperandError(
+                    f"{key.brief()} can only be replaced by a tensor of its rank, not {described(value)}"
+                )
         return rebuild([self], nodes, symbols)[0]
 
     def replace(self, nodes: Mapping[Tensor, Tensor]) -> Tensor:
@@ -209,7 +218,7 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     node = _nodes.get(key)
     if node is not None:
         return node
-    node = Tensor()
+    node = object.__new__(Tensor)
     _set(node, "op", op)
     _set(node, "inputs", inputs)
     _set(node, "params", params)
@@ -312,8 +321,6 @@ def _symbol_values(x: Tensor, values: Mapping[Any, Any]) -> dict[sympy.Symbol, s
     known = x.free_symbols
     checked = {}
     for key, value in values.items():
-        if not isinstance(key, sympy.Symbol):
-            raise OperandError(f"only sizes, scalar symbols and tensors can be replaced, not {key!r}")
         if key not in known and any(symbol.name == key.name for symbol in known):
             raise NamingError(f"the symbol {key} differs from the expression's {key} in its assumptions: use that one")
         checked[key] = as_size(value) if key.is_integer and key.is_positive else as_scalar(value)

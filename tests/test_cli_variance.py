@@ -135,7 +135,7 @@ def test_latex_is_a_fragment(run):
         (["q @ k", *QK, "--law", "q: iid kurtosis=0"], "no law has the kurtosis 0"),
         (["q @ k", *QK, "--law", "q, k: iid_pair correlation=2"], "between -1 and 1"),
         (["q @ k", *QK, "--law", "q: iid_pair correlation=1"], "law of a pair"),
-        (["q @ k", *QK, "--law", "q: iid mean=k"], "mean is a number or a scalar symbol"),
+        (["q @ k", *QK, "--law", "q: iid mean=k"], "mean is a finite number or a scalar symbol"),
         (["q @ k", *QK, "--law", "q: iid mean="], "by values, as in mean=mu"),
         (["q @ k", *QK, "--law", "q: iid mean=lambda"], "Python keyword"),
         (["q @ k", *QK, "--law", "q: iid mean=__import__('os')"], "unknown function"),

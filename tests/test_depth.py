@@ -198,7 +198,5 @@ def test_an_entry_that_is_nested_too_deep_for_sympy_is_refused_with_the_way_out(
     for _ in range(400):
         y = sa.sigmoid(y)
     for ask in (lambda: y[sympy.Symbol("i", integer=True)], lambda: y.as_explicit({x.shape[0]: 1})):
-        with pytest.raises(
-            sa.OperandError, match=r"an entry of [\w(.)]+\[n\], a graph \d+ .* high, .*sa\.entries"
-        ):
+        with pytest.raises(sa.OperandError, match=r"an entry of [\w(.)]+\[n\], a graph \d+ .* high, .*sa\.entries"):
             ask()

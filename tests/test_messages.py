@@ -99,7 +99,7 @@ OPERAND = {
     "where": (lambda: sa.where(Q, 1, 0), "where takes a binary tensor"),
     "&": (lambda: (Q > 0) & Q, "& takes a binary tensor"),
     "~": (lambda: ~Q, "~ takes a binary tensor"),
-    "empty": (lambda: sa.softmax(Q, empty="nan"), 'softmax: empty is "zero" or "error", not \'nan\''),
+    "empty": (lambda: sa.softmax(Q, empty="nan"), "softmax: empty is 'zero' or 'error', not 'nan'"),
     "-oo in tanh": (
         lambda: sa.tanh(bias),
         "which may hold -oo: -oo is allowed in additive masks only",

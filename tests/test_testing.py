@@ -173,7 +173,7 @@ def test_the_group_element_captures_no_name():
 
 
 def test_what_is_no_question_of_equivariance_is_an_error():
-    with pytest.raises(sa.OperandError, match="knows the groups 'permutation', 'orthogonal', not 'rows'"):
+    with pytest.raises(sa.OperandError, match="group is 'permutation' or 'orthogonal', not 'rows'"):
         assert_equivariant(sa.exp, X, "rows")
     with pytest.raises(sa.OperandError, match=r"a function of a tensor, not X\[T, d\]"):
         assert_equivariant(X, X, "permutation")

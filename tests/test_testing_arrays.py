@@ -45,7 +45,7 @@ def test_a_right_function_and_its_backward_pass_in_every_dtype(dtype):
 
 def test_the_numbers_of_bfloat16_have_eight_bits_and_dtypes_of_other_libraries_are_known():
     class Torch:
-        def __str__(self):
+        def __repr__(self):
             return "torch.bfloat16"
 
     for dtype in (np.float32, np.dtype("float32")):
@@ -394,7 +394,7 @@ def test_values_may_be_given():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"W": np.ones(3)}, r"values names W, which is none of Z\[T, S\]"),
+        ({"W": np.ones(3)}, r"values names 'W', which is none of Z\[T, S\]"),
         ({"Z": np.ones(3)}, r"the array of Z\[T, S\] has shape \(3,\)"),
         ([], "at least one"),
     ],

@@ -1,17 +1,18 @@
-"""Public functions given wrong values: what comes out is an error of symattn or, rarely, Python's own TypeError."""
+"""Public functions given wrong values: what comes out is an error of symattn or of the caller's own object."""
 
 import pytest
 
 import symattn as sa
 
-from .wrong_values import Hostile, run
+from .wrong_calls import run
+from .wrong_values import Hostile
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_almost_no_call_with_wrong_values_ends_in_an_exception_of_somebody_else():
-    ends, raw = run(8000, seed=0)
-    assert ends["refused"] > 6500
-    assert ends["raw"] <= 30, raw
+@pytest.mark.parametrize("seed", range(4))
+def test_no_call_with_wrong_values_ends_in_an_exception_of_somebody_else(seed):
+    endings = run(3000, seed)
+    assert not endings.findings, endings.findings
+    assert endings.counts["refused"] > 1500
 
 
 @pytest.mark.parametrize("value", [Hostile(), [10**5000], {"x": Hostile()}], ids=range(3))

@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex, Unpack
 
 import sympy
 
+from ..arguments import flag, one_of
 from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, divide, maximum, multiply, negative, power
 from ..ops.contraction import einsum
@@ -26,8 +27,11 @@ from ..sizes import as_size, same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
-from .options import Masking, exactly, kept, one_of, operand, same, scalar
+from .options import Masking, exactly, kept, operand, same, scalar
 from .positions import sinusoidal
+
+_MOST_BUCKETS = 1024  # of which each is written out
+_FURTHEST = 2**63 - 1  # a distance that positions in arrays can have
 
 # --- linear biases ---
 
@@ -81,7 +85,8 @@ def alibi(T: Any, S: Any = None, *, slopes: Any, symmetric: bool = False, offset
         raise OperandError(
             f"alibi: slopes={count} is no tensor of slopes: for {count} heads give alibi_slopes({count})"
         )
-    distance = _by_distance("alibi", T, S, offset, lambda far: -sympy.Abs(far) if symmetric else -far)
+    both_ways = flag("alibi", "symmetric", symmetric)
+    distance = _by_distance("alibi", T, S, offset, lambda far: -sympy.Abs(far) if both_ways else -far)
     return let("B", multiply(_per_head(slopes), distance))
 
 
@@ -106,10 +111,15 @@ def t5_bucket(
     """
     for name, value in (("buckets", buckets), ("max_distance", max_distance)):
         if isinstance(value, bool) or not isinstance(value, (int, sympy.Integer)):
-            raise OperandError(f"t5_bucket: {name} is a number, not {value!r}")
-    total, parts = int(buckets), 4 if bidirectional else 2
+            raise OperandError(f"t5_bucket: {name} is a number, not {described(value)}")
+    total, parts = int(buckets), 4 if flag("t5_bucket", "bidirectional", bidirectional) else 2
     if total < parts or total % parts:
-        raise OperandError(f"t5_bucket: {total} buckets are not {parts} equal parts")
+        raise OperandError(f"t5_bucket: {described(total)} buckets are not {parts} equal parts")
+    if total > _MOST_BUCKETS or max_distance > _FURTHEST:
+        raise OperandError(
+            f"t5_bucket: {described(total)} buckets up to the distance {described(max_distance)} are too many to be "
+            f"written out one by one: there are at most {_MOST_BUCKETS}, and distances below 2**63"
+        )
     n = total // 2 if bidirectional else total
     exact = n // 2
     if max_distance <= exact:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 
+from ..arguments import one_of
 from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, multiply
 from ..ops.leaves import as_tensor, let
@@ -14,7 +15,7 @@ from ..ops.pointwise import gelu, relu, sigmoid, silu, tanh
 from ..sizes import same_shape
 from ..tensor import Tensor
 from .norms import layer_norm
-from .options import one_of, operand, same
+from .options import operand, same
 
 Layer = Callable[[Tensor], Any]
 
@@ -181,7 +182,7 @@ def _two(norm: Layer | tuple[Layer, Layer]) -> tuple[Layer, Layer]:
     if callable(norm):
         return norm, norm
     if not isinstance(norm, tuple | list) or len(norm) != 2:
-        raise OperandError(f"norm is a function of a tensor, or two of them, one for each part, not {norm!r}")
+        raise OperandError(f"norm is a function of a tensor, or two of them, one for each part, not {described(norm)}")
     return norm[0], norm[1]
 
 

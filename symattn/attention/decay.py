@@ -6,6 +6,7 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
+from ..arguments import one_of
 from ..errors import ShapeError
 from ..ops.arithmetic import multiply, power
 from ..ops.contraction import einsum_of
@@ -17,7 +18,7 @@ from ..ops.scans import cumsum, tril
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .masks import causal_mask
-from .options import Masking, factor, kept, one_of, operand, same
+from .options import Masking, factor, kept, operand, same
 from .similarities import per_head
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..arguments import each_of, flag
 from ..errors import OperandError, ShapeError, described
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let, tensor
@@ -80,7 +81,7 @@ def gpt_parameters(
     n, places, d, h = map(as_size, (vocabulary, context, width, heads))
     f = 4 * d if hidden is None else as_size(hidden)
     if isinstance(layers, bool) or not isinstance(layers, int) or layers < 1:
-        raise OperandError(f"gpt_parameters: layers is a number of blocks, 1 or more, not {layers!r}")
+        raise OperandError(f"gpt_parameters: layers is a number of blocks, 1 or more, not {described(layers)}")
     if (d / h).is_integer is False:
         raise ShapeError(f"gpt_parameters: {h} heads do not divide the width {d}")
     quotient(d, h)
@@ -97,7 +98,7 @@ def gpt_parameters(
         blocks=blocks,
         gamma=tensor("gamma", d),
         beta=tensor("beta", d),
-        W_u=None if tied else tensor("W_u", d, n),
+        W_u=None if flag("gpt_parameters", "tied", tied) else tensor("W_u", d, n),
     )
 
 
@@ -153,7 +154,5 @@ def parameter_count(parameters: Parameters | Iterable[Any]) -> sympy.Expr:
     >>> print(sa.attention.parameter_count(sa.attention.gpt_parameters("n", "C", "d", layers=1, heads="h")))
     C*d + 12*d**2 + d*n + 15*d
     """
-    if not isinstance(parameters, Iterable):
-        raise OperandError(f"parameter_count takes gpt_parameters or several tensors, not {described(parameters)}")
-    given = parameters.tensors if isinstance(parameters, Parameters) else map(as_tensor, parameters)
+    given = parameters.tensors if isinstance(parameters, Parameters) else map(as_tensor, each_of(parameters))
     return sympy.expand(sympy.Add(*(sympy.Mul(*x.shape) for x in dict.fromkeys(given))))

@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
+from ..arguments import one_of
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import multiply, subtract
@@ -21,7 +22,7 @@ from ..sizes import as_size, quotient, same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores, weights
 from .norms import rms_norm
-from .options import Masking, Scoring, one_of, operand, same, scalar
+from .options import Masking, Scoring, operand, same, scalar
 from .projections import merge_heads, per_head, projected, split_heads
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from ..errors import OperandError, ShapeError
+from ..arguments import one_of
+from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.layout import matrix_transpose
@@ -17,7 +18,7 @@ from ..sizes import same_shape
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .normalisers import masked
-from .options import Masking, one_of, one_query, operand, same
+from .options import Masking, one_query, operand, same
 from .similarities import differences, points, positive, squared
 
 Kernel = str | Callable[[Tensor], Tensor]
@@ -180,7 +181,7 @@ def hopfield(Q: Any, M: Any, beta: Any, *, steps: int = 1, **masking: Unpack[Mas
     P_2 @ M
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise OperandError(f"hopfield: steps is a positive integer, not {steps!r}")
+        raise OperandError(f"hopfield: steps is a positive integer, not {described(steps)}")
     state = as_tensor(Q)
     for _ in range(steps):
         state = attention_pooling(probabilities(scores(state, M, scale=beta), **masking), M)

@@ -7,7 +7,8 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..arguments import flag, one_of
+from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import maximum, minimum, multiply
 from ..ops.contraction import einsum_of
@@ -19,7 +20,7 @@ from ..ops.scans import cumsum, tril
 from ..sizes import same_size
 from ..tensor import Tensor
 from .dot_product import attention_pooling, scores
-from .options import Masking, epsilon, kept_or_zero, one_of, one_query, operand, same
+from .options import Masking, epsilon, kept_or_zero, one_query, operand, same
 
 Form = Literal["state", "weights"]
 
@@ -53,6 +54,7 @@ def linear(
     O = Q @ H / (Q @ z[:, None])
     """
     f_q, f_k, values = _features("linear", feature, Q, K, V)
+    normalise = flag("linear", "normalise", normalise)
     if one_of("linear", "form", form, "state", "weights") == "weights":
         weights = let("A", f_q @ matrix_transpose(f_k))
         if normalise:
@@ -97,6 +99,7 @@ def causal_linear(
     queries, keys = operand("causal_linear", Q, 2, "Q[.., T, d]"), operand("causal_linear", K, 2, "K[.., T, d]")
     same("causal_linear", queries, -2, keys, -2, "the number of positions")
     f_q, f_k, values = _features("causal_linear", feature, queries, keys, V)
+    normalise = flag("causal_linear", "normalise", normalise)
     if one_of("causal_linear", "form", form, "state", "weights") == "weights":
         weights = let("A", tril(f_q @ matrix_transpose(f_k)))
         return attention_pooling(normalised(weights) if normalise else weights, values)
@@ -253,7 +256,7 @@ def _features(what: str, feature: Any, Q: Any, K: Any, V: Any) -> tuple[Tensor, 
     if feature == "elu+1":
         feature = elu_plus_one
     elif not callable(feature):
-        raise OperandError(f"{what}: feature is 'elu+1', a function of a tensor, or None, not {feature!r}")
+        raise OperandError(f"{what}: feature is 'elu+1', a function of a tensor, or None, not {described(feature)}")
     made = []
     for x in (queries, keys):
         features = as_tensor(feature(x))

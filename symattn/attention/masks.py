@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import sympy
 
+from ..arguments import flag, one_of
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add, mod
 from ..ops.classes import holds_integers
@@ -19,7 +20,7 @@ from ..ops.leaves import as_tensor, from_index, scalar_value
 from ..ops.logic import as_mask, equal, less, logical_or, where
 from ..sizes import as_size
 from ..tensor import Tensor
-from .options import one_of, operand
+from .options import operand
 
 Align = Literal["top-left", "bottom-right"]
 _UNBOUNDED = dict.fromkeys(("left", "right"), "; None is a window without a bound on this side")
@@ -68,7 +69,7 @@ def sliding_window_mask(
     from_index((T, T), lambda i, j: (j <= i) & (j >= i - w))
     """
     what = "sliding_window_mask"
-    lowest = 1 if includes_self else 0
+    lowest = 1 if flag(what, "includes_self", includes_self) else 0
     before = None if left is None else _count(what, "left", left, lowest) - lowest
     after = None if right is None else _count(what, "right", right)
     if includes_self and before is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ..errors import OperandError, ShapeError, described
+from ..arguments import one_of
+from ..errors import OperandError, ShapeError
 from ..ops.leaves import as_tensor, scalar_value
 from ..ops.logic import as_mask, logical_not
 from ..sizes import same_size
@@ -90,14 +91,6 @@ def known(what: str, options: Mapping[str, Any], declared: Any) -> None:
             raise OperandError(
                 f"{what} has no keyword {keyword!r}, only {', '.join(declared.__annotations__)}{way_out}"
             )
-
-
-def one_of(what: str, keyword: str, value: Any, *allowed: str) -> Any:
-    """The value of a keyword that names a convention, or an OperandError with the names there are."""
-    if not isinstance(value, str) or value not in allowed:
-        known = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-        raise OperandError(f"{what}: {keyword} is {known}, not {described(value)}")
-    return value
 
 
 def operand(what: str, x: Any, rank: int, shape: str) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 
+from ..arguments import one_of
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add, divide, maximum, minimum, multiply
 from ..ops.gather import take
@@ -17,7 +18,7 @@ from ..ops.pointwise import cos as cosine
 from ..ops.pointwise import sin as sine
 from ..sizes import as_size, quotient, same_size
 from ..tensor import Tensor
-from .options import exactly, one_of, operand, same, scalar
+from .options import exactly, operand, same, scalar
 
 TWO = sympy.Integer(2)
 

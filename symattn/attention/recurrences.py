@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ..arguments import one_of
 from ..errors import OperandError
 from ..ops import rows
 from ..ops.arithmetic import maximum, multiply, power
@@ -15,7 +16,7 @@ from ..ops.pointwise import exp
 from ..tensor import Tensor
 from .decay import per_channel, per_position, positions, retention
 from .dot_product import scores
-from .options import factor, one_of, operand, same
+from .options import factor, operand, same
 from .similarities import per_head
 
 Rule = Literal["linear", "gated", "delta", "gated_delta"]

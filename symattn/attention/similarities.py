@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import sympy
 
+from ..arguments import one_of
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import maximum, multiply
@@ -18,7 +19,7 @@ from ..sizes import broadcast_shapes, same_shape
 from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
 from .norms import features, l2_norm, layer_norm, rms_norm
-from .options import Masking, kept, known, one_of, one_query, operand, same
+from .options import Masking, kept, known, one_query, operand, same
 
 # --- other scales of the dot product ---
 

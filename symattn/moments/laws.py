@@ -32,9 +32,14 @@ class Law:
 
 def _number(value: Any, what: str) -> sympy.Expr:
     try:
-        return as_scalar(value)
+        number = as_scalar(value)
     except OperandError:
-        raise OperandError(f"{what} is a number or a scalar symbol, not {described(value)}") from None
+        number = None
+    if number is None or number.is_finite is False:
+        infinite = isinstance(value, (float, sympy.Expr)) and value in (sympy.oo, -sympy.oo, sympy.zoo)
+        way_out = "; for a limit, take a symbol, and sympy.limit of the answer" if infinite else ""
+        raise OperandError(f"{what} is a finite number or a scalar symbol, not {described(value)}{way_out}")
+    return number
 
 
 # --- independent, identically distributed entries ---
@@ -130,7 +135,7 @@ def iid(
         if name is not None or values or probability is not None:
             raise OperandError("iid takes cumulants= alone: they say all that is known")
         if not isinstance(cumulants, (tuple, list)):
-            raise OperandError(f"cumulants= lists the cumulants from the first on, and is not {cumulants!r}")
+            raise OperandError(f"cumulants= lists the cumulants from the first on, and is not {described(cumulants)}")
         return _checked(Iid(None, {n: _number(c, "a cumulant") for n, c in enumerate(cumulants, 1)}))
     if name == "constant":
         return Iid("constant", _only(values, ("mean",), name))
@@ -245,14 +250,16 @@ def iid_pair(
     known = {(1, 0): m1, (0, 1): m2, (2, 0): v1, (0, 2): v2, (1, 1): rho * sympy.sqrt(v1 * v2)}
     higher = {} if cumulants is None else cumulants
     if not isinstance(higher, Mapping) or any(not (isinstance(k, tuple) and len(k) == 2 < sum(k)) for k in higher):
-        raise OperandError(f"cumulants= maps orders, 3 or more together, to values: {{(2, 2): value}}, not {higher!r}")
+        raise OperandError(
+            f"cumulants= maps orders, 3 or more together, to values: {{(2, 2): value}}, not {described(higher)}"
+        )
     known.update({key: _number(value, "a cumulant") for key, value in higher.items()})
     return IidPair(name, known)
 
 
 def _two(values: Any, what: str) -> list[sympy.Expr]:
     if not (isinstance(values, (tuple, list)) and len(values) == 2):
-        raise OperandError(f"iid_pair takes two {what}, one a tensor, not {values!r}")
+        raise OperandError(f"iid_pair takes two {what}, one a tensor, not {described(values)}")
     return [_number(value, f"each of the {what}") for value in values]
 
 

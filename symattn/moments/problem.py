@@ -48,7 +48,7 @@ def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
         made = iid(value) if isinstance(value, str) else value
         if not isinstance(made, Law):
             raise OperandError(
-                f"the law of {_brief(tensors)} is made by sa.iid, sa.iid_pair, sa.normal, ..., not {value!r}"
+                f"the law of {_brief(tensors)} is made by sa.iid, sa.iid_pair, sa.normal, ..., not {described(value)}"
             )
         _check_law(tensors, made)
         bound.append((tensors, made))

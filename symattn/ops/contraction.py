@@ -369,10 +369,10 @@ def einsum(subscripts: str, *inputs: Any) -> Tensor:
         out = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
     letters = set(left.replace(",", "") + out)
     if not all(c.isascii() and c.isalpha() for c in letters) or len(set(out)) < len(out) or not set(out) <= set(left):
-        raise OperandError(f"einsum: {subscripts!r} is not of the form 'htd,hsd->hts'")
+        raise OperandError(f"einsum: {described(subscripts)} is not of the form 'htd,hsd->hts'")
     if len(ins) != len(operands) or any(len(labels) != x.rank for labels, x in zip(ins, operands, strict=False)):
         shown = ", ".join(x.brief() for x in operands)
-        raise ShapeError(f"einsum {subscripts!r} of {shown}: give one label an axis")
+        raise ShapeError(f"einsum {described(subscripts)} of {shown}: give one label an axis")
     return einsum_of(operands, (ins, out))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..operation import Operation
 from ..sizes import ONE, Shape, as_size, never_negative, same_size
 from ..tensor import Tensor
@@ -313,7 +313,7 @@ def _integer(key: Any, x: Tensor) -> sympy.Integer:
             return sympy.Integer(operator.index(key))
     except TypeError:
         pass
-    raise OperandError(f"{x.brief()} is indexed by {key!r}: use integers, slices, None, ..., or index symbols")
+    raise OperandError(f"{x.brief()} is indexed by {described(key)}: use integers, slices, None, ..., or index symbols")
 
 
 def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:

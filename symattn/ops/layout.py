@@ -256,7 +256,7 @@ def split_axis(x: Any, axis: int, into: Sequence[Any]) -> Tensor:
     operand = as_tensor(x)
     taken = checked_axis(axis, operand, "split_axis")
     if not isinstance(into, (tuple, list)) or len(into) != 2:
-        raise ShapeError(f"split_axis of {operand.brief()}: give two sizes, not {into!r}")
+        raise ShapeError(f"split_axis of {operand.brief()}: give two sizes, not {described(into)}")
     return split_axis_op(operand, axis=taken, into=tuple(map(as_size, into)))
 
 

@@ -14,7 +14,7 @@ from sympy.logic.boolalg import Boolean
 from ..errors import NamingError, OperandError, ShapeError, described
 from ..naming import check_name
 from ..operation import Operation
-from ..sizes import ONE, as_shape, same_shape, show_shape
+from ..sizes import ONE, as_integer, as_shape, same_shape, show_shape
 from ..tensor import Tensor, topological
 from .formulas import Choice, without_piecewise
 from .notation import Binding, Written, scaled
@@ -86,7 +86,9 @@ def tensor(name: str, *shape: Any, **hypotheses: bool) -> Tensor:
     check_name(name)
     for key, value in hypotheses.items():
         if key not in HYPOTHESES or not isinstance(value, bool):
-            raise OperandError(f"{key}={value!r} is not a property of a tensor; declare by True one of {HYPOTHESES}")
+            raise OperandError(
+                f"{key}={described(value)} is not a property of a tensor; declare by True one of {HYPOTHESES}"
+            )
     declared = tuple(h for h in HYPOTHESES if hypotheses.get(h))
     if _SQUARE & set(declared) and (len(dims) < 2 or not same_shape(dims[-1:], dims[-2:-1])):
         raise ShapeError(f"{name}{show_shape(dims)} cannot be {declared[0]}: its last two sizes differ")
@@ -105,11 +107,14 @@ def as_scalar(value: Any) -> sympy.Expr:
     if isinstance(value, bool):
         raise OperandError(_not_an_operand(value))
     if isinstance(value, sympy.Expr):
-        if value.has(sympy.Lambda):
+        if value.has(sympy.Lambda) or type(value) is sympy.Expr:
             raise OperandError(f"{value} is a function, not a scalar: apply it entry by entry by sa.elementwise")
         scalar = exact(value)
     elif isinstance(value, numbers.Integral):
-        scalar = sympy.Integer(int(value))
+        whole = as_integer(value)
+        if whole is None:  # a time of NumPy
+            raise OperandError(_not_an_operand(value))
+        scalar = sympy.Integer(whole)
     elif isinstance(value, numbers.Rational):
         scalar = sympy.Rational(value.numerator, value.denominator)
     elif isinstance(value, numbers.Real):
@@ -145,7 +150,10 @@ def _exact_float(spelled: str) -> sympy.Expr:
 
 def _not_an_operand(value: Any) -> str:
     if isinstance(value, str):
-        return f"the text {value!r} stands where a tensor is meant: make one by sa.tensor({value!r}, ...)"
+        return (
+            f"the text {described(value)} stands where a tensor is meant: "
+            f"make one by sa.tensor({described(value)}, ...)"
+        )
     if type(value).__module__.partition(".")[0] in ("numpy", "torch", "jax", "jaxlib"):
         return (
             f"an array of shape {getattr(value, 'shape', ())} stands in an expression: write the formula with "

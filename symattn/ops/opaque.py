@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NoRuleError, OperandError, ShapeError, described
+from ..arguments import flag
+from ..errors import NoRuleError, ShapeError
 from ..naming import check_name, latex_name
 from ..operation import Operation
 from ..tensor import Tensor
@@ -77,9 +78,7 @@ def unknown(name: str, x: Any, rowwise: bool = False) -> Tensor:
     \\phi'\\left(x\\right)
     """
     operand = as_tensor(x)
-    if not isinstance(rowwise, bool):
-        raise OperandError(f"unknown: rowwise is True or False, not {described(rowwise)}")
-    if rowwise and not operand.rank:
+    if flag("unknown", "rowwise", rowwise) and not operand.rank:
         raise ShapeError(f"unknown of {operand.brief()}: a rank-0 tensor has no rows")
     return unknown_op(operand, function=check_name(name), rowwise=rowwise)
 

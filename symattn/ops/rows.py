@@ -6,7 +6,8 @@ from typing import Any
 
 import sympy
 
-from ..errors import OperandError, ShapeError, described
+from ..arguments import flag, one_of
+from ..errors import ShapeError, described
 from ..operation import Operation
 from ..sizes import ONE, Shape, as_integer
 from ..tensor import Tensor
@@ -188,9 +189,8 @@ def summed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 def _reduce(op: Operation, x: Any, axis: Any, keepdims: bool) -> Tensor:
     operand = as_tensor(x)
     axes = checked_axes(axis, operand, op.name)
-    if not isinstance(keepdims, bool):
-        raise OperandError(f"{op.name}: keepdims is True or False, not {keepdims!r}")
-    return op(operand, axes=axes, keepdims=keepdims) if axes else operand
+    kept = flag(op.name, "keepdims", keepdims)
+    return op(operand, axes=axes, keepdims=kept) if axes else operand
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -320,8 +320,7 @@ def softmax(z: Any, axis: Any = -1, where: Any = None, empty: str = "zero") -> T
     softmax(Z, where=from_index((T, S), lambda i, j: j <= i))
     """
     operand = as_tensor(z)
-    if empty not in ("zero", "error"):
-        raise OperandError(f'softmax: empty is "zero" or "error", not {empty!r}')
+    one_of("softmax", "empty", empty, "zero", "error")
     masks: tuple[Tensor, ...] = () if where is None else (as_mask(where, "softmax"),)
     if not operand.rank and not masks:
         raise ShapeError(f"softmax of {operand.brief()}: a rank-0 tensor has no axis")

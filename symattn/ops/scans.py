@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy
 
+from ..arguments import flag
 from ..errors import ShapeError
 from ..operation import Operation
 from ..tensor import Tensor
@@ -63,7 +64,7 @@ def cumsum(x: Any, axis: int = -1, reverse: bool = False) -> Tensor:
     cumsum(log(sigmoid(f)))
     """
     operand = as_tensor(x)
-    return cumsum_op(operand, axis=checked_axis(axis, operand, "cumsum"), reverse=bool(reverse))
+    return cumsum_op(operand, axis=checked_axis(axis, operand, "cumsum"), reverse=flag("cumsum", "reverse", reverse))
 
 
 # --- triangles ---

@@ -163,7 +163,7 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     condition = sympy.true if when is None else when(out, inp)
     condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
     if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
-        raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {condition!r}")
+        raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {described(condition)}")
     return Independence(y, x, out, inp, condition)
 
 

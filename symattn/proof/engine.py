@@ -8,8 +8,9 @@ from typing import Any
 
 from sympy.polys.polyerrors import BasePolynomialError
 
+from ..arguments import seeded
 from ..budget import Budget, OutOfBudget
-from ..errors import OperandError, SymattnError
+from ..errors import OperandError, SymattnError, described
 from ..tensor import Tensor
 from .bounds import bound_proof
 from .claims import Claim, Independence, eq
@@ -47,7 +48,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     >>> print(sa.prove(sa.softmax(2 * X), sa.softmax(X)).status)
     refuted
     """
-    time = Budget(budget)
+    time, seed = Budget(budget), seeded("prove", seed)
     hypotheses, asked = sorted_out(_claim(left, right), given)
     put = applied(hypotheses, asked)
     if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
@@ -115,7 +116,7 @@ def _claim(left: Any, right: Any) -> Claim | Independence:
             raise OperandError("prove takes one claim, or two tensors: give hypotheses by given=[...]")
         return left
     if right is None:
-        raise OperandError(f"prove takes two tensors, or a claim such as sa.eq(a, b), not {left!r} alone")
+        raise OperandError(f"prove takes two tensors, or a claim such as sa.eq(a, b), not {described(left)} alone")
     return eq(left, right)
 
 

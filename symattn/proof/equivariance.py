@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
-from ..errors import OperandError, SymattnError, described
+from ..errors import AbsentError, OperandError, SymattnError, described
 from ..latex import displayed_names, tex_text
 from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
@@ -50,6 +51,8 @@ class Equivariance(Mapping[str, Symmetry]):
         self.not_applicable = dict(not_applicable)
 
     def __getitem__(self, name: str) -> Symmetry:
+        if not isinstance(name, str) or name not in self._symmetries:
+            raise AbsentError(f"{described(name)} is none of the symmetries {', '.join(self._symmetries)}")
         return self._symmetries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -114,6 +117,7 @@ class _Questions:
             raise OperandError(
                 f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}"
             )
+        _check_takes(f, len(arguments))
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         names = displayed_names([self.result, *arguments])
@@ -127,7 +131,7 @@ class _Questions:
         y = self.f(*arguments)
         if not isinstance(y, Tensor):
             shown = ", ".join(x.brief() for x in arguments)
-            raise OperandError(f"equivariance: f of {shown} gives {y!r}, which is not a tensor")
+            raise OperandError(f"equivariance: f of {shown} gives {described(y)}, which is not a tensor")
         return y
 
     def _label(self, k: int) -> str:
@@ -244,6 +248,17 @@ class _Questions:
 
     def _shown(self, moved: tuple[int, ...]) -> str:
         return " and ".join(self.arguments[k].brief() for k in moved)
+
+
+def _check_takes(f: Callable[..., Any], count: int) -> None:
+    """Raise OperandError for a function that is seen not to take that many tensors."""
+    try:
+        signature(f).bind(*range(count))
+    except TypeError as problem:
+        tensors = "a tensor" if count == 1 else f"{count} tensors"
+        raise OperandError(f"equivariance: {described(f)} does not take {tensors}: {problem}") from None
+    except ValueError:  # written in C, without a signature
+        return
 
 
 def _row_size(x: Tensor) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..arguments import each_of
 from ..budget import Budget
-from ..errors import OperandError, ShapeError, SymattnError
+from ..errors import OperandError, ShapeError, SymattnError, described
 from ..latex import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
 from ..sizes import as_size, same_shape
@@ -35,16 +36,15 @@ def sorted_out(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given
     Raises OperandError for what is no hypothesis, for relations that are not understood, and for hypotheses that are
     seen to contradict each other.
     """
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    listed = each_of(given)
     claims = [g for g in listed if isinstance(g, Claim)]
     relations = [g for g in listed if is_relation(g)]
     declared = [g for g in listed if isinstance(g, Tensor) and g.op is variable]
     for g in listed:
-        if g not in claims and g not in relations and g not in declared:
-            shown = g.brief() if isinstance(g, Tensor) else repr(g)
+        if not (isinstance(g, Claim) or is_relation(g) or (isinstance(g, Tensor) and g.op is variable)):
             raise OperandError(
                 f"given holds claims (sa.eq, sa.le, sa.lt), relations between sizes, and tensors declared with "
-                f"properties, not {shown}"
+                f"properties, not {described(g)}"
             )
     check_relations(relations, relations)
     claim, claims = _declared(claim, claims, declared)

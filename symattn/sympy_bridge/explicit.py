@@ -38,7 +38,7 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     >>> (Q @ Q.T).as_explicit({T: 1, d: 2})
     Matrix([[Q[0, 0]**2 + Q[0, 1]**2]])
     """
-    fixed = x.subs(dict(sizes or {}))
+    fixed = x.subs({} if sizes is None else sizes)
     order = computed([fixed])
     lacking = {s for node in order for size in node.shape for s in size.free_symbols}
     if lacking:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import OperandError
+from ..errors import OperandError, described
 
 # The errors that rounding may leave in a chain of a few products and a softmax, in units of the largest entry.
 TOLERANCES = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-5, "float64": 1e-9}
@@ -23,15 +23,16 @@ class Wanted(NamedTuple):
 
 def dtype_name(dtype: Any) -> str:
     """``float32`` of a name, a NumPy dtype or type, or a dtype of PyTorch or JAX."""
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype).rpartition(".")[2])
-    if name not in TOLERANCES:
-        raise OperandError(f"assert_matches knows the dtypes {', '.join(TOLERANCES)}, not {dtype!r}")
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None)
+    name = described(dtype).rpartition(".")[2] if name is None else name  # torch.float32
+    if not isinstance(name, str) or name not in TOLERANCES:
+        raise OperandError(f"assert_matches knows the dtypes {', '.join(TOLERANCES)}, not {described(dtype)}")
     return str(name)
 
 
 def checked_tolerance(tolerance: Any) -> float:
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        raise OperandError(f"a tolerance is a number from 0 to 1, of the largest entry, not {tolerance!r}")
+        raise OperandError(f"a tolerance is a number from 0 to 1, of the largest entry, not {described(tolerance)}")
     return float(tolerance)
 
 

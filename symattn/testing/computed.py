@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import OperandError
+from ..arguments import seeded
+from ..errors import OperandError, described
 from .autograd import has_libraries, pullback_of
 from .calls import Adaptation, called
 from .comparing import TOLERANCES, checked_tolerance, dtype_name, problems
 from .reference import Point, Reference
-from .texts import listed, shown
+from .texts import listed
 
 
 def assert_matches(
@@ -62,6 +63,10 @@ def assert_matches(
     >>> assert_matches(softmax, sa.softmax(Z), [Z], dtype="float32")
     """
     __tracebackhide__ = True
+    for role, function in (("fn", fn), ("grad", grad), ("adapt", adapt)):
+        if not callable(function) and (function is not None or role == "fn"):
+            raise OperandError(f"assert_matches: {role} is a function of arrays, not {described(function)}")
+    seeded("assert_matches", seed)
     name = dtype_name(dtype)
     allowed = checked_tolerance(TOLERANCES[name] if tolerance is None else tolerance)
     reference = Reference(expr, args, constant, given, name, allowed)
@@ -125,4 +130,4 @@ class _Tested(NamedTuple):
 
 
 def _labels(reference: Reference) -> list[str]:
-    return [f"gradient by {shown(a)}" for a in reference.args]
+    return [f"gradient by {described(a)}" for a in reference.args]

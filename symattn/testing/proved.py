@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..arguments import each_of
 from ..calculus import gradient
-from ..errors import OperandError
+from ..errors import OperandError, described
 from ..proof.claims import Claim, Independence, eq
 from ..proof.engine import prove
 from ..tensor import Tensor
-from .texts import shown
 
 
 def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:
@@ -29,7 +29,8 @@ def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0
     __tracebackhide__ = True
     if not isinstance(claim, (Claim, Independence)):
         raise OperandError(
-            f"assert_proved takes a claim such as sa.eq(a, b), sa.le(a, b) or sa.independent(a, x), not {shown(claim)}"
+            f"assert_proved takes a claim such as sa.eq(a, b), sa.le(a, b) or sa.independent(a, x), "
+            f"not {described(claim)}"
         )
     demand(f"the claim {claim}", claim, given, budget, seed)
 
@@ -69,13 +70,13 @@ def assert_gradient(
     """
     __tracebackhide__ = True
     several = isinstance(wrt, (list, tuple))
-    variables, hypotheses = list(wrt) if several else [wrt], list(given)
+    variables, hypotheses = list(wrt) if several else [wrt], each_of(given)
     g = gradient(expr, variables)
     if callable(claimed) and not isinstance(claimed, Tensor):
         claimed = claimed(g.cotangent)
     output = ", ".join(map(_written, g.cotangents))
     for x, right in _paired(variables, claimed, several):
-        what = f"the claimed gradient of {output} with respect to {shown(x)}, {_written(right)},"
+        what = f"the claimed gradient of {output} with respect to {described(x)}, {_written(right)},"
         demand(what, eq(g[x], right), hypotheses, budget, seed)
 
 
@@ -94,8 +95,8 @@ def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple
         pairs = [] if several and len(variables) > 1 else [(variables[0], claimed)]
     if {x for x, _ in pairs} != set(variables):
         raise OperandError(
-            f"assert_gradient takes one claimed gradient for each of {', '.join(map(shown, variables))}: give a list "
-            "in that order, or {tensor: claimed}"
+            f"assert_gradient takes one claimed gradient for each of {', '.join(map(described, variables))}: give a "
+            "list in that order, or {tensor: claimed}"
         )
     return pairs
 
@@ -103,7 +104,7 @@ def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple
 def demand(what: str, claim: Claim | Independence, given: Iterable[Any], budget: float, seed: int) -> None:
     """AssertionError with the counterexample, or with what is left open, unless the claim is proved."""
     __tracebackhide__ = True
-    verdict = prove(claim, given=list(given), budget=budget, seed=seed)
+    verdict = prove(claim, given=each_of(given), budget=budget, seed=seed)
     if verdict.status == "refuted":
         raise AssertionError(f"{what} is refuted\n{verdict.counterexample}")
     if not verdict:

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
+from ..arguments import each_of
 from ..calculus import gradient
 from ..codegen import NumPyFunction, lambdify
 from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
-from ..errors import EvaluationError, OperandError
+from ..errors import EvaluationError, OperandError, described
 from ..latex import names_in
 from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
 from ..tensor import Tensor, topological
 from .comparing import Wanted
 from .rounding import with_errors
-from .texts import listed, shown
+from .texts import listed
 
 _TRIALS, _DRAWS = 3, 40
 # Entries whose exponential overflows in the dtype, with room for a product of two; smaller ones where these fail.
@@ -76,14 +77,16 @@ class Reference:
         dtype: str,
         tolerance: float,
     ) -> None:
-        if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
-            raise OperandError(f"assert_matches takes a list of tensors and scalar symbols as args, not {args!r}")
+        if not isinstance(args, (list, tuple)):
+            raise OperandError(
+                f"assert_matches takes a list of tensors and scalar symbols as args, not {described(args)}"
+            )
         self.dtype, self.tolerance = dtype, tolerance
         self.args = [_argument(a) for a in args]
         self.outputs = [as_tensor(y) for y in (expr if isinstance(expr, (list, tuple)) else [expr])]
         if len(set(self.outputs)) < len(self.outputs):
             raise OperandError("assert_matches was given one output twice")
-        self.relations = [_relation(r) for r in given]
+        self.relations = [_relation(r) for r in each_of(given)]
         held = self._held(constant)
         self._differentiable = [a for a in self.args if a not in held and _is_differentiable(a)]
         self._compile([])
@@ -111,11 +114,11 @@ class Reference:
     def _held(self, constant: Sequence[Any]) -> set[Any]:
         """The arguments that are not differentiated, which are args, by themselves or by name."""
         named = {a.name: a for a in self.args}
-        given = [constant] if isinstance(constant, (str, Tensor, sympy.Symbol)) else list(constant)
+        given = each_of(constant)
         held = [named.get(a) if isinstance(a, str) else _argument(a) for a in given]
         for a, found in zip(given, held, strict=True):
             if found not in self.args:
-                raise OperandError(f"constant lists some of {listed(self.args)}, not {shown(a)}")
+                raise OperandError(f"constant lists some of {listed(self.args)}, not {described(a)}")
         return set(held)
 
     @property
@@ -150,8 +153,8 @@ class Reference:
         """The sizes that the user gave, complete and checked, or generic ones."""
         if given is None:
             return [generic_sizes(self.roots, seed + k, relations=self.relations) for k in range(_TRIALS)]
-        if isinstance(given, Mapping) or not given:
-            raise OperandError(f"sizes is a list of {{size: value}}, at least one, not {given!r}")
+        if not isinstance(given, (list, tuple)) or not given or not all(isinstance(one, Mapping) for one in given):
+            raise OperandError(f"sizes is a list of {{size: value}}, at least one, not {described(given)}")
         symbols = {s.name: s for s in sorted(generic_sizes(self.roots), key=str)}
         return [self._complete(one, symbols) for one in given]
 
@@ -161,7 +164,7 @@ class Reference:
             raise OperandError(f"the sizes to choose are {', '.join(symbols)}, not {', '.join(named)}")
         for name, value in named.items():
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise OperandError(f"the size {name} is a positive integer, not {value!r}")
+                raise OperandError(f"the size {name} is a positive integer, not {described(value)}")
         chosen = {s: int(named[name]) for name, s in symbols.items()}
         for size in dict.fromkeys(size for node in topological(self.roots) for size in node.shape):
             if not (value := size.subs(chosen)).is_Integer or value < 1:
@@ -177,16 +180,18 @@ class Reference:
     # --- values that are given ---
 
     def _given_draws(self, values: Any, seed: int) -> Iterator[_Draw]:
-        listed_values = [values] if isinstance(values, Mapping) else list(values)
-        if not listed_values:
-            raise OperandError("values is {tensor or name: array}, or a list of these, at least one")
+        listed_values = each_of(values)
+        if not listed_values or not all(isinstance(one, Mapping) for one in listed_values):
+            raise OperandError(
+                f"values is {{tensor or name: array}}, or a list of these, at least one, not {described(values)}"
+            )
         named = {a.name: a for a in self.args}
         for k, one in enumerate(listed_values):
             found = {}
             for key, value in one.items():
                 arg = named.get(key if isinstance(key, str) else getattr(key, "name", None))
                 if arg is None:
-                    raise OperandError(f"values names {shown(key)}, which is none of {listed(self.args)}")
+                    raise OperandError(f"values names {described(key)}, which is none of {listed(self.args)}")
                 found[arg] = value if isinstance(arg, sympy.Symbol) else np.asarray(value)
             yield _Draw(self._sizes_of(found, seed + k), seed + k, found)
 
@@ -303,7 +308,7 @@ def _argument(a: Any) -> Any:
 
 def _relation(relation: Any) -> Any:
     if not isinstance(relation, sympy.core.relational.Relational):
-        raise OperandError(f"given takes relations of sizes, such as sympy.Le(T, S), not {shown(relation)}")
+        raise OperandError(f"given takes relations of sizes, such as sympy.Le(T, S), not {described(relation)}")
     return relation
 
 

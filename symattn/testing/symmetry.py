@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import one_of, seeded
 from ..codegen.sampling import generic_arrays, generic_sizes
-from ..errors import OperandError, ShapeError
+from ..errors import OperandError, ShapeError, described
 from ..latex import names_in
 from ..naming import fresh_name
 from ..ops.contraction import matmul
-from ..ops.leaves import as_tensor, tensor
+from ..ops.leaves import as_tensor, tensor, variable
 from ..proof.claims import eq
 from ..tensor import Tensor
 from .calls import called
 from .comparing import TOLERANCES, Wanted, as_array, problems
 from .proved import demand
-from .texts import shown
 
 _TRIALS, _ELEMENTS = 3, 3
 
@@ -70,10 +70,10 @@ def assert_equivariant(
     >>> assert_equivariant(lambda x: np.tanh(x @ x.T) @ x, np.eye(3, 2), "orthogonal")
     """
     __tracebackhide__ = True
-    if group not in _GROUPS:
-        raise OperandError(f"assert_equivariant knows the groups {', '.join(map(repr, _GROUPS))}, not {group!r}")
+    one_of("assert_equivariant", "group", group, *_GROUPS)
+    seeded("assert_equivariant", seed)
     if not callable(f):
-        raise OperandError(f"assert_equivariant takes a function of a tensor, not {shown(f)}")
+        raise OperandError(f"assert_equivariant takes a function of a tensor, not {described(f)}")
     action, is_array = _GROUPS[group], hasattr(X, "dtype")
     x = X if is_array else as_tensor(X)
     if not len(x.shape):
@@ -111,6 +111,11 @@ def assert_equivariant(
 
 def _generic(x: Tensor, problem: Exception, f: Callable[[Any], Any], seed: int) -> Iterator[np.ndarray]:
     """Random arrays of the tensor at generic sizes, once with 3 rows or features; the problem, if f takes none."""
+    if x.op is not variable:
+        raise OperandError(
+            f"f is no function of tensors ({_first_line(problem)}), and {described(x)} is none by name, of which "
+            "arrays could be tried: give an array"
+        ) from problem
     for k in range(_TRIALS):
         sizes = generic_sizes([x], seed + k)
         if k == 0 and sizes:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..tensor import Tensor
-
-
-def shown(x: Any) -> str:
-    return x.brief() if isinstance(x, Tensor) else str(x)
+from ..errors import described
 
 
 def listed(items: Iterable[Any]) -> str:
-    return ", ".join(map(shown, items))
+    return ", ".join(map(described, items))
