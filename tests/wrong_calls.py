@@ -34,7 +34,15 @@ _OPERATORS = {
         "add radd sub rsub mul rmul truediv rtruediv matmul rmatmul pow rpow and or lt le gt ge getitem call contains"
     ).split()
 }
-_BETWEEN_PARTS = {"latex_in", "text_in", "sentence", "known", "printer", "lines"}  # which the package calls itself
+_BETWEEN_PARTS = {
+    "latex_in",
+    "text_in",
+    "sentence",
+    "known",
+    "printer",
+    "lines",
+    "has_more_nodes",
+}  # called by the package
 Drawn = tuple[list[Any], dict[str, Any]]
 
 
