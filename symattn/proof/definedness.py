@@ -45,10 +45,10 @@ _SECONDS = 0.3  # for the bounds of one tensor
 
 
 def holds_anyway(x: Tensor, says: str, given: Sequence[Claim] = ()) -> bool:
-    """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds."""
+    """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds alone."""
     try:
-        asked = _ASKED[says](x) if says in _ASKED else ()
-        return any(bound_proof(claim, given, Budget(_SECONDS)) is not None for claim in asked)
+        proofs = (bound_proof(claim, given, Budget(_SECONDS)) for claim in (_ASKED[says](x) if says in _ASKED else ()))
+        return any(proof is not None and not proof.assumptions for proof in proofs)
     except OutOfBudget:
         return False
 

@@ -331,7 +331,8 @@ class FormulaRange:
         return logarithm(inside)
 
     def _odd(self, e: Any) -> Range:
-        return bounded_odd(self.of(e.args[0]), _LIMITS[type(e)])
+        inside = self.of(e.args[0])
+        return meet(bounded_odd(inside, _LIMITS[type(e)]), increasing(e.func, inside))
 
     def _wave(self, e: Any) -> Range:
         return Range(sympy.S.NegativeOne, False, sympy.S.One, False)

@@ -22,9 +22,13 @@ _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, 
 
 
 class Writing:
-    """The entry formulas of some nodes at ``INDEX``; an entry of another node is a Read of its number."""
+    """The entry formulas of some nodes at ``INDEX``; an entry of another node is a Read of its number.
 
-    def __init__(self, nodes: Sequence[Tensor]) -> None:
+    Monotone operations may be ``kept``: then they are not written out where they are read.
+    """
+
+    def __init__(self, nodes: Sequence[Tensor], kept: bool = False) -> None:
+        self.kept = kept
         self.number = {node: n for n, node in enumerate(nodes)}
         self.same: dict[Tensor, Any] = {}  # nodes that are an entry of another node, or a number, at every index
         self.own: dict[Tensor, Any] = {}  # in terms of the inputs
@@ -41,7 +45,7 @@ class Writing:
         self.own[node] = formula = sympy.sympify(formula)
         if isinstance(formula, Read) or not (formula.has(Read, -sympy.oo) or formula.atoms(sympy.Dummy)):
             self.same[node] = formula
-        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows:
+        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows or (self.kept and node.op.monotone):
             return
         reads = {read: self._shown(read) for read in formula.atoms(Read)}
         written = replaced(formula, reads)
