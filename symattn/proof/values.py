@@ -153,7 +153,12 @@ class Compiled:
     def _inverse(self, e: Any) -> str:
         outer, inner = self.rows(e.limits[:1]), self.rows(e.limits[1:])
         matrix = f"[[{self.write(e.function)} {inner}] {outer}]"
-        return f"inverse_entry({matrix}, {', '.join(map(self.write, e.places))})"
+        arrays = {x.base.label for x in e.function.atoms(sympy.Indexed)}
+        bound = {k for k, _, _ in e.limits}
+        symbols = e.function.atoms(sympy.Symbol).union(*(end.free_symbols for limit in e.limits for end in limit[1:]))
+        others = sorted(symbols - arrays - bound, key=str)
+        parts = [self.constant(e), *sorted(map(str, arrays)), *map(self.write, others)]
+        return f"inverse_entry(({', '.join(parts)},), lambda: {matrix}, {', '.join(map(self.write, e.places))})"
 
     def _choice(self, e: Any) -> str:
         condition, a, b = map(self.write, e.args)
