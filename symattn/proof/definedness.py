@@ -32,7 +32,8 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
         own = domain(node)
         fitting += own.inside
         asked |= dict.fromkeys((node if c.of is None else c.of, c.says) for c in own.conditions)
-    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given))
+    time = Budget(SECONDS)
+    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given, time))
     return tuple(dict.fromkeys([*divisibility(used), *filter(None, map(inequality, fitting)), *kept]))
 
 
@@ -41,13 +42,14 @@ _ASKED: dict[str, Callable[[Tensor], tuple[Claim, ...]]] = {
     "{} > 0": lambda x: (lt(0, x),),
     "{} >= 0": lambda x: (le(0, x),),
 }
-_SECONDS = 0.3  # for the bounds of one tensor
+SECONDS = 1.0  # for the bounds of all tensors of a claim, of which each may take a third of what is left
 
 
-def holds_anyway(x: Tensor, says: str, given: Sequence[Claim] = ()) -> bool:
+def holds_anyway(x: Tensor, says: str, given: Sequence[Claim], time: Budget) -> bool:
     """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds alone."""
     try:
-        proofs = (bound_proof(claim, given, Budget(_SECONDS)) for claim in (_ASKED[says](x) if says in _ASKED else ()))
+        own = time.part(1 / 3)
+        proofs = (bound_proof(claim, given, own) for claim in (_ASKED[says](x) if says in _ASKED else ()))
         return any(proof is not None and not proof.assumptions for proof in proofs)
     except OutOfBudget:
         return False

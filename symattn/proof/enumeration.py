@@ -21,7 +21,7 @@ from ..sympy_bridge.explicit import written_out
 from ..tensor import Tensor
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .claims import Claim
-from .values import Evaluator, Point, ordered, shape_at, unknown_names
+from .values import Evaluator, Point, ordered, unknown_names
 
 _BITS = 400  # of the balls
 _ENTRIES = 600  # of all nodes together, for balls

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..budget import Budget
 from ..errors import OperandError
 from ..latex import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
 from ..tensor import Tensor
 from .claims import Claim
-from .definedness import holds_anyway
+from .definedness import SECONDS, holds_anyway
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -31,7 +32,8 @@ class RewritingProof:
     def conditions(self) -> tuple[str, ...]:
         """What must have no entry 0 for the lemmas to hold."""
         met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given))
+        time = Budget(SECONDS)
+        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time))
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""
