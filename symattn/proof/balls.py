@@ -412,8 +412,8 @@ _POLYNOMIALS: tuple[tuple[int, ...], ...] = ((1, 1, 1), (-1, 2, 0, 1), (2, -1, 1
 def inverse(matrix: Matrix, budget: Budget) -> Matrix:
     """The inverse, by Gauss and Jordan; raises Outside for a singular matrix."""
     n = len(matrix)
-    exact = [rational(x) for line in matrix for x in line]
-    if None not in exact:
+    exact = [q for line in matrix for x in line if (q := rational(x)) is not None]
+    if len(exact) == n * n:
         try:
             found = fmpq_mat(n, n, exact).inv()
         except ZeroDivisionError:
