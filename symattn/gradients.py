@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from .arguments import one_of
 from .errors import AbsentError, OperandError, described
 from .latex import LONGEST, Printer, align, displayed_names, latex_printer, printer_in, text, tree_size
 from .ops import flatten, unflatten
@@ -104,6 +105,7 @@ class Gradient(Mapping[Any, Tensor]):
 
         ``names`` and ``style`` are those of ``sa.latex``.
         """
+        one_of("latex", "environment", environment, "align", "align*", "aligned")
         printer = printer_in(style, [s.expression for s in self.lines()], names)
         return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment)
 

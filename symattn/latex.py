@@ -6,7 +6,6 @@ sum that keeps its axis. Only amsmath and amssymb are needed.
 
 from __future__ import annotations
 
-import numbers
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from .arguments import each_of
 from .errors import NamingError, OperandError, described
 from .naming import free_letters, latex_name, with_short_numbers
 from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
+from .stated import Stated, in_sentence
 from .tensor import Tensor, topological
 
 if TYPE_CHECKING:
@@ -352,22 +351,23 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
         return printer_in(style, [x], names).write(x)
     method = getattr(x, "latex", None)
     if isinstance(x, (type, ModuleType)) or not callable(method):
-        return _latex_of_sympy(x)
+        return sympy.latex(_with_short_numbers(x))
     options = {"style": _checked_style(style), "names": names}
     return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
 
 
-def _latex_of_sympy(x: Any) -> str:
+def _with_short_numbers(x: Any) -> Any:
     """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
-    parts = each_of(x) if not isinstance(x, Mapping) else [*x, *x.values()]
-    for part in parts:
-        if part is not x and not isinstance(part, Tensor):
-            _latex_of_sympy(part)
-        elif part is x and not isinstance(x, (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, numbers.Number, str)):
-            raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
-    if isinstance(x, numbers.Number | sympy.Basic):
-        return sympy.latex(with_short_numbers(sympy.sympify(x), latex=True))
-    return sympy.latex(x)
+    if isinstance(x, Mapping):
+        return {_with_short_numbers(key): _with_short_numbers(value) for key, value in x.items()}
+    if isinstance(x, (list, tuple, set, frozenset)):
+        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(x, kind))
+        return kind(map(_with_short_numbers, x))
+    if isinstance(x, (int, float, complex, sympy.Basic)) and not isinstance(x, bool):
+        return with_short_numbers(sympy.sympify(x), latex=True)
+    if not isinstance(x, (Tensor, bool, str, sympy.MatrixBase, sympy.NDimArray)):
+        raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
+    return x
 
 
 def _checked_style(style: str) -> str:
@@ -445,7 +445,7 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
     return block
 
 
-_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}
+_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
 
 
 def membership(name: str, shape: Sequence[Any]) -> str:
@@ -456,4 +456,9 @@ def membership(name: str, shape: Sequence[Any]) -> str:
 
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
-    return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)
+    if isinstance(sentence, Stated):
+        return sentence.write()
+    parts = re.split("(!=|[<>]=?)", sentence)
+    parts[1::2] = map(in_sentence, parts[1::2])
+    parts[::2] = ("".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in part) for part in parts[::2])
+    return "".join(parts)

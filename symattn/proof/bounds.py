@@ -7,8 +7,9 @@ claim holds if the range of ``right - left`` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import sympy
@@ -17,6 +18,7 @@ from ..budget import Budget
 from ..latex import displayed_names, latex_printer, tex_text
 from ..ops.formulas import Choice, Max, Min
 from ..ops.leaves import computed, constant, definition, from_index_op, variable
+from ..stated import Stated, in_latex
 from ..tensor import Tensor, topological
 from .claims import Claim
 from .conditions import cases
@@ -289,12 +291,21 @@ class _Analysis:
 
     def _conditions(self, node: Tensor) -> list[str]:
         """The conditions, with the names of the tensors for their entries."""
-        found = []
+        found = list[str]()
         for condition in self.conditions.get(node, ()):
-            names = {r: sympy.Symbol(str(self.known.node(r))) for r in condition.atoms(Read)}
-            sign = "!=" if isinstance(condition, sympy.Ne) else ">="
-            found.append(f"{condition.lhs.xreplace(names)} {sign} {condition.rhs}")
+            read = {r: self.known.node(r) for r in condition.atoms(Read)}
+            names = {r: sympy.Symbol(str(x)) for r, x in read.items()}
+            shown = {names[r]: x for r, x in read.items()}
+            left, sign = condition.lhs.xreplace(names), "!=" if isinstance(condition, sympy.Ne) else ">="
+            says = f"{{}} {sign} {condition.rhs}"
+            found.append(Stated(says.format(left), partial(_latex, left, shown, says)))
         return found
+
+
+def _latex(left: Any, shown: Mapping[sympy.Symbol, Tensor], says: str) -> str:
+    """A condition in LaTeX, with the tensors for the symbols of its left side."""
+    names = {s: latex_printer([x]).refer(x) for s, x in shown.items()}
+    return in_latex(says, sympy.latex(left, symbol_names=names))
 
 
 def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bool]:

@@ -7,12 +7,15 @@ claim, whatever the way in which it is proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from ..budget import Budget, OutOfBudget
-from ..latex import LONGEST, tree_size
+from ..latex import LONGEST, latex_printer, tex_text, tree_size
+from ..naming import latex_name
 from ..ops.domain import domain
 from ..ops.leaves import computed, definition
 from ..sizes import divisibility, inequality
+from ..stated import Stated, in_latex
 from ..tensor import Tensor
 from .bounds import bound_proof
 from .claims import Claim, le, lt
@@ -33,7 +36,7 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
         fitting += own.inside
         asked |= dict.fromkeys((node if c.of is None else c.of, c.says) for c in own.conditions)
     time = Budget(SECONDS)
-    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given, time))
+    kept = (stated(of, says) for of, says in asked if not holds_anyway(of, says, given, time))
     return tuple(dict.fromkeys([*divisibility(used), *filter(None, map(inequality, fitting)), *kept]))
 
 
@@ -55,6 +58,21 @@ def holds_anyway(x: Tensor, says: str, given: Sequence[Claim], time: Budget) -> 
         return False
 
 
+def stated(x: Tensor, says: str) -> Stated:
+    """A condition on the entries of a tensor, which is written by its name, or written out where it is short."""
+    return Stated(says.format(_text(x)), partial(_latex, x, says))
+
+
 def _text(x: Tensor) -> str:
-    shown = definition(x)
-    return str(x.name or (shown if tree_size(shown) <= LONGEST // 8 else x.brief()))
+    return str(x.name or (definition(x) if _is_short(x) else x.brief()))
+
+
+def _latex(x: Tensor, says: str) -> str:
+    """The condition in LaTeX."""
+    if not x.name and not _is_short(x):
+        return in_latex(says, rf"\texttt{{{tex_text(x.brief())}}}")
+    return in_latex(says, latex_name(x.name) if x.name else latex_printer([x]).write(definition(x)))
+
+
+def _is_short(x: Tensor) -> bool:
+    return tree_size(definition(x)) <= LONGEST // 8

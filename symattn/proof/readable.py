@@ -10,7 +10,7 @@ from ..errors import OperandError
 from ..latex import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
 from ..tensor import Tensor
 from .claims import Claim
-from .definedness import SECONDS, holds_anyway
+from .definedness import SECONDS, holds_anyway, stated
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -33,7 +33,9 @@ class RewritingProof:
         """What must have no entry 0 for the lemmas to hold."""
         met = (x for lemma in self.lemmas for x in lemma.nonzero)
         time = Budget(SECONDS)
-        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time))
+        return tuple(
+            stated(x, "{} != 0") for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time)
+        )
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""
