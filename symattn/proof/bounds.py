@@ -20,7 +20,7 @@ from ..ops.formulas import Choice, Max, Min
 from ..ops.leaves import computed, constant, definition, from_index_op, variable
 from ..stated import Stated, in_latex
 from ..tensor import Tensor, topological
-from .claims import Claim
+from .claims import Claim, Independence, say_the_same
 from .conditions import cases
 from .formula_ranges import FormulaRange
 from .linear import Fact, Spans, combined, depends, form_of
@@ -97,10 +97,17 @@ class BoundProof:
         nodes = computed(self.claim.sides) if self.in_order else ()
         return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
 
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim) and say_the_same(self.given, given)
+
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""
         again = bound_proof(self.claim, self.given, Budget(float("inf")))
-        return again is not None and (again.steps, again.conclusion) == (self.steps, self.conclusion)
+        return again is not None and again._found == self._found
+
+    @property
+    def _found(self) -> tuple[Any, ...]:
+        return self.steps, self.conclusion, self.conditions, self.in_order
 
     def text(self) -> str:
         """One line a step, and the conclusion."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import sympy
 
@@ -19,7 +19,7 @@ from ..naming import latex_name
 from ..ops.leaves import computed, is_named
 from ..ops.leaves import variable as named_tensor
 from ..tensor import Tensor
-from .claims import Independence
+from .claims import Claim, Independence
 from .index_constraints import (
     Constraint,
     Pattern,
@@ -51,7 +51,10 @@ class DependenceProof:
 
     claim: Independence
     steps: tuple[Step, ...]
-    conditions: tuple[str, ...] = ()  # none: where an entry exists, the pattern holds
+    conditions: ClassVar[tuple[str, ...]] = ()  # none: where an entry exists, the pattern holds
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim)
 
     def check(self) -> bool:
         """Work out the patterns of all nodes again, and hold the steps against them."""

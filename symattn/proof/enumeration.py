@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import flint
 import sympy
@@ -20,7 +21,7 @@ from ..ops.leaves import operands, variable
 from ..sympy_bridge.explicit import written_out
 from ..tensor import Tensor
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
-from .claims import Claim
+from .claims import Claim, Independence
 from .values import Evaluator, Point, ordered, unknown_names
 
 _BITS = 400  # of the balls
@@ -36,12 +37,15 @@ class Enumeration:
     """A claim about finitely many entries: each of them was compared, written out or as an exact number."""
 
     claim: Claim
-    conditions: tuple[str, ...] = ()
+    conditions: ClassVar[tuple[str, ...]] = ()
 
     @property
     def entries(self) -> int:
         """How many entries were compared."""
         return math.prod(int(size) for size in self.claim.left.shape if size.is_Integer)
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim)
 
     def check(self) -> bool:
         """Compare them again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import sympy
 from sympy.logic.boolalg import Boolean
@@ -17,7 +17,7 @@ from ..ops.leaves import HYPOTHESES, variable
 from ..sizes import as_size, same_shape
 from ..tensor import Tensor, rebuild, topological
 from .bounds import bound_proof
-from .claims import Claim, Independence
+from .claims import Claim, Independence, say_the_same
 from .relations import check_relations, is_relation, is_size, solution
 
 
@@ -94,7 +94,10 @@ class Stated:
 
     claim: Claim
     facts: tuple[Claim, ...]
-    conditions: tuple[str, ...] = ()
+    conditions: ClassVar[tuple[str, ...]] = ()
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim) and say_the_same(self.facts, given)
 
     def check(self) -> bool:
         sides = (self.claim.sides, self.claim.sides[::-1]) if self.claim.relation == "=" else (self.claim.sides,)

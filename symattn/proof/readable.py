@@ -9,7 +9,7 @@ from ..budget import Budget
 from ..errors import OperandError
 from ..latex import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
 from ..tensor import Tensor
-from .claims import Claim
+from .claims import Claim, Independence, say_the_same
 from .definedness import SECONDS, holds_anyway, stated
 from .rewriting import Lemma, Rewriting
 
@@ -36,6 +36,9 @@ class RewritingProof:
         return tuple(
             stated(x, "{} != 0") for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time)
         )
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return claim.says(Claim(self.rewriting.left, "=", self.rewriting.right)) and say_the_same(self.given, given)
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""
