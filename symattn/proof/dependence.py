@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import sympy
 
@@ -51,8 +51,6 @@ class DependenceProof:
 
     claim: Independence
     steps: tuple[Step, ...]
-    conditions: ClassVar[tuple[str, ...]] = ()  # none: where an entry exists, the pattern holds
-
     def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
         return self.claim.says(claim)
 

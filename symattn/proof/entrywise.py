@@ -34,11 +34,6 @@ class EntrywiseProof:
         return tuple(self.comparison.ring.used)
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        """None besides those of the claim."""
-        return ()
-
-    @property
     def reasons_latex(self) -> tuple[str, ...]:
         """The reasons, in LaTeX."""
         return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True))

@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import flint
 import sympy
@@ -37,7 +36,6 @@ class Enumeration:
     """A claim about finitely many entries: each of them was compared, written out or as an exact number."""
 
     claim: Claim
-    conditions: ClassVar[tuple[str, ...]] = ()
 
     @property
     def entries(self) -> int:

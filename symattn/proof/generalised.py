@@ -27,8 +27,8 @@ class Generalised:
     literal: dict[sympy.Symbol, int]
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return self.argument.conditions
+    def divisors(self) -> tuple[Tensor, ...]:
+        return getattr(self.argument, "divisors", ())
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import sympy
 from sympy.logic.boolalg import Boolean
@@ -94,8 +94,6 @@ class Stated:
 
     claim: Claim
     facts: tuple[Claim, ...]
-    conditions: ClassVar[tuple[str, ...]] = ()
-
     def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
         return self.claim.says(claim) and say_the_same(self.facts, given)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..budget import Budget
 from ..errors import OperandError
 from ..latex import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
 from ..tensor import Tensor
 from .claims import Claim, Independence, say_the_same
-from .definedness import SECONDS, holds_anyway, stated
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -29,13 +27,9 @@ class RewritingProof:
         return self.rewriting.lemmas
 
     @property
-    def conditions(self) -> tuple[str, ...]:
+    def divisors(self) -> tuple[Tensor, ...]:
         """What must have no entry 0 for the lemmas to hold."""
-        met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        time = Budget(SECONDS)
-        return tuple(
-            stated(x, "{} != 0") for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time)
-        )
+        return tuple(dict.fromkeys(x for lemma in self.lemmas for x in lemma.nonzero))
 
     def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
         return claim.says(Claim(self.rewriting.left, "=", self.rewriting.right)) and say_the_same(self.given, given)

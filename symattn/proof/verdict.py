@@ -27,8 +27,6 @@ class Argument(Protocol):
     def check(self) -> bool: ...
     def text(self) -> str: ...
     def latex(self) -> str: ...
-    @property
-    def conditions(self) -> tuple[str, ...]: ...
 
 
 _TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
@@ -66,8 +64,7 @@ class Proof:
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
-        claims = [g for g in self.given if isinstance(g, Claim)]
-        return tuple(dict.fromkeys([*conditions(self._parts, claims), *self.argument.conditions]))
+        return conditions(self._parts, self.given, getattr(self.argument, "divisors", ()))
 
     @property
     def _parts(self) -> tuple[Tensor, ...]:
