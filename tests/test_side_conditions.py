@@ -134,3 +134,72 @@ def test_an_inequality_lists_its_conditions_once():
     assert listed(sa.le(0, sa.sqrt(x))) == ("x >= 0",)
     assert listed(sa.le(0, sa.log(x) ** 2 / sa.sum(x) ** 2)) == ("x > 0",)
     assert listed(sa.le(0, 1 / (x * x * y * y))) == ("x != 0", "y != 0")
+
+
+s, r = sympy.symbols("s r", integer=True, nonnegative=True)
+one, one2, lower = sa.ones(n), sa.ones(2 * n), sa.tril(sa.ones(n, n))
+
+INSIDE = {
+    "count": (sa.sum(one[s : s + m]), m * sa.ones(), ("m + s <= n",)),
+    "count of a prefix": (sa.sum(one[:S]), S * sa.ones(), ("S <= n",)),
+    "count of heads": (sa.sum(sa.split_axis(one2, 0, (2, n))[:, s : s + m]), 2 * m * sa.ones(), ("m + s <= n",)),
+    "count of a slice of a slice": (sa.sum(one[s : s + m][r : r + S]), S * sa.ones(), ("S + r <= m", "m + s <= n")),
+    "rows of the identity": (sa.sum(sa.eye(n)[s : s + m], axis=-1), sa.ones(m), ("m + s <= n",)),
+    "first rows of the identity": (sa.eye(n)[:S] @ x, x[:S], ("S <= n",)),
+    "rows taken by the identity": (sa.eye(n)[s : s + m] @ x, x[s : s + m], ("m + s <= n",)),
+    "a causal mask further on": (
+        sa.sum(lower[s : s + m], axis=-1), sa.from_index((m,), lambda i: s + i + 1), ("m + s <= n",),
+    ),
+    "a running count": (sa.cumsum(one)[s : s + m], sa.from_index((m,), lambda i: s + i + 1), ("m + s <= n",)),
+    "places taken": (
+        sa.take(sa.cumsum(one), by_index(lambda i: i + s), axis=0), sa.from_index((m,), lambda i: s + i + 1),
+        ("m + s <= n",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_that_what_is_read_lies_inside_is_used_and_listed(name):
+    left, right, wanted = INSIDE[name]
+    assert sorted(listed(left, right)) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (sa.sum(one[s : s + m]), (m + 1) * sa.ones()),
+        (sa.sum(one[s : s + m]), (m + s) * sa.ones()),
+        (sa.sum(sa.eye(n)[s : s + m], axis=0), sa.ones(n)),
+        (sa.sum(lower[s : s + m], axis=-1), sa.from_index((m,), lambda i: i + 1)),
+        (sa.cumsum(one)[s : s + m], sa.from_index((m,), lambda i: s + i)),
+        (sa.sum(sa.concat([one, 0 * one])[s : s + m]), m * sa.ones()),
+        (sa.eye(n)[s : s + m] @ x, x[:m]),
+    ],
+    ids=str,
+)
+def test_what_is_false_further_on_is_refuted(left, right):
+    assert sa.prove(left, right).status == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("twice", "wanted"),
+    [
+        (x[:S][:2], ("S <= n", "2 <= S")),
+        (x[s : s + m][1:2], ("m + s <= n", "2 <= m")),
+        (x[:S][0:1], ("S <= n",)),
+        (x[1:][1:], ("3 <= n",)),
+        (X[:S][0], ("S <= n",)),
+        (x[-S:][:1], ("S <= n",)),
+    ],
+    ids=str,
+)
+def test_a_slice_of_a_slice_keeps_the_conditions_of_both(twice, wanted):
+    assert sorted(itself(twice)) == sorted(wanted)
+
+
+def test_a_slice_of_a_slice_is_one_slice_where_nothing_is_lost():
+    assert x[1:][1:] is x[2:]
+    assert x[:-1][0:1] is not x[:1]  # the axis has two entries at least
+    assert x[::-1][::-1] is x
+    assert x[:S][::-1][::-1] is x[:S]
+    assert x[:S][None] is x[None, :S]

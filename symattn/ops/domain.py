@@ -6,7 +6,7 @@ must hold of such operands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -17,7 +17,7 @@ import sympy
 from ..sizes import divisibility, inequality, never_negative
 from ..tensor import Tensor, topological
 from .formulas import Choice, InverseEntry, Max, Min
-from .leaves import INDICES, INVERTIBLE, bare, from_index_op, operands, variable, zeros
+from .leaves import INDICES, INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
 from .template import Template, template
 
 
@@ -66,6 +66,15 @@ def domain(x: Tensor) -> Domain:
 def is_total(x: Tensor) -> bool:
     """Whether a tensor is seen to have values at all sizes and for all values of what it is made of."""
     return domain(x).total
+
+
+def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
+    """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
+    nodes = computed(roots)
+    sizes = dict.fromkeys(size for node in nodes for size in node.shape)
+    found = [size - 1 for size in sizes if not divisibility([size])]
+    found += [room for node in nodes for room in domain(node).inside]
+    return list(dict.fromkeys(sympy.expand(room) for room in found if not never_negative(room)))
 
 
 def vanished(node: Tensor) -> Tensor:

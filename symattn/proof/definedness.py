@@ -41,14 +41,12 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Any] = (), divisors: Ite
     ``divisors`` are what a proof divides by besides. What follows from the bounds of a tensor, from what is given,
     claims and relations between sizes, and from the other conditions is left out.
     """
-    nodes = list(computed(sides))
-    sizes = dict.fromkeys(size for node in nodes for size in node.shape)
-    rooms = [room for node in nodes for room in domain(node).inside]
+    nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
     asked += [(x, Condition(_NONZERO)) for x in divisors]
     listed = _needed(_plain(asked), [g for g in given if isinstance(g, Claim)])
     texts = (Stated(c.says.format(_text(x)), partial(_latex, x, c)) for x, c in listed)
-    return tuple(dict.fromkeys([*fitting(sizes, rooms, [g for g in given if is_relation(g)]), *texts]))
+    return tuple(dict.fromkeys([*fitting(nodes, [g for g in given if is_relation(g)]), *texts]))
 
 
 Asked = tuple[Tensor, Condition]

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..sizes import divisibility, inequality, never_negative
+from ..ops.domain import rooms
+from ..sizes import divisibility, inequality
+from ..tensor import Tensor
 from .index_constraints import Constraint, negated, possible
 from .reading import FormulaWalk
 from .relations import solution
 
 
-def fitting(sizes: Iterable[sympy.Expr], rooms: Iterable[sympy.Expr], relations: Sequence[Boolean]) -> list[str]:
-    """What must hold of sizes for axes to have entries and for ``rooms`` not to be negative, as far as it is open."""
-    stated, whole = [], []
+def fitting(nodes: Sequence[Tensor], relations: Sequence[Boolean]) -> list[str]:
+    """What must hold of sizes for the axes of nodes to have entries, and for what is read to lie inside of them."""
+    stated = []
     values = _values(relations)
-    for size in sizes:
-        if not divisibility([size]):
-            whole.append(size)
-        elif divisibility([sympy.cancel(size.subs(values))]) and not _divides(size, relations):
+    for size in dict.fromkeys(size for node in nodes for size in node.shape):
+        if divisibility([sympy.cancel(size.subs(values))]) and not _divides(size, relations):
             stated += divisibility([size])
-    return list(dict.fromkeys([*stated, *_inequalities([*(size - 1 for size in whole), *rooms], relations)]))
+    return list(dict.fromkeys([*stated, *_inequalities(rooms(nodes), relations)]))
 
 
 def _values(relations: Sequence[Boolean]) -> dict[sympy.Symbol, sympy.Expr]:
@@ -40,13 +40,12 @@ def _divides(size: sympy.Expr, relations: Sequence[Boolean]) -> bool:
     return bool(relations) and not any(map(possible, _cases([*relations, sympy.Ne(sympy.Mod(above, below), 0)])))
 
 
-def _inequalities(rooms: Iterable[sympy.Expr], relations: Sequence[Boolean]) -> Iterator[str]:
-    open_ones = list(dict.fromkeys(sympy.expand(room) for room in rooms if not never_negative(room)))
-    for room in list(open_ones):
-        others = [other for other in open_ones if other != room]
+def _inequalities(needed: list[sympy.Expr], relations: Sequence[Boolean]) -> Iterator[str]:
+    for room in list(needed):
+        others = [other for other in needed if other != room]
         if (others or relations) and _follows(room, others, relations):
-            open_ones = others
-    yield from filter(None, map(inequality, open_ones))
+            needed = others
+    yield from filter(None, map(inequality, needed))
 
 
 def _follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[Boolean]) -> bool:
