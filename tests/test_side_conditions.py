@@ -203,3 +203,9 @@ def test_a_slice_of_a_slice_is_one_slice_where_nothing_is_lost():
     assert x[::-1][::-1] is x
     assert x[:S][::-1][::-1] is x[:S]
     assert x[:S][None] is x[None, :S]
+
+
+def test_conditions_on_places_are_mathematics_in_latex():
+    far = sa.tensor("v", 2 * n + 1)
+    written = sa.prove(sa.take(far, t, axis=0) * 2, sa.take(far, t, axis=0) + sa.take(far, t, axis=0)).proof.latex()
+    assert r"$0 \le t < 2 n + 1$" in written
