@@ -362,7 +362,7 @@ class Writer:
     def typed(self, inputs: Sequence[Tensor], a: str, b: str) -> str:
         """Two operands of a choice; two plain numbers take the dtype of the arguments."""
         plain = all(x.op is constant for x in inputs)
-        return f"{self.dtype()}.type({a}), {b}" if plain else f"{a}, {b}"
+        return f"np.asarray({a}, {self.dtype()}), {b}" if plain else f"{a}, {b}"
 
     def from_index(self, node: Tensor) -> str:
         """A constant by its indices, on open grids."""
