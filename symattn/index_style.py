@@ -55,7 +55,10 @@ def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
 _MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
 
 
-_ENTRYWISE = ("add", "multiply", "divide", "power", "maximum", "minimum", "where")
+_ENTRYWISE = (
+    "add", "multiply", "divide", "power", "maximum", "minimum", "where", "mod", "elementwise",
+    "less", "less_equal", "greater", "greater_equal", "equal", "logical_and", "logical_or",
+)  # fmt: skip
 
 
 def moves_entries(x: Tensor) -> bool:
