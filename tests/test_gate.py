@@ -278,6 +278,7 @@ def test_positions_are_compared_exactly_whatever_the_type_of_the_real_numbers_is
     count = sa.from_index((n,), lambda i: i)
     masks = [
         sa.equal(I[:, None] + 1, I[None, :]), I[:, None] - I[None, :] < 1, count < I[7] + 2045, sa.equal(count, I),
+        sa.shift(count, 1) <= count, sa.equal(sa.mod(count, 7), 2),
         sa.equal(sa.mod(3 * I + 1, 7), 2), sa.abs(I - I[-1]) <= 3, sa.equal(sa.floor((I + 1) / 3), 700),
     ]  # fmt: skip
     for mask in masks:
