@@ -20,6 +20,7 @@ from ..ops.leaves import computed, is_named
 from ..ops.leaves import variable as named_tensor
 from ..tensor import Tensor
 from .claims import Claim, Independence
+from .given import Given
 from .index_constraints import (
     Constraint,
     Pattern,
@@ -51,7 +52,8 @@ class DependenceProof:
 
     claim: Independence
     steps: tuple[Step, ...]
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return self.claim.says(claim)
 
     def check(self) -> bool:

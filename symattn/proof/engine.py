@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sympy.polys.polyerrors import BasePolynomialError
@@ -24,6 +25,7 @@ from .given import Given, applied, contradiction, sorted_out, stated_in
 from .readable import RewritingProof
 from .refuter import refute
 from .rewriting import rewrite
+from .size_cases import size_cases
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
@@ -62,7 +64,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     try:
         argument, missing = _argued(*put, time)
         if argument is None and isinstance(put[1], Claim):
-            argument = enumerated(put[1], time)
+            argument = enumerated(put[1], time) or size_cases(put[1], put[0], partial(_decided, time))
     except OutOfBudget as problem:
         missing = _Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -151,6 +153,12 @@ def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Ar
         found = bound_proof(claim, given.claims, time)
         return found, _Missing("the inequality does not follow from the signs and bounds of its parts")
     return _equal(claim.left, claim.right, given, time)
+
+
+def _decided(time: Budget, given: Given, claim: Claim) -> Argument | None:
+    """A proof at sizes that a relation leaves."""
+    argument, _ = _argued(given, claim, time)
+    return argument or enumerated(claim, time)
 
 
 def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:

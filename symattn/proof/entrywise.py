@@ -15,6 +15,7 @@ from ..normal.writing import Writer
 from ..tensor import Tensor
 from .claims import Claim, Independence, say_the_same
 from .decide import Comparison, Piece, compare
+from .given import Given
 
 _LETTERS = "ijhabcefg"
 
@@ -43,8 +44,8 @@ class EntrywiseProof:
         """What is divided by and is different from zero, with the reason."""
         return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False))
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given)
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Work out both normal forms again, which needs no search, and hold what is written against them."""

@@ -21,6 +21,7 @@ from ..sympy_bridge.explicit import written_out
 from ..tensor import Tensor
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .claims import Claim, Independence
+from .given import Given
 from .values import Evaluator, Point, ordered, unknown_names
 
 _BITS = 400  # of the balls
@@ -42,7 +43,7 @@ class Enumeration:
         """How many entries were compared."""
         return math.prod(int(size) for size in self.claim.left.shape if size.is_Integer)
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return self.claim.says(claim)
 
     def check(self) -> bool:
