@@ -175,6 +175,8 @@ class _Signs:
         if isinstance(e, sympy.exp):
             infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
             return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
+        if isinstance(e, (sympy.Abs, sympy.KroneckerDelta)):
+            return Sign.NONNEGATIVE
         if e.is_Mul:
             return min(map(self._of, e.args))
         if e.is_Add:

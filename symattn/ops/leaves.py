@@ -16,7 +16,7 @@ from ..naming import check_name
 from ..operation import Operation
 from ..sizes import ONE, as_integer, as_shape, same_shape, show_shape
 from ..tensor import Tensor, topological
-from .formulas import Choice, without_piecewise
+from .formulas import Choice, plainly_joined, without_piecewise
 from .notation import Binding, Written, scaled
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
@@ -269,7 +269,7 @@ def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
     if not _is_condition(value):
         value = as_scalar(value)
     without_piecewise(value)  # which must have a value everywhere
-    return from_index_op(formula=value, shape=dims)
+    return from_index_op(formula=plainly_joined(value), shape=dims)
 
 
 def eye(n: Any) -> Tensor:

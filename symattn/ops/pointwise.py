@@ -20,7 +20,7 @@ from .arithmetic import (
     subtract,
 )
 from .broadcasting import broadcast, broadcast_index, unbroadcast
-from .formulas import choose, compared, without_piecewise
+from .formulas import choose, compared, plainly_joined, without_piecewise
 from .leaves import ARGUMENTS, as_scalar, as_tensor, zeros
 from .logic import greater
 from .notation import Binding, Written, enclosed, function
@@ -228,7 +228,7 @@ def elementwise(function: Any, *inputs: Any) -> Tensor:
     without_piecewise(body)  # which must have a value everywhere
     if body.has(sympy.Indexed, sympy.S.NegativeInfinity):
         raise OperandError(f"the function {function} holds a tensor's entry or an infinity")
-    return elementwise_op(*operands, formula=body)
+    return elementwise_op(*operands, formula=plainly_joined(body))
 
 
 # --- public spellings ---
