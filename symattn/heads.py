@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from .entries import _bound_indices, _expand
-from .index_style import LONGEST, entry_size, outermost_first
+from .entries import _bound_indices, _expand, entry_size
+from .index_style import LONGEST, outermost_first
 from .ops.index import index_op
 from .ops.leaves import from_index_op, indexed, let_op, variable
 from .sizes import Shape

@@ -15,10 +15,10 @@ from typing import Any
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from .entries import BOUND_LETTERS, _expand, _reads
+from .entries import BOUND_LETTERS, _expand, entry_size
 from .errors import OperandError
 from .latex import Printer, Row, symbol_names
-from .naming import free_letters, latex_name
+from .naming import counted, free_letters, latex_name
 from .ops.formulas import Choice, Max, Min
 from .ops.gather import reads_outside, shift_op
 from .ops.leaves import constant, definition, indexed, is_named
@@ -42,14 +42,6 @@ def spelled(name: str) -> str:
 def _upright(written: str) -> str:
     word = re.match(r"[A-Za-z]{2,}", written)
     return rf"\mathrm{{{word[0]}}}{written[word.end() :]}" if word else written
-
-
-def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
-    """How many parts the entry of a tensor has where ``names`` are read by name; exact, however large."""
-    parts = dict[Tensor, int]()
-    for node in topological([x], stop=names):
-        parts[node] = 1 if node in names else 1 + sum(parts[i] for i in _reads(node))
-    return parts[x]
 
 
 _MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
@@ -159,7 +151,8 @@ class IndexPrinter:
             return self.scalars.doprint(indexed(self.names[x], index))
         size = entry_size(x, self.names)
         if size > LONGEST:
-            raise OperandError(f"an entry of {x.brief()} has {size} parts, too many to read: name parts by sa.let")
+            shown = counted(size)
+            raise OperandError(f"an entry of {x.brief()} has {shown} parts, too many to read: name parts by sa.let")
         order = [node for node in topological([x], stop=self.names) if node in self.names]
         inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
         formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)

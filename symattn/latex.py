@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sympy
 
 from .errors import NamingError, OperandError, described
-from .naming import free_letters, latex_name, with_short_numbers
+from .naming import counted, free_letters, latex_name, with_short_numbers
 from .normalisers import without_names
 from .ops.leaves import definition, is_named, variable
 from .ops.notation import Binding, Written
@@ -381,7 +381,9 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | Non
     for root in roots:
         size = tree_size(root)
         if size > LONGEST:
-            raise OperandError(f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let")
+            raise OperandError(
+                f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
+            )
     names, _ = _distinct_spelling(roots, {} if spellings is None else spellings, latex_name)
     return Printer(names, latex=True, spellings=spellings)
 

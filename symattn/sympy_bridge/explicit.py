@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from ..entries import too_deep
+from ..entries import MOST_PARTS, count_parts, too_deep, too_large
 from ..errors import NoRuleError, ShapeError
 from ..latex import displayed_names
 from ..ops.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
@@ -62,8 +62,12 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
 
 def _explicit_entries(x: Tensor, order: Sequence[Tensor]) -> list[Any]:
     known: dict[Tensor, dict[tuple[Any, ...], Any]] = {}
+    parts: dict[sympy.Basic, int] = {}
     for node in order:
         known[node] = _entries(node, known)
+        for value in known[node].values():
+            if (count := count_parts(value, parts)) > MOST_PARTS:
+                raise too_large(x, count)
     return [_with_cases(value) for value in known[x].values()]
 
 
