@@ -62,9 +62,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
         raise OperandError(f"what is given contradicts itself: {false}")
     argument, missing = None, _Missing("")
     try:
-        argument, missing = _argued(*put, time)
-        if argument is None and isinstance(put[1], Claim):
-            argument = enumerated(put[1], time) or size_cases(put[1], put[0], partial(_decided, time))
+        argument, missing = argued(*put, time)
     except OutOfBudget as problem:
         missing = _Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -141,6 +139,14 @@ class _Missing:
 
     def __init__(self, reason: str, left_over: Residual | None = None) -> None:
         self.reason, self.left_over = reason, left_over
+
+
+def argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
+    """A proof of a claim by any of the ways there are, or what is missing. Raises OutOfBudget and PROBLEMS."""
+    argument, missing = _argued(given, claim, time)
+    if argument is None and isinstance(claim, Claim):
+        argument = enumerated(claim, time) or size_cases(claim, given, partial(_decided, time))
+    return argument, missing
 
 
 def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
