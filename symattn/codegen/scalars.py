@@ -10,6 +10,7 @@ from sympy.core.relational import Relational
 
 from ..errors import NoRuleError, described
 from ..naming import is_long
+from ..ops.arithmetic import is_wide
 
 _FUNCTIONS = {
     sympy.exp: "exp", sympy.log: "log", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan", sympy.tanh: "tanh",
@@ -88,6 +89,9 @@ class ScalarCode:
         return f"np.bool_({value})" if self.arrays else str(value)
 
     def _mul(self, e: sympy.Expr) -> str:
+        number, rest = e.as_coeff_Mul()
+        if self.arrays and is_wide(number):
+            return f"{self._part(number)} * {self._part(rest)}"
         above, below = sympy.fraction(e)
         factors = above.args if above.is_Mul else (above,)
         if factors[0] == -1 and len(factors) > 1:
