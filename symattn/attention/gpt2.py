@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..arguments import each_of, flag
+from ..arguments import each_of, few, flag
 from ..errors import OperandError, ShapeError, described
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let, tensor
@@ -82,6 +82,7 @@ def gpt_parameters(
     f = 4 * d if hidden is None else as_size(hidden)
     if isinstance(layers, bool) or not isinstance(layers, int) or layers < 1:
         raise OperandError(f"gpt_parameters: layers is a number of blocks, 1 or more, not {described(layers)}")
+    few("gpt_parameters", layers, "layers", 10_000)
     if (d / h).is_integer is False:
         raise ShapeError(f"gpt_parameters: {h} heads do not divide the width {d}")
     quotient(d, h)

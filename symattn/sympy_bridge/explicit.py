@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
+from ..arguments import few
 from ..entries import MOST_PARTS, count_parts, too_deep, too_large
 from ..errors import NoRuleError, ShapeError
 from ..latex import displayed_names
@@ -18,6 +19,7 @@ from ..ops.leaves import computed, indexed, operands, variable
 from ..tensor import Tensor
 
 Element = Callable[[Any, tuple[Any, ...]], Any]  # from the base of an Indexed and the indices to the scalar
+_MOST = 10**6  # entries that are written out
 _FOLDS: dict[type, Callable[..., Any]] = {
     sympy.Sum: sympy.Add,
     Max: partial(compared, sympy.Max),
@@ -47,6 +49,8 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     for node in order:
         if not all(size.is_Integer for size in node.shape):
             raise ShapeError(f"the entries of {x.brief()}: at these sizes {node.brief()} has a size that is not whole")
+    for node in order:
+        few(f"as_explicit of {x.brief()}", sympy.Mul(*node.shape), f"entries of {node.brief()}", _MOST)
     displayed_names([fixed])  # one name, one meaning: otherwise the entries of two tensors would look alike
     try:
         entries = _explicit_entries(fixed, order)
