@@ -155,10 +155,14 @@ def iid(
         known[4] = sympy.expand((values["kurtosis"] - 3) * second**2)
         least = 1 + values.get("skewness", sympy.S.Zero) ** 2
         if (values["kurtosis"] - least).is_negative:  # whatever the variance is
-            raise OperandError(
-                f"no law has the kurtosis {described(values['kurtosis'])}: it is at least 1 + skewness^2 = {described(least)}"
-            )
+            raise _no_kurtosis(values["kurtosis"], least)
     return _checked(Iid(None, known))
+
+
+def _no_kurtosis(kurtosis: sympy.Expr, least: sympy.Expr) -> OperandError:
+    return OperandError(
+        f"no law has the kurtosis {described(kurtosis)}: it is at least 1 + skewness^2 = {described(least)}"
+    )
 
 
 def _only(values: Mapping[str, sympy.Expr], allowed: Sequence[str], name: str) -> dict[int, sympy.Expr]:
