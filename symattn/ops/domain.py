@@ -72,7 +72,8 @@ def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
     """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
     nodes = computed(roots)
     sizes = dict.fromkeys(size for node in nodes for size in node.shape)
-    found = [size - 1 for size in sizes if not divisibility([size])]
+    plain = [size for size in sizes if size.is_Add or not divisibility([size])]  # n/h is at least 1 if h divides n
+    found = [sympy.fraction(sympy.together(size - 1))[0] for size in plain]
     found += [room for node in nodes for room in domain(node).inside]
     return list(dict.fromkeys(sympy.expand(room) for room in found if not never_negative(room)))
 
