@@ -16,7 +16,7 @@ import sympy
 
 from ..sizes import divisibility, inequality, never_negative
 from ..tensor import Tensor, topological
-from .formulas import Choice, InverseEntry, Max, Min
+from .formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
 from .leaves import INDICES, INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
 from .template import Template, template
 
@@ -53,6 +53,11 @@ class Domain:
 
 _domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
 _ZERO = sympy.Dummy("0", zero=True)
+_TOTAL = (  # functions that have a value at every number; of logarithms and tangents it is told where
+    Choice, Held, Ranged, Unknown, sympy.exp, sympy.log, sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh,
+    sympy.asinh, sympy.atan, sympy.erf, sympy.erfc, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.frac,
+    sympy.Max, sympy.Min, sympy.KroneckerDelta, sympy.Heaviside, sympy.sinc,
+)  # fmt: skip
 
 
 def domain(x: Tensor) -> Domain:
@@ -234,11 +239,15 @@ class _Signs:
             yield self._condition(e.args[0], "> 0")
         elif isinstance(e, sympy.tan) and e.args[0] in self.read:
             yield Condition("cos({}) != 0", self.read[e.args[0]])
-        elif isinstance(e, sympy.tan):
+        elif isinstance(e, (sympy.Function, sympy.Mod)) and not self._is_total(e):
             yield Condition("{} is defined")
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
+
+    def _is_total(self, e: Any) -> bool:
+        """Whether a function has a value wherever its arguments have; a remainder, by what is not 0."""
+        return isinstance(e, _TOTAL) or (isinstance(e, sympy.Mod) and self.of(e.args[1]) is Sign.POSITIVE)
 
     def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
         sign = self.of(base)
