@@ -8,7 +8,7 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symattn as sa
-from symattn.ops.formulas import Held
+from symattn.scalars.formulas import Held
 
 from .test_registry import EXAMPLES
 

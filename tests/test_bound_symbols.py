@@ -6,14 +6,14 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget
+from symattn.core.budget import Budget
 from symattn.normal import functions
 from symattn.normal.constructors import CONSTRUCTORS
 from symattn.normal.contraction import RULES
 from symattn.normal.indices import number, plus
 from symattn.normal.ring import Ring
 from symattn.normal.terms import Atom, Poly, Term
-from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
+from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 
 from .enumeration import same
 

@@ -9,8 +9,8 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
-from symattn.proof.bounds import bound_proof
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.proof.bounds.prove import bound_proof
 from symattn.proof.claims import Claim, eq, le, lt
 
 T, S, d, e, n = sa.sizes("T S d e n")

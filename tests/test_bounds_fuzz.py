@@ -12,11 +12,11 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
 from symattn.codegen.reference import values
-from symattn.proof.bounds import bound_proof
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.core.node import rebuild
+from symattn.proof.bounds.prove import bound_proof
 from symattn.proof.claims import Claim, eq, le, lt
-from symattn.tensor import rebuild
 
 T = sa.sizes("T")
 QUARTER = sympy.Rational(1, 4)

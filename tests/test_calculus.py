@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 import symattn as sa
-import symattn.operation
+import symattn.core.operation
 
 from .derived import (
     FIVE,

@@ -7,8 +7,8 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.operation import Operation
-from symattn.tensor import topological
+from symattn.core.node import topological
+from symattn.core.operation import Operation
 
 from .derived import (
     D,
@@ -335,7 +335,7 @@ def stack(start, layers):
 
 def counted(monkeypatch, work):
     """How often an operation was applied."""
-    record_module = importlib.import_module("symattn.operation")
+    record_module = importlib.import_module("symattn.core.operation")
     calls = 0
     sound = record_module.intern
 

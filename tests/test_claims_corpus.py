@@ -7,7 +7,7 @@ import pytest
 
 import symattn as sa
 from symattn.codegen.sampling import generic_arrays, generic_scalars, generic_sizes
-from symattn.tensor import rebuild, topological
+from symattn.core.node import rebuild, topological
 
 from .claims_corpus import CLAIMS, Case
 

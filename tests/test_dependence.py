@@ -12,9 +12,9 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
+from symattn.core.budget import Budget, OutOfBudget
 from symattn.proof.claims import independent
-from symattn.proof.dependence import dependence_proof
+from symattn.proof.dependence.prove import dependence_proof
 
 T, S, d, e, D, w, h, f = sa.sizes("T S d e D w h f")
 X = sa.tensor("X", T, D)

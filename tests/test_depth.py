@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.latex import tree_size
+from symattn.printing.matrix import tree_size
 
 T, d = sa.sizes("T d")
 X, W = sa.tensor("X", T, d), sa.tensor("W", d, d)
@@ -88,7 +88,7 @@ def test_a_long_chain_is_freed_without_overflowing_the_stack():
         "X = t = sa.tensor('X', 'T d')\n"
         "for step in range(200_000): t = sa.tanh(t) if step % 2 else t + X\n"
         "del t\n"
-        "from symattn.tensor import _nodes\n"
+        "from symattn.core.node import _nodes\n"
         "import gc; gc.collect()\n"
         "print(len(_nodes) < 1000)\n"
     )

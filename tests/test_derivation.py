@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn import verification
+from symattn.document import verification
 from symattn.proof.verdict import Unknown
 
 FOLDER = Path(__file__).resolve().parent.parent / "derivations"
@@ -218,7 +218,7 @@ def test_claims_of_every_kind_are_checked_and_compile(name, tmp_path):
 def test_a_counterexample_that_does_not_hold_is_told():
     from dataclasses import replace
 
-    from symattn.proof.counterexample import EntryValue
+    from symattn.proof.refute.counterexample import EntryValue
 
     Z = sa.tensor("Z", "T S")
     verdict = sa.prove(sa.softmax(2 * Z), sa.softmax(Z))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import symattn as sa
-from symattn.statements import Statement
+from symattn.document.statements import Statement
 
 FOLDER = Path(__file__).resolve().parent.parent / "derivations"
 GOLDEN = Path(__file__).parent / "golden" / "derivations"

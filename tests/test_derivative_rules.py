@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
-from symattn.proof.decide import Unreached, compare_gradient
-from symattn.proof.gradients import gradient_proof
-from symattn.tensor import Tensor
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.core.node import Tensor
+from symattn.proof.equality.decide import Unreached, compare_gradient
+from symattn.proof.equality.gradients import gradient_proof
 
 from .test_registry import EXAMPLES, c
 

@@ -6,7 +6,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.proof.enumeration import Enumeration
+from symattn.proof.refute.enumeration import Enumeration
 
 X, x, t = sa.tensor("X", 2, 3), sa.tensor("x", 3), sa.tensor("t", 6)
 FLAT = sa.merge_axes(X, (0, 1))

@@ -5,12 +5,12 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.calculus.identities import IDENTITIES
+from symattn.calculus.jacobians import one_hot
+from symattn.calculus.tidying import tidy
 from symattn.codegen.reference import values
-from symattn.identities import IDENTITIES
-from symattn.jacobians import one_hot
+from symattn.core.node import topological
 from symattn.ops.layout import transpose_op
-from symattn.tensor import topological
-from symattn.tidying import tidy
 
 T, S, d, e, n, m = sa.sizes("T S d e n m")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)

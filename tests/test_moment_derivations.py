@@ -10,8 +10,8 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.document.statements import Calculation
 from symattn.moments.notation import Mean, Variance
-from symattn.statements import Calculation
 
 d, n, T, S, D = sa.sizes("d n T S D")
 q, k, x, w = (sa.tensor(name, d) for name in "qkxw")

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.naming import fresh_name, latex_name
+from symattn.core.naming import fresh_name, latex_name
 
 HOSTILE = [
     "__import__('os')",

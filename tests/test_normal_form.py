@@ -6,9 +6,9 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget
-from symattn.proof.decide import Unreached, compare
-from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
+from symattn.core.budget import Budget
+from symattn.proof.equality.decide import Unreached, compare
+from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.rules import RULES
 
 n, m, d, h, r = sa.sizes("n m d h r")

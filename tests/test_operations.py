@@ -9,7 +9,7 @@ import sympy
 
 import symattn as sa
 from symattn.codegen.reference import _compile, values
-from symattn.ops.formulas import Held, InverseEntry, Unknown
+from symattn.scalars.formulas import Held, InverseEntry, Unknown
 
 T, S, d, n, m, h = sa.sizes("T S d n m h")
 i, j, k = sympy.symbols("i j k", integer=True, nonnegative=True)

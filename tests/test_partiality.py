@@ -7,8 +7,8 @@ import sympy
 
 import symattn as sa
 from symattn.errors import OperandError, ShapeError
-from symattn.ops.formulas import Max, Min
 from symattn.proof.definedness import conditions
+from symattn.scalars.formulas import Max, Min
 
 T, S, d, e, n = sa.sizes("T S d e n")
 oo, third = sympy.oo, sympy.Rational(1, 3)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symattn as sa
-from symattn.latex import displayed_names
+from symattn.core.node import topological
 from symattn.ops.leaves import definition
+from symattn.printing.matrix import displayed_names
 from symattn.reading import parse_shape, read
-from symattn.tensor import topological
 
 T, S, d, e, h, n = sa.sizes("T S d e h n")
 c = sympy.Symbol("c", real=True)

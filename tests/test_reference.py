@@ -7,8 +7,8 @@ import sympy
 import symattn as sa
 from symattn.codegen.reference import values
 from symattn.codegen.sampling import generic_array, generic_scalars, generic_sizes
-from symattn.operation import Operation
-from symattn.ops.formulas import Choice
+from symattn.core.operation import Operation
+from symattn.scalars.formulas import Choice
 
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, Q, K, V = (sa.tensor(a, s) for a, s in (("X", "T d"), ("Y", "T d"), ("Q", "T d"), ("K", "S d"), ("V", "S e")))

@@ -14,14 +14,14 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget
 from symattn.codegen.reference import values
-from symattn.proof.balls import Arithmetic, Outside, Undecided, ball, exact_form
+from symattn.core.budget import Budget
 from symattn.proof.claims import Claim, Independence, eq, independent, le, lt
-from symattn.proof.counterexample import Agreement, Counterexample
-from symattn.proof.refuter import refute
-from symattn.proof.samples import Sampler
-from symattn.proof.values import Evaluator, ordered, shape_at
+from symattn.proof.refute.balls import Arithmetic, Outside, Undecided, ball, exact_form
+from symattn.proof.refute.counterexample import Agreement, Counterexample
+from symattn.proof.refute.refuter import refute
+from symattn.proof.refute.samples import Sampler
+from symattn.proof.refute.values import Evaluator, ordered, shape_at
 
 from . import variants_linear  # noqa: F401  its variants join the table
 from .variants import VARIANTS
@@ -546,9 +546,9 @@ def test_the_precision_of_flint_is_left_as_it_was() -> None:
 
 _SCRIPT = """
 import symattn as sa
-from symattn.budget import Budget
+from symattn.core.budget import Budget
 from symattn.proof.claims import eq
-from symattn.proof.refuter import refute
+from symattn.proof.refute.refuter import refute
 n, d = sa.sizes("n d")
 X, Pi, M = sa.tensor("X", n, d), sa.tensor("Pi", n, n, permutation=True), sa.tensor("M", n, n, binary=True)
 f = lambda x: sa.softmax(sa.unknown("phi", x) @ sa.unknown("psi", x).T, where=M) @ x

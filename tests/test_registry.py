@@ -8,9 +8,10 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.calculus import Gradient
+from symattn.calculus.gradient import Gradient
 from symattn.codegen.check import compare, sample_point
 from symattn.codegen.reference import values
+from symattn.core.node import topological
 from symattn.ops import RECORDS
 from symattn.ops.arithmetic import mod
 from symattn.ops.broadcasting import broadcast_to
@@ -20,7 +21,6 @@ from symattn.ops.index import embed_op
 from symattn.ops.layout import transpose
 from symattn.ops.leaves import cotangent_op
 from symattn.ops.sparse import support_sqrt_op
-from symattn.tensor import topological
 
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, Q, K, V = (sa.tensor(n, s) for n, s in (("X", "T d"), ("Y", "T d"), ("Q", "T d"), ("K", "S d"), ("V", "S e")))

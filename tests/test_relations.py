@@ -10,8 +10,8 @@ from sympy import Eq, Max, Min, Mod, Ne, floor
 
 import symattn as sa
 from symattn.errors import OperandError
+from symattn.proof.refute.samples import Sizes
 from symattn.proof.relations import Relations, solution
-from symattn.proof.samples import Sizes
 
 n, m, k = sa.sizes("n m k")
 x = sa.tensor("x", n)

@@ -13,8 +13,8 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
-from symattn.proof.rewriting import Lemma, Memo, normalise, rewrite
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.proof.equality.rewriting import Lemma, Memo, normalise, rewrite
 from symattn.proof.rules import RULES, Rule
 
 from .rewritten import (
@@ -260,7 +260,7 @@ def test_the_audit_of_a_run_catches_a_wrong_rule_with_a_right_example(monkeypatc
         return sa.softmax(inside.inputs[0]) if column else PI @ sa.softmax(Z) if inside is PI @ Z else None
 
     rule = wrong("careless", careless, lambda: (sa.softmax(PI @ Z), PI @ sa.softmax(Z)))
-    from symattn.proof import rewriting
+    from symattn.proof.equality import rewriting
 
     true_rules = rewriting.rules_for
     monkeypatch.setattr(rewriting, "rules_for", lambda phase: {op: (rule, *r) for op, r in true_rules(phase).items()})
@@ -347,8 +347,8 @@ def test_what_a_memo_knows_is_not_derived_again():
 
 _PRINT = """
 from tests.rewritten import true_claims
-from symattn.budget import Budget
-from symattn.proof.rewriting import rewrite
+from symattn.core.budget import Budget
+from symattn.proof.equality.rewriting import rewrite
 for name, claim in true_claims().items():
     print(name, *map(str, rewrite(*claim, Budget(60)).lemmas), sep="\\n")
 """

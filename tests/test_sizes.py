@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.sizes import as_size, broadcast_shapes, divisibility, inequality, never_negative, same_size
+from symattn.core.sizes import as_size, broadcast_shapes, divisibility, inequality, never_negative, same_size
 
 T, S, d, h, n = sa.sizes("T S d h n")
 

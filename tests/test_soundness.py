@@ -19,7 +19,7 @@ from symattn.normal.contraction import RULES
 from symattn.normal.formulas import FORMULAS
 from symattn.normal.ring import Ring
 from symattn.normal.terms import Keys, Poly
-from symattn.proof import decide, rewriting
+from symattn.proof.equality import decide, rewriting
 from symattn.proof.rules import Rule
 
 from .agreement import TOLERANCE, largest_gap

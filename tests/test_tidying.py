@@ -5,8 +5,10 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.calculus.tidying import TABLE, tidy
 from symattn.codegen.check import compare, sample_point
 from symattn.codegen.reference import values
+from symattn.core.node import topological
 from symattn.ops import RECORDS
 from symattn.ops.arithmetic import add_op, divide_op, multiply_op
 from symattn.ops.broadcasting import broadcast_to, broadcast_to_op
@@ -15,8 +17,6 @@ from symattn.ops.index import embed_op
 from symattn.ops.layout import merge_axis_op, split_axis_op, transpose
 from symattn.ops.leaves import as_tensor
 from symattn.ops.rows import mean_op, sum_op
-from symattn.tensor import topological
-from symattn.tidying import TABLE, tidy
 
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, B, C = sa.tensor("X", T, d), sa.tensor("Y", T, d), sa.tensor("B", d, e), sa.tensor("C", d, d)

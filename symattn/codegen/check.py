@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
-from ..tensor import Tensor, rebuild
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes
 

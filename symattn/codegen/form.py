@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..operation import Operation
+from ..core.operation import Operation
 from ..ops.notation import call
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..calculus.result import Gradient
+from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
-from ..gradients import Gradient
 from ..ops.leaves import as_tensor, computed, variable
-from ..tensor import Tensor, topological
 from .binding import Binding
 from .conditions import size_conditions
 from .gate import admitted

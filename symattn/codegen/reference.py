@@ -11,10 +11,10 @@ import numpy as np
 import sympy
 from sympy.core.relational import Relational
 
+from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..ops.formulas import Choice, Held, InverseEntry, Max, Min
 from ..ops.leaves import computed, variable
-from ..tensor import Tensor
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min
 
 Env = dict[Any, Any]
 Term = Callable[[Env], Any]

@@ -18,11 +18,11 @@ from typing import Any
 
 import sympy
 
+from ..core.naming import fresh_name
+from ..core.node import Tensor, topological
+from ..core.sizes import show_shape
 from ..errors import NoRuleError
-from ..naming import fresh_name
 from ..ops.leaves import ARGUMENTS, INDICES, computed, constant, cotangent_op, is_eye, operands, variable
-from ..sizes import show_shape
-from ..tensor import Tensor, topological
 from .contraction import einsum_code, matmul_code
 from .graph import Graph
 from .helpers import HELPERS, text_of

@@ -11,8 +11,10 @@ from typing import Any
 
 import sympy
 
-from ..normalisers import squares
-from ..operation import Operation
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape
+from ..graph.canonical import squares
 from ..ops.arithmetic import (
     add_op,
     divide_op,
@@ -31,8 +33,6 @@ from ..ops.logic import greater_op, where_op
 from ..ops.pointwise import erf_op, exp_op, log_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
 from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
-from ..sizes import Shape
-from ..tensor import Tensor
 from .form import form
 
 Rule = Callable[..., Tensor | None]

@@ -8,14 +8,14 @@ from typing import Any
 
 import sympy
 
+from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..naming import free_letters
 from ..normal.indices import ZERO as FIRST
 from ..normal.indices import Index, affine, combined, number, plus, symbols
 from ..normal.ring import Ring
 from ..normal.terms import Atom, Factor, Number, Poly, Term, split_components
-from ..ops.formulas import Choice
 from ..ops.leaves import indexed
+from ..scalars.formulas import Choice
 
 _LETTERS = "klmnpqrtuvw"
 

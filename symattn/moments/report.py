@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..latex import Row, align, tex_text
-from ..tensor import Tensor
+from ..printing.matrix import Row, align, tex_text
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
 from .problem import Problem, solved
@@ -17,7 +17,7 @@ from .steps import Explanation, assumptions, explained
 from .unrolled import agrees
 
 if TYPE_CHECKING:
-    from ..derivation import Derivation
+    from ..document.derivation import Derivation
 
 _PATIENCE = 5.0  # seconds that printing waits for skewness and for kurtosis
 _LONGEST, _LONGEST_TITLE = 200, 70  # characters of a moment, and of a title
@@ -87,7 +87,7 @@ class Moments:
     @property
     def derivation(self) -> Derivation:
         """Mean and variance in readable steps, with a reason each, under the assumptions that were used."""
-        from ..derivation import Derivation  # which writes moments, among other things
+        from ..document.derivation import Derivation  # which writes moments, among other things
 
         return Derivation(self.title, given=self.tensors).extend(self)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
-from ..operation import Operation
-from ..tensor import Table, Tensor, topological
+from ..core.node import Table, Tensor, topological
+from ..core.operation import Operation
 from . import (
     arithmetic,
     broadcasting,

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 import sympy
 
-from ..sizes import divisibility, inequality, never_negative
-from ..tensor import Tensor, topological
-from .formulas import Choice, InverseEntry, Max, Min
+from ..core.node import Tensor, topological
+from ..core.sizes import divisibility, inequality, never_negative
+from ..scalars.formulas import Choice, InverseEntry, Max, Min
 from .leaves import INVERTIBLE, bare, operands, variable, zeros
 from .template import Template, template
 

@@ -11,12 +11,12 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.naming import check_name
+from ..core.node import Tensor, topological
+from ..core.operation import Operation
+from ..core.sizes import ONE, as_integer, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
-from ..naming import check_name
-from ..operation import Operation
-from ..sizes import ONE, as_integer, as_shape, same_shape, show_shape
-from ..tensor import Tensor, topological
-from .formulas import Choice, without_piecewise
+from ..scalars.formulas import Choice, without_piecewise
 from .notation import Binding, Written, scaled
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")

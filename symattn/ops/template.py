@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from ..tensor import Tensor
+from ..core.node import Tensor
 from .leaves import constant
 
 

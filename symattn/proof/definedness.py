@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..budget import Budget, OutOfBudget
-from ..latex import LONGEST, tree_size
+from ..core.budget import Budget, OutOfBudget
+from ..core.node import Tensor
+from ..core.sizes import divisibility, inequality
 from ..ops.domain import domain
 from ..ops.leaves import computed, definition
-from ..sizes import divisibility, inequality
-from ..tensor import Tensor
-from .bounds import bound_proof
+from ..printing.matrix import LONGEST, tree_size
+from .bounds.prove import bound_proof
 from .claims import Claim, le, lt
 
 

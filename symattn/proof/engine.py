@@ -8,22 +8,22 @@ from typing import Any
 
 from sympy.polys.polyerrors import BasePolynomialError
 
-from ..arguments import seeded
-from ..budget import Budget, OutOfBudget
+from ..core.arguments import seeded
+from ..core.budget import Budget, OutOfBudget
+from ..core.node import Tensor
 from ..errors import OperandError, SymattnError, described
-from ..tensor import Tensor
-from .bounds import bound_proof
+from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
-from .counterexample import Agreement, Counterexample
-from .decide import Unreached
-from .dependence import dependence_proof
-from .entrywise import EntrywiseProof, Residual, entrywise_proof, residual
-from .enumeration import enumerated
+from .dependence.prove import dependence_proof
+from .equality.decide import Unreached
+from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
+from .equality.readable import RewritingProof
+from .equality.rewriting import rewrite
 from .generalised import Generalised, generalised
 from .given import Given, applied, contradiction, sorted_out, stated_in
-from .readable import RewritingProof
-from .refuter import refute
-from .rewriting import rewrite
+from .refute.counterexample import Agreement, Counterexample
+from .refute.enumeration import enumerated
+from .refute.refuter import refute
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
+from ..core.naming import fresh_name
+from ..core.node import Tensor
+from ..core.sizes import same_shape, same_size
 from ..errors import AbsentError, OperandError, SymattnError, described
-from ..latex import displayed_names, tex_text
-from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
-from ..sizes import same_shape, same_size
-from ..tensor import Tensor
+from ..printing.matrix import displayed_names, tex_text
 from .engine import prove
 from .verdict import Verdict
 

@@ -8,13 +8,13 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..budget import Budget
+from ..core.budget import Budget
+from ..core.sizes import never_negative
 from ..errors import NoRuleError, OperandError
-from ..sizes import never_negative
-from .balls import Arithmetic, Outside, Undecided
-from .index_constraints import possible
-from .reading import FormulaWalk
-from .values import Compiled
+from .dependence.formula_walk import FormulaWalk
+from .dependence.index_constraints import possible
+from .refute.balls import Arithmetic, Outside, Undecided
+from .refute.values import Compiled
 
 _UNDERSTOOD = (
     "relations between sizes are equalities and inequalities of sizes and integers, made with +, -, *, /, powers, "

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from ..latex import tex_text
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..printing.matrix import tex_text
 from .claims import Claim, Independence
-from .counterexample import Agreement, Counterexample
 from .definedness import conditions
-from .entrywise import Residual
+from .equality.entrywise import Residual
+from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import Wording
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from sympy.logic.boolalg import Boolean
 
-from ..budget import Budget
+from ..core.budget import Budget
 from .claims import Claim, Independence
-from .counterexample import Agreement, Example
-from .refuter import Search
-from .values import Point
+from .refute.counterexample import Agreement, Example
+from .refute.refuter import Search
+from .refute.values import Point
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,15 @@ import sympy
 
 import symattn
 
+from ..core.naming import check_name
+from ..core.node import Tensor
+from ..core.sizes import as_shape
 from ..errors import NamingError, ParseError, ShapeError
-from ..naming import check_name
 from ..ops.broadcasting import broadcast_to
 from ..ops.contraction import matmul_of
 from ..ops.layout import transpose
 from ..ops.leaves import ARGUMENTS, HYPOTHESES, INDICES, as_tensor, let, tensor
 from ..ops.logic import equal
-from ..sizes import as_shape
-from ..tensor import Tensor
 from .formulas import FUNCTIONS, RELATIONS, Formula
 from .source import Source
 

@@ -10,12 +10,12 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from ..entries import too_deep
+from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
-from ..latex import displayed_names
-from ..ops.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
+from ..graph.entries import too_deep
 from ..ops.leaves import computed, indexed, operands, variable
-from ..tensor import Tensor
+from ..printing.matrix import displayed_names
+from ..scalars.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
 
 Element = Callable[[Any, tuple[Any, ...]], Any]  # from the base of an Indexed and the indices to the scalar
 _FOLDS: dict[type, Callable[..., Any]] = {

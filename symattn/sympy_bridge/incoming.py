@@ -15,6 +15,8 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.matrices.expressions.slice import MatrixSlice
 from sympy.tensor.array.expressions import ArraySymbol
 
+from ..core.node import Tensor
+from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops import arithmetic, pointwise
 from ..ops.arithmetic import add, multiply, power
@@ -24,8 +26,6 @@ from ..ops.inverse import inv
 from ..ops.layout import concat, matrix_transpose, merge_axes
 from ..ops.leaves import as_scalar, constant, eye, from_index, ones, tensor, zeros
 from ..ops.opaque import unknown
-from ..sizes import same_size
-from ..tensor import Tensor
 
 Reader = Callable[[Any], Tensor]  # from a part of the expression to its tensor
 

@@ -16,14 +16,14 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.arrayexpr_derivatives import array_derive
 
-from ..entries import entry
+from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
-from ..latex import latex_printer, text
+from ..graph.entries import entry
 from ..ops.index import expand_dims, squeeze
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import computed, cotangent_op, definition, let_op, operands, variable
 from ..ops.notation import Binding
-from ..tensor import Tensor
+from ..printing.matrix import latex_printer, text
 from .explicit import written_out
 from .incoming import from_sympy
 

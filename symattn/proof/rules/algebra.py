@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import Shape
 from ...ops.arithmetic import (
     add,
     add_op,
@@ -21,8 +23,6 @@ from ...ops.arithmetic import (
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.leaves import INDICES, constant, from_index_op, scalar_value, tensor
 from ...ops.pointwise import exp, exp_op, log, log_op
-from ...sizes import Shape
-from ...tensor import Tensor
 from .rule import Rule, bare, ordered
 
 Term = tuple[sympy.Expr, Tensor | None]  # a coefficient and what it multiplies, None for 1

@@ -15,13 +15,13 @@ from typing import Any
 
 import sympy
 
-from ...operation import Operation
+from ...core.node import Tensor
+from ...core.operation import Operation
+from ...core.sizes import Shape, same_size
 from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
-from ...ops.formulas import Max, Min, _OfAll
 from ...ops.leaves import from_index_op, let_op, variable
-from ...sizes import Shape, same_size
-from ...tensor import Tensor
+from ...scalars.formulas import Max, Min, _OfAll
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
 _FOLDS = (sympy.Sum, sympy.Product, Max, Min)  # which do not change when their terms are permuted

@@ -7,6 +7,8 @@ from typing import Any
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_of, outer_op
@@ -16,8 +18,6 @@ from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
 from ...ops.leaves import INDICES, from_index_op, tensor
 from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
-from ...sizes import same_size
-from ...tensor import Tensor
 from .alike import works_entrywise
 from .permutations import declared, turned, unpermuted
 from .products import chain

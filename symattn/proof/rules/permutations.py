@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ...core.node import Tensor
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, transpose, transpose_op
 from ...ops.leaves import is_eye, ones, tensor, variable
 from ...ops.rows import softmax
-from ...tensor import Tensor
 from .alike import Group, facts
 from .rule import Rule, constant_along
 

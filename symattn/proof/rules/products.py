@@ -6,27 +6,16 @@ from collections.abc import Callable
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import same_size
 from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.contraction import (
-    diag_op,
-    einsum_op,
-    matmul_of,
-    matmul_op,
-    outer_of,
-    outer_op,
-)
+from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_of, outer_op
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.inverse import inv_op
-from ...ops.layout import (
-    merge_axis_op,
-    split_axis_op,
-    transpose_op,
-)
+from ...ops.layout import merge_axis_op, split_axis_op, transpose_op
 from ...ops.leaves import eye, is_eye, tensor
 from ...ops.rows import mean_op, sum_op, summed
-from ...sizes import same_size
-from ...tensor import Tensor
 from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, turned, unpermuted
 from .rule import Rule, bare, constant_along, one_of, size_at

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import ONE, same_shape
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
@@ -11,19 +13,7 @@ from ...ops.index import expand_dims, index, index_op, squeeze
 from ...ops.layout import concat_op, transpose_op
 from ...ops.leaves import let_op, ones, tensor
 from ...ops.pointwise import exp
-from ...ops.rows import (
-    _count,
-    logsumexp_op,
-    max_op,
-    mean_op,
-    min_op,
-    softmax,
-    softmax_op,
-    sum_op,
-    summed,
-)
-from ...sizes import ONE, same_shape
-from ...tensor import Tensor
+from ...ops.rows import _count, logsumexp_op, max_op, mean_op, min_op, softmax, softmax_op, sum_op, summed
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, turned, unpermuted

@@ -1,0 +1,347 @@
+"""Inequalities of one bounded family: signs, squares, softmax entries, row sums, convex combinations, extremes.
+
+Each node gets a range, from the leaves up, by its entry formula and the ranges of what that reads; what a formula
+alone does not show (a softmax row sums to 1, a maximum is above its entries) is told by the rules of ``order``. The
+claim holds if the range of ``right - left`` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy
+
+from ...core.budget import Budget
+from ...core.node import Tensor, topological
+from ...facts.conditions import cases
+from ...facts.formula_ranges import FormulaRange
+from ...facts.linear import Fact, Spans, combined, depends, form_of
+from ...facts.order import Known, normalised
+from ...facts.ranges import (
+    ANYTHING,
+    NOT_NEGATIVE,
+    POSITIVE,
+    REAL,
+    UNIT,
+    ZERO,
+    Range,
+    at_most,
+    below,
+    is_informative,
+    meet,
+    negative,
+    oo,
+    plus,
+    point,
+    shortened,
+)
+from ...ops.leaves import computed, constant, definition, from_index_op, variable
+from ...printing.matrix import displayed_names, latex_printer, tex_text
+from ...scalars.formulas import Choice, Max, Min
+from ..claims import Claim
+from ..dependence.formula_walk import INDEX, Read
+from .writing import Writing
+
+MOST_STEPS = 40
+
+_REASONS = {
+    "exp": "an exponential is positive",
+    "sigmoid": "1 / (1 + exp(-x)) with an exponential that is positive",
+    "tanh": "tanh lies between -1 and 1",
+    "matmul": "each term of the sum, or a mean with weights that sum to 1",
+    "sum": "each term of the sum, or weights that sum to 1",
+    "max": "it is one of the entries",
+    "min": "it is one of the entries",
+    "mean": "a mean lies between the smallest and the largest entry",
+}
+
+
+class Step(NamedTuple):
+    """One tensor, the bounds of all its entries as text, why, and the bounds themselves."""
+
+    tensor: Tensor
+    statement: str
+    reason: str
+    range: Range
+
+
+@dataclass(frozen=True, eq=False)
+class BoundProof:
+    """Why an inequality holds: bounds of the tensors it is made of, and of the difference of its sides.
+
+    ``conditions`` are what must hold of entries for the sides to exist: divisors that are not 0, for example.
+    """
+
+    claim: Claim
+    given: tuple[Claim, ...]
+    steps: tuple[Step, ...]
+    conclusion: Range  # of right - left
+    conditions: tuple[str, ...]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of the operations and not proved."""
+        nodes = computed([*self.claim.sides, *(side for fact in self.given for side in fact.sides)])
+        return tuple(dict.fromkeys(said for node in nodes for said in node.op.assumptions))
+
+    def check(self) -> bool:
+        """Work out all bounds again, and hold the steps against them."""
+        again = bound_proof(self.claim, self.given, Budget(float("inf")))
+        return again is not None and (again.steps, again.conclusion) == (self.steps, self.conclusion)
+
+    def text(self) -> str:
+        """One line a step, and the conclusion."""
+        lines = [f"{step.statement}: {step.reason}" for step in self.steps]
+        lines += [f"where {condition}" for condition in self.conditions]
+        return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
+
+    def latex(self) -> str:
+        """The steps and the conclusion as an itemised list. Raises OperandError for a claim too large to read."""
+        printer = latex_printer(self.claim.sides)
+        lines = []
+        for step in self.steps:
+            shown = _statement(step.range, printer.refer(step.tensor), sympy.latex, r" \le ")
+            lines.append(f"${shown}$: {tex_text(step.reason)}")
+        lines += [f"where {tex_text(condition)}" for condition in self.conditions]
+        lines.append(f"so ${self.claim.latex()}$")
+        return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr, at_most_sign: str = " <= ") -> str:
+    """``0 < name <= 1``."""
+    low = f"{show(bounds.low)}{' < ' if bounds.low_open else at_most_sign}" if bounds.low != -oo else ""
+    high = f"{' < ' if bounds.high_open else at_most_sign}{show(bounds.high)}" if bounds.high != oo else ""
+    if low and bounds.low == bounds.high:
+        return f"{name} = {show(bounds.low)}"
+    return f"{low}{name}{high}"
+
+
+def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundProof | None:
+    """A proof of ``left <= right`` or ``left < right``, entry by entry; None where none is found, which is no answer.
+
+    ``given`` holds inequalities and equalities that are taken as facts. Raises OutOfBudget.
+
+    >>> import symattn as sa
+    >>> from symattn.core.budget import Budget
+    >>> from symattn.proof.claims import le
+    >>> print(bound_proof(le(sa.softmax(sa.tensor("Z", "T S")), 1), [], Budget(10)))
+    0 < softmax(Z) <= 1: the rows of softmax are positive probabilities
+    so 0 <= right - left < 1: softmax(Z) <= ones(T, S)
+    """
+    if claim.relation not in ("<=", "<"):
+        return None
+    analysis = _Analysis(claim, given, budget)
+    difference, used = analysis.difference()
+    strict = below(sympy.S.Zero, difference.low) or (difference.low == 0 and difference.low_open)
+    if not (strict if claim.relation == "<" else at_most(sympy.S.Zero, difference.low)):
+        return None
+    steps, conditions = analysis.steps(used)
+    return BoundProof(claim, tuple(given), steps, difference, conditions)
+
+
+class _Analysis:
+    """The ranges of all nodes below a claim and what is given."""
+
+    def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget) -> None:
+        self.claim = claim
+        nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
+        self.writing = Writing(nodes)
+        self.known = Known(nodes, budget)
+        self.reasons: dict[Tensor, str] = {}
+        self.conditions: dict[Tensor, list[Any]] = {}
+        self.walks: dict[tuple[Any, ...], FormulaRange] = {}
+        self.stated = _stated_ranges(given)
+        for fact in given:
+            self._work_out(fact)
+            self.known.tell(self._facts(fact))
+        self.known.tell([more for fact in self.known.given for more in _consequences(self.known, fact)])
+        self.walks.clear()  # they did not know all facts
+        self._work_out(claim)
+
+    def _work_out(self, claim: Claim) -> None:
+        """The formulas and ranges of the nodes below two sides."""
+        for node in computed(claim.sides):
+            if node not in self.known.ranges:
+                self.known.budget.check()
+                self.writing.add(node)
+                self._node(node)
+
+    def _node(self, node: Tensor) -> None:
+        own = self.writing.own[node]
+        if node.op is variable:
+            self._keep(node, _declared(node), "declared")
+            return
+        if node in self.writing.same or node.rank > len(INDEX):
+            self.known.ranges[node] = self.known.range(own) if isinstance(own, Read) else point(own)
+            return
+        plain = FormulaRange(self.known, _index_ranges(node.shape), opened=0)
+        found = plain.of(own)
+        self.conditions[node] = list(plain.conditions)
+        if node.op.rows:
+            self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.title} are {node.op.rows}")
+        else:
+            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.title} of what is bounded so"))
+            found = self._walk(node.shape).of(self.writing.full[node])
+            self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
+        if node.op.range is not None:
+            low, high = node.op.range
+            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.title}")
+
+    def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
+        """One walk for all tensors of a shape: what is short is met again in the formulas of others."""
+        if shape not in self.walks:
+            self.walks[shape] = FormulaRange(self.known, _index_ranges(shape))
+        return self.walks[shape]
+
+    def _keep(self, node: Tensor, found: Range, reason: str) -> None:
+        ranges = self.known.ranges
+        if node not in ranges:
+            ranges[node] = self.stated.get(node, ANYTHING)
+            self.reasons[node] = "given"
+        narrowed = meet(ranges[node], shortened(found))
+        if _finite_ends(narrowed) != _finite_ends(ranges[node]):
+            self.reasons[node] = reason
+        ranges[node] = narrowed
+
+    # --- what is given, and the claim ---
+
+    def _facts(self, fact: Claim) -> list[Fact]:
+        """What is given as a fact; sides that may be -oo together say nothing of the rest."""
+        left, right = (self.writing.full[side] for side in fact.sides)
+        if not (self.known.finite(left) and self.known.finite(right)):
+            return []
+        bounds = {"=": ZERO, "<=": NOT_NEGATIVE, "<": POSITIVE}[fact.relation]
+        return [Fact(form_of(right - left), bounds, dict(zip(INDEX, fact.left.shape, strict=False)))]
+
+    def difference(self) -> tuple[Range, list[Tensor]]:
+        """The range of right - left, and the nodes it is read from."""
+        left, right = (self.writing.entry(side, INDEX[: side.rank]) for side in self.claim.sides)
+        full = [self.writing.full[side] for side in self.claim.sides]
+        walk = self._walk(self.claim.left.shape)
+        found = plus(walk.of(right), negative(walk.of(left)))
+        found = meet(found, walk.difference(full[1], full[0]))
+        entries = {entry for e in (left, right, *full) for entry in e.atoms(Read)}
+        return found, [self.known.node(entry) for entry in sorted(entries, key=sympy.default_sort_key)]
+
+    def steps(self, used: Sequence[Tensor]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """The bounds that the difference rests on, from the leaves up, and the conditions met on the way."""
+        needed = topological(
+            used, inputs=lambda node: [x for x in self._below(node) if is_informative(self.known.ranges[x])]
+        )
+        shown = [x for x in needed if is_informative(self.known.ranges[x]) and x not in self.writing.same]
+        names = displayed_names(self.claim.sides)
+        steps = []
+        for node in shown[-MOST_STEPS:]:
+            bounds = self.known.ranges[node]
+            steps.append(Step(node, _statement(bounds, names.get(node) or str(node)), self.reasons[node], bounds))
+        conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node))
+        return tuple(steps), tuple(conditions)
+
+    def _below(self, node: Tensor) -> list[Tensor]:
+        if node.op.rows or node.op in (variable, constant, from_index_op):
+            return []
+        return [
+            self.known.node(entry) for entry in sorted(self.writing.own[node].atoms(Read), key=sympy.default_sort_key)
+        ]
+
+    def _conditions(self, node: Tensor) -> list[str]:
+        """The conditions, with the names of the tensors for their entries."""
+        found = []
+        for condition in self.conditions.get(node, ()):
+            names = {r: sympy.Symbol(str(self.known.node(r))) for r in condition.atoms(Read)}
+            sign = "!=" if isinstance(condition, sympy.Ne) else ">="
+            found.append(f"{condition.lhs.xreplace(names)} {sign} {condition.rhs}")
+        return found
+
+
+def _finite_ends(a: Range) -> tuple[Any, Any]:
+    return a[:2] if a.low != -oo else None, a[2:] if a.high != oo else None
+
+
+def _index_ranges(shape: Sequence[Any]) -> dict[Any, Range]:
+    return {i: Range(sympy.S.Zero, False, size - 1, False) for i, size in zip(INDEX, shape, strict=False)}
+
+
+def _consequences(known: Known, fact: Fact) -> Iterator[Fact]:
+    """What a bound of a sum, of an extreme or of a larger or smaller value says of what that is made of."""
+    for m, c in fact.form.items():
+        for sign, part, spans in _made_of(known, m, fact.spans):
+            form = combined(fact.form, sympy.S.One, form_of(c * part - c * m))
+            if below(sympy.S.Zero, sign * c):
+                yield Fact(form, Range(-oo, True, *fact.range[2:]), spans)
+            elif below(sign * c, sympy.S.Zero):
+                yield Fact(form, Range(*fact.range[:2], oo, True), spans)
+
+
+def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spans]]:
+    """Parts that a monomial is never below (with sign 1) or never above (-1), and the indices they are meant for."""
+    walk = FormulaRange(known, {})
+    if isinstance(m, Choice):
+        condition, a, b = m.args
+        sides = [(condition, a - b), (sympy.Not(condition), b - a)]
+        excess = [walk.under(case.facts).of(e) for side, e in sides for case in cases(side, known.finite)]
+        for sign, bounds in ((1, excess), (-1, list(map(negative, excess)))):
+            if all(at_most(sympy.S.Zero, r.low) for r in bounds):
+                yield from ((sign, part, spans) for part in (a, b))
+    if isinstance(m, (sympy.Sum, Max, Min)) and all(low == 0 and not depends(high) for _, low, high in m.limits):
+        fresh = dict(zip((k for k, _, _ in m.limits), INDEX[len(spans) :], strict=False))
+        inside, (term,) = walk.at_term(m)
+        if len(fresh) == len(m.limits) and (m.func is not sympy.Sum or at_most(sympy.S.Zero, inside.of(term).low)):
+            more = {fresh[k]: high + 1 for k, _, high in m.limits}
+            yield -1 if m.func is Min else 1, m.function.xreplace(fresh), {**spans, **more}
+
+
+def _declared(node: Tensor) -> Range:
+    """The range of a named tensor by its hypotheses."""
+    hypotheses = node.params.get("hypotheses", ())
+    if "binary" in hypotheses or "permutation" in hypotheses:
+        return UNIT
+    if "positive" in hypotheses:
+        return POSITIVE
+    return Range(sympy.S.NegativeOne, False, sympy.S.One, False) if "orthogonal" in hypotheses else REAL
+
+
+def _normaliser_range(node: Tensor, known: Known) -> Range:
+    if not known.is_full(node):
+        return UNIT
+    count = sympy.Mul(*(node.shape[axis] for axis in normalised(node)))
+    if count == 1:
+        return point(sympy.S.One)
+    if node.op.rows != "positive probabilities":
+        return UNIT
+    return Range(sympy.S.Zero, True, sympy.S.One, below(sympy.S.One, count))
+
+
+def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
+    """What is given of a node against a number."""
+    stated: dict[Tensor, Range] = {}
+    for fact in given:
+        for x, other, signs in ((fact.left, fact.right, "<"), (fact.right, fact.left, ">")):
+            value = _number(other)
+            if value is None:
+                continue
+            strict = fact.relation == "<"
+            bounds = Range(-oo, False, value, strict) if signs == "<" else Range(value, strict, oo, False)
+            if fact.relation == "=":
+                bounds = point(value)
+            node = definition(x)
+            while node is not definition(node):
+                node = definition(node)
+            stated[node] = meet(stated.get(node, ANYTHING), bounds)
+    return stated
+
+
+def _number(x: Tensor) -> Any:
+    """The one value of all entries, if the node is a constant."""
+    node = definition(x)
+    while node.op.name == "broadcast_to":
+        node = node.inputs[0]
+    formula = node.params.get("formula") if node.op in (constant, from_index_op) else None
+    if not isinstance(formula, sympy.Expr) or formula.atoms(sympy.Dummy) or formula.is_finite is False:
+        return None
+    return formula
