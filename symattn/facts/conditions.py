@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.core.relational import Relational
 
-from ..proof.dependence.formula_walk import Read
-from ..scalars.formulas import Choice
+from ..scalars.formulas import Choice, Read
 from .linear import Fact, form_of, replaced
 from .ranges import NOT_NEGATIVE, POSITIVE, ZERO, Range, oo
 

@@ -8,13 +8,13 @@ their terms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import Any
 
 import sympy
 from sympy.core.relational import Relational
 
-from ..proof.dependence.formula_walk import Read
-from ..scalars.formulas import Choice, Held, Max, Min
+from ..scalars.formulas import Choice, Held, Max, Min, Read
 from .conditions import cases
 from .linear import (
     Fact,
@@ -62,7 +62,6 @@ from .ranges import (
     times,
     whole_power,
 )
-from .shares import share
 
 MOST_OPENED = 3  # sums, extremes and choices inside one another, and facts taken away from one form
 MOST_MONOMIALS = 16
@@ -284,7 +283,7 @@ class FormulaRange:
         found = self.product(e.args)
         for divisor in (f for f in e.args if f.is_Pow and f.exp == -1):
             if self.opened > 0 and at_most(sympy.S.Zero, self.of(divisor.base).low):
-                found = meet(found, share(self, [f for f in e.args if f != divisor], divisor.base))
+                found = meet(found, _share(self, [f for f in e.args if f != divisor], divisor.base))
         places = self.known.same_row(e)
         if places is not None and is_not_zero(self.of(places[0] - places[1])):  # p + q <= 1
             found = meet(found, Range(sympy.S.Zero, False, sympy.Rational(1, 4), False))
@@ -449,3 +448,41 @@ _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
     Max: FormulaRange._extreme,
     Min: FormulaRange._extreme,
 }
+
+
+def _share(walk: FormulaRange, factors: Sequence[Any], whole: Any) -> Range:
+    """A product over a whole that is never negative, where some of the factors are a part of it."""
+    found = ANYTHING
+    for picked in _selections([f for f in factors if depends(f)]):
+        part = sympy.Mul(*picked)
+        over = _mean(walk, part, whole) or _fraction(walk, part, whole)
+        if over is not None:
+            found = meet(found, times(over, walk.product([f for f in factors if f not in picked])))
+    return found
+
+
+def _selections(factors: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Some of a few factors: all of them first."""
+    sizes = range(len(factors), 0, -1) if len(factors) <= 3 else (len(factors), 1)
+    return chain.from_iterable(combinations(factors, n) for n in sizes)
+
+
+def _fraction(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
+    """``a / b`` with ``0 <= a <= b``."""
+    if not at_most(sympy.S.Zero, walk.of(part).low):
+        return None
+    excess = walk.difference(whole, part)
+    return Range(*UNIT[:3], is_positive(excess)) if at_most(sympy.S.Zero, excess.low) else None
+
+
+def _mean(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
+    """``sum_k w(k) x(k) / sum_k w(k)`` with ``w >= 0``."""
+    if not (isinstance(part, sympy.Sum) and isinstance(whole, sympy.Sum)):
+        return None
+    if [ends for _, *ends in part.limits] != [ends for _, *ends in whole.limits]:
+        return None
+    inside, (term, weight) = walk.at_term(part, whole)
+    weights, factors = sympy.Mul.make_args(weight), sympy.Mul.make_args(term)
+    if not set(weights) <= set(factors) or not at_most(sympy.S.Zero, inside.of(weight).low):
+        return None
+    return inside.of(sympy.Mul(*(f for f in factors if f not in weights)))

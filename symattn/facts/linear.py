@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
-from ..proof.dependence.formula_walk import Read
-from ..scalars.formulas import Choice
+from ..scalars.formulas import Choice, Read
 from .ranges import Range, oo
 
 MOST_TERMS = 16  # of a polynomial that is written out

@@ -14,8 +14,7 @@ import sympy
 
 from ..core.budget import Budget
 from ..core.node import Tensor
-from ..proof.dependence.formula_walk import Read
-from ..scalars.formulas import Max, Min
+from ..scalars.formulas import Max, Min, Read
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
 from .ranges import (
     ANYTHING,

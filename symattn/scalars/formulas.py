@@ -24,6 +24,13 @@ def bound(node: Tensor, slot: int, size: sympy.Expr) -> tuple[sympy.Dummy, sympy
     return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number), sympy.S.Zero, size - 1
 
 
+class Read(sympy.Function):
+    """An entry of an input in an entry formula: the number of the input, then the index."""
+
+    def _eval_is_extended_real(self) -> bool:
+        return True
+
+
 class _Extreme(ExprWithLimits):
     r"""The extreme of a term over bound indices, unevaluated, like ``sympy.Sum``."""
 

@@ -39,9 +39,9 @@ from ...facts.ranges import (
 )
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
 from ...printing.matrix import displayed_names, latex_printer, tex_text
-from ...scalars.formulas import Choice, Max, Min
+from ...scalars.formulas import Choice, Max, Min, Read
 from ..claims import Claim
-from ..dependence.formula_walk import INDEX, Read
+from ..dependence.formula_walk import INDEX
 from .writing import Writing
 
 MOST_STEPS = 40

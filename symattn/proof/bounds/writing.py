@@ -14,8 +14,8 @@ import sympy
 from ...core.node import Tensor
 from ...facts.linear import extreme_of, replaced, total_of
 from ...ops.leaves import variable
-from ...scalars.formulas import Choice, Max, Min, _OfAll
-from ..dependence.formula_walk import INDEX, Read
+from ...scalars.formulas import Choice, Max, Min, Read, _OfAll
+from ..dependence.formula_walk import INDEX
 
 LONGEST = 60  # parts of a formula that is written out where it is read
 _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, of which there are as many at most

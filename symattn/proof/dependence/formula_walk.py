@@ -15,7 +15,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ...core.node import Tensor
-from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, _OfAll
+from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Read, _OfAll
 from .index_constraints import (
     ANYWHERE,
     NOWHERE,
@@ -40,13 +40,6 @@ from .index_constraints import (
 
 INDEX = tuple(sympy.Dummy(f"i{n}", integer=True, nonnegative=True, dummy_index=n + 1) for n in range(16))
 _LONGEST = 60  # parts of a constant's formula that is still written out where it is read
-
-
-class Read(sympy.Function):
-    """An entry of an input in an entry formula: the number of the input, then the index."""
-
-    def _eval_is_extended_real(self) -> bool:
-        return True
 
 
 class Facts(NamedTuple):
