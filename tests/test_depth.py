@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.printing.matrix import tree_size
+from symattn.graph.names import tree_size
 
 T, d = sa.sizes("T d")
 X, W = sa.tensor("X", T, d), sa.tensor("W", d, d)

@@ -12,7 +12,7 @@ import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
 import symattn as sa
-from symattn.printing.matrix import tree_size
+from symattn.graph.names import tree_size
 
 T, S, d, e, h = sa.sizes("T S d e h")
 SIZES = {T: sympy.Integer(3), S: sympy.Integer(5), d: sympy.Integer(4), e: sympy.Integer(2), h: sympy.Integer(2)}

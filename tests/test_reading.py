@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import symattn as sa
 from symattn.core.node import topological
+from symattn.graph.names import displayed_names
 from symattn.ops.leaves import definition
-from symattn.printing.matrix import displayed_names
 from symattn.reading import parse_shape, read
 
 T, S, d, e, h, n = sa.sizes("T S d e h n")

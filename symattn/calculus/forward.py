@@ -12,8 +12,8 @@ from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
+from ..graph.names import displayed_names, numbered
 from ..ops.leaves import constant, from_index_op, is_named, let_op, variable
-from ..printing.matrix import displayed_names, numbered
 
 Variable: TypeAlias = Tensor | sympy.Symbol
 

@@ -10,9 +10,10 @@ import sympy
 
 from ..core.node import Table, Tensor
 from ..errors import AbsentError, OperandError, described
+from ..graph.names import LONGEST, displayed_names, tree_size
 from ..ops import flatten, unflatten
 from ..ops.leaves import as_tensor
-from ..printing.matrix import LONGEST, Printer, align, displayed_names, latex_printer, printer_in, text, tree_size
+from ..printing.matrix import Printer, align, latex_printer, printer_in, text
 
 
 class Step(NamedTuple):

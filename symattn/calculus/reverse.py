@@ -13,13 +13,13 @@ from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
+from ..graph.names import Names, numbered
 from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
 from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, let_op, scalar_value, variable, zeros
 from ..ops.rows import summed
-from ..printing.matrix import Names, numbered
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
 from .tidying import tidy

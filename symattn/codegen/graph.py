@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..core.node import Tensor, topological
 from ..graph.canonical import without_names
+from ..graph.names import displayed_names
 from ..ops.leaves import computed, cotangent_op, is_named, operands, variable
-from ..printing.matrix import displayed_names
 from .stable import stable
 
 

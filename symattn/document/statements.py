@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import sympy
 
 from ..core.node import Tensor
+from ..graph.names import LONGEST, tree_size
 from ..moments.notation import latex_writer
 from ..moments.report import Moments
 from ..ops.leaves import definition
-from ..printing.matrix import LONGEST, Printer, Row, align, tex_text, tree_size
+from ..printing.matrix import Printer, Row, align, tex_text
 from ..proof.claims import Claim
 from ..proof.equality.readable import MOST, RewritingProof
 from ..proof.equality.rewriting import Lemma

@@ -18,8 +18,8 @@ from ..core.naming import free_letters, fresh_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
 from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
-from ..printing.matrix import displayed_names
 from ..scalars.formulas import _Extreme
+from .names import displayed_names
 
 FREE_LETTERS, BOUND_LETTERS = "ijabcdefghkl", "klmnpqrtuvw"
 

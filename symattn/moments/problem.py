@@ -13,6 +13,7 @@ from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor, topological
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..graph.entries import checked_index
+from ..graph.names import displayed_names
 from ..normal.constructors import CONSTRUCTORS
 from ..normal.contraction import RULES
 from ..normal.formulas import Env, Reader
@@ -21,7 +22,6 @@ from ..normal.lowering import Lowering, Partition, Repartition
 from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
 from ..ops.leaves import as_tensor, exact, indexed, variable
-from ..printing.matrix import displayed_names
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, plainest
 from .expectation import Expectation

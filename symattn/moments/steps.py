@@ -14,9 +14,9 @@ import sympy
 
 from ..core.node import Tensor
 from ..graph.entries import entry
+from ..graph.names import LONGEST, tree_size
 from ..normal.terms import Poly
 from ..ops.leaves import definition, let_op, variable
-from ..printing.matrix import LONGEST, tree_size
 from .answers import plainest
 from .laws import Law, NormalRows, Sphere
 from .notation import Difference, Mean, Variance, bound_by_letters

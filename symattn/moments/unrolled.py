@@ -17,8 +17,8 @@ from sympy.logic.boolalg import BooleanFunction
 
 from ..core.node import Tensor
 from ..graph.entries import entry
+from ..graph.names import tree_size
 from ..ops.leaves import exact
-from ..printing.matrix import tree_size
 from ..scalars.formulas import Choice, Held, Ranged, without_piecewise
 from .laws import Iid, IidPair, Law, NormalRows, Sphere
 from .ranges import index_ranges

@@ -20,11 +20,12 @@ from ..core.node import Tensor, topological
 from ..core.sizes import Shape
 from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, _reads
+from ..graph.names import symbol_names
 from ..ops.gather import reads_outside, shift_op
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
 from ..scalars.formulas import Choice, Max, Min
-from .matrix import Printer, Row, symbol_names
+from .matrix import Printer, Row
 
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"

@@ -13,9 +13,10 @@ from ..core.naming import free_letters
 from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
+from ..graph.names import displayed_names
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
-from ..printing.matrix import Printer, displayed_names, latex_printer, text_in, text_printer
+from ..printing.matrix import Printer, latex_printer, text_in, text_printer
 
 _LATEX = {"=": "=", "<=": r"\le", "<": "<"}
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
 from ..core.sizes import divisibility, inequality
+from ..graph.names import LONGEST, tree_size
 from ..ops.domain import domain
 from ..ops.leaves import computed, definition
-from ..printing.matrix import LONGEST, tree_size
 from .bounds.prove import bound_proof
 from .claims import Claim, le, lt
 

@@ -14,8 +14,8 @@ from ..core.budget import Budget
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import as_size, same_shape
 from ..errors import OperandError, ShapeError, SymattnError, described
+from ..graph.names import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
-from ..printing.matrix import displayed_names
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence
 from .relations import check_relations, is_relation, is_size, solution

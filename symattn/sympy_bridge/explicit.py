@@ -13,8 +13,8 @@ from sympy.core.relational import Relational
 from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
 from ..graph.entries import too_deep
+from ..graph.names import displayed_names
 from ..ops.leaves import computed, indexed, operands, variable
-from ..printing.matrix import displayed_names
 from ..scalars.formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
 
 Element = Callable[[Any, tuple[Any, ...]], Any]  # from the base of an Indexed and the indices to the scalar

@@ -37,8 +37,9 @@ from ...facts.ranges import (
     point,
     shortened,
 )
+from ...graph.names import displayed_names
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
-from ...printing.matrix import displayed_names, latex_printer, tex_text
+from ...printing.matrix import latex_printer, tex_text
 from ...scalars.formulas import Choice, Max, Min, Read
 from ..claims import Claim
 from ..dependence.formula_walk import INDEX

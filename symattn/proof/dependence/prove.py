@@ -16,9 +16,10 @@ from ...core.budget import Budget
 from ...core.naming import latex_name
 from ...core.node import Tensor
 from ...graph.entries import index_symbols
+from ...graph.names import displayed_names
 from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
-from ...printing.matrix import displayed_names, latex_printer, tex_text
+from ...printing.matrix import latex_printer, tex_text
 from ..claims import Independence
 from .formula_walk import INDEX, Facts, FormulaWalk, formula_of, is_short
 from .index_constraints import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ...core.node import Tensor
 from ...errors import OperandError
-from ...printing.matrix import LONGEST, Printer, displayed_names, latex_printer, tex_text, tree_size
+from ...graph.names import LONGEST, displayed_names, tree_size
+from ...printing.matrix import Printer, latex_printer, tex_text
 from ..claims import Claim
 from ..definedness import holds_anyway
 from .rewriting import Lemma, Rewriting
