@@ -14,7 +14,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.printing.matrix import Row, align, tex_text
+from symattn.printing.align import Row, align, tex_text
 
 GOLDEN = Path(__file__).parent / "golden"
 T, S, d, e, h, n = sa.sizes("T S d e h n")

@@ -13,7 +13,8 @@ from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, tree_size
 from ..ops import flatten, unflatten
 from ..ops.leaves import as_tensor
-from ..printing.matrix import Printer, align, latex_printer, printer_in, text
+from ..printing.align import align
+from ..printing.matrix import Printer, latex_printer, printer_in, text
 
 
 class Step(NamedTuple):

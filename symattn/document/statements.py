@@ -14,7 +14,8 @@ from ..graph.names import LONGEST, tree_size
 from ..moments.notation import latex_writer
 from ..moments.report import Moments
 from ..ops.leaves import definition
-from ..printing.matrix import Printer, Row, align, tex_text
+from ..printing.align import Row, align, tex_text
+from ..printing.matrix import Printer
 from ..proof.claims import Claim
 from ..proof.equality.readable import MOST, RewritingProof
 from ..proof.equality.rewriting import Lemma

@@ -16,7 +16,7 @@ from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..moments.report import Moments
 from ..ops.leaves import computed, cotangent_op, variable, zeros
-from ..printing.matrix import tex_text
+from ..printing.align import tex_text
 from ..proof.claims import Claim, Independence
 from ..proof.engine import prove
 from ..proof.equality.gradients import gradient_proof

@@ -22,7 +22,7 @@ from ..normal.derivative import Derivative
 from ..normal.functions import single
 from ..normal.indices import Index
 from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported
-from ..printing.matrix import tex_text
+from ..printing.align import tex_text
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer
 from .problem import Problem

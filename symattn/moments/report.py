@@ -9,7 +9,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..printing.matrix import Row, align, tex_text
+from ..printing.align import Row, align, tex_text
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
 from .problem import Problem, solved

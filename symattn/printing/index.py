@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -25,7 +25,7 @@ from ..ops.gather import reads_outside, shift_op
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
 from ..scalars.formulas import Choice, Max, Min
-from .matrix import Printer, Row
+from .align import Row
 
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
@@ -82,7 +82,20 @@ def _is_matrix_transpose(x: Tensor) -> bool:
     return len(order) >= 2 and order == (*range(-len(order), -2), -1, -2)
 
 
-def by_entry(p: Printer, x: Tensor) -> str:
+class Operands(Protocol):
+    """The printer in matrix style: it writes what is read in an entry."""
+
+    names: Mapping[Tensor, str]
+
+    @property
+    def symbols(self) -> set[str]: ...
+
+    def name(self, node: Tensor) -> str: ...
+
+    def operand(self, x: Tensor, at_least: int) -> str: ...
+
+
+def by_entry(p: Operands, x: Tensor) -> str:
     r"""A node that moves entries as ``\left[X_{i, a d + j}\right]_{a i j}``, within matrix style."""
     moved, read = [x], dict[Tensor, str]()
     while moved:

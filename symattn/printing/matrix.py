@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
-from itertools import groupby
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import sympy
 
@@ -24,12 +23,10 @@ from ..errors import NamingError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, symbol_names, tree_size
 from ..ops.leaves import definition, is_named
 from ..ops.notation import Binding, Written
+from .align import Row
+from .heads import Head, one_head
+from .index import IndexPrinter, by_entry, moves_entries, spelled
 
-if TYPE_CHECKING:
-    from .heads import Head
-    from .index import IndexPrinter
-
-_ON_A_PAGE = 30  # lines of a block that may still be kept together
 _LETTERS = "ijlmnpqrtuvwxyz"
 _BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in messages, and of an operand in it
 
@@ -73,8 +70,6 @@ class Printer:
 
     def _by_head(self, x: Tensor) -> tuple[str, sympy.Symbol | None]:
         """The expression, of one head where its operations leave the head axis alone, and then that axis."""
-        from .heads import one_head  # which reads entries, and those need the names shown here
-
         head = one_head(x, self.names)
         return (self.refer(x), None) if head is None else (self._of_one(head), head.axis)
 
@@ -89,8 +84,6 @@ class Printer:
 
     def sum_over_heads(self, x: Tensor) -> str | None:
         """The sum over the leading axis, or None where x is not an expression head by head."""
-        from .heads import one_head
-
         head = one_head(x, self.names)
         if head is None:
             return None
@@ -125,11 +118,8 @@ class Printer:
         return self.written[x]
 
     def _notation(self, x: Tensor) -> Written:
-        if self.latex and not is_named(x):
-            from .index import by_entry, moves_entries  # which need entries, and those the names shown here
-
-            if moves_entries(x):
-                return by_entry(self, x), Binding.ATOM
+        if self.latex and not is_named(x) and moves_entries(x):
+            return by_entry(self, x), Binding.ATOM
         written: Written = x.op.notation(self, x)
         return written
 
@@ -296,8 +286,6 @@ def printer_in(
     """One printer in the style for several expressions."""
     if _checked_style(style) == "matrix":
         return latex_printer(roots, spellings)
-    from .index import IndexPrinter, spelled  # which needs entries, and those need the names shown here
-
     return IndexPrinter(roots, *_distinct_spelling(roots, {} if spellings is None else spellings, spelled))
 
 
@@ -323,41 +311,7 @@ def _distinct_spelling(
     return names, spelling
 
 
-class Row(NamedTuple):
-    """A line of an ``align`` block: its two sides, why, and for each of what it holds."""
-
-    left: str
-    right: str
-    reason: str = ""
-    each: str = ""
-
-
-def align(rows: Iterable[Row], environment: str = "align") -> str:
-    """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
-    lines = []
-    for each, group in groupby(rows, key=lambda row: row.each):
-        several = list(group)
-        if each and len(several) > 1:
-            lines.append(rf"  & {each}\text{{:}}")
-        beside = rf" \quad {each}" if each and len(several) == 1 else ""
-        for row in several:
-            reason = rf" && \text{{{tex_text(row.reason)}}}" if row.reason else ""
-            lines.append(rf"  {row.left} &= {row.right}{beside}{reason}")
-    block = rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
-    if len(lines) > _ON_A_PAGE and environment != "aligned":
-        return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
-    return block
-
-
-_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}
-
-
 def membership(name: str, shape: Sequence[Any]) -> str:
     r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is, in LaTeX."""
     sizes = r" \times ".join(_scalar_text(size, True) for size in shape)
     return rf"{name} \in \mathbb{{R}}" + (f"^{{{sizes}}}" if shape else "")
-
-
-def tex_text(sentence: str) -> str:
-    """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
-    return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)

@@ -16,7 +16,7 @@ from ..core.sizes import same_shape, same_size
 from ..errors import AbsentError, OperandError, SymattnError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, tensor
-from ..printing.matrix import tex_text
+from ..printing.align import tex_text
 from .engine import prove
 from .verdict import Verdict
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from ..core.node import Tensor
-from ..printing.matrix import tex_text
+from ..printing.align import tex_text
 from .claims import Claim, Independence
 from .definedness import conditions
 from .equality.entrywise import Residual

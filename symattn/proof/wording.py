@@ -12,7 +12,8 @@ from ..core.naming import latex_name
 from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
-from ..printing.matrix import Printer, latex_printer, membership, tex_text, text_in, text_printer
+from ..printing.align import tex_text
+from ..printing.matrix import Printer, latex_printer, membership, text_in, text_printer
 from .claims import Claim, Independence
 
 _MOST = 12  # definitions that somebody still reads

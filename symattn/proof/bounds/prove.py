@@ -39,7 +39,8 @@ from ...facts.ranges import (
 )
 from ...graph.names import displayed_names
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
-from ...printing.matrix import latex_printer, tex_text
+from ...printing.align import tex_text
+from ...printing.matrix import latex_printer
 from ...scalars.formulas import Choice, Max, Min, Read
 from ..claims import Claim
 from ..dependence.formula_walk import INDEX

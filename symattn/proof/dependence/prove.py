@@ -19,7 +19,8 @@ from ...graph.entries import index_symbols
 from ...graph.names import displayed_names
 from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
-from ...printing.matrix import latex_printer, tex_text
+from ...printing.align import tex_text
+from ...printing.matrix import latex_printer
 from ..claims import Independence
 from .formula_walk import INDEX, Facts, FormulaWalk, formula_of, is_short
 from .index_constraints import (

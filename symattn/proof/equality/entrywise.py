@@ -12,7 +12,7 @@ from ...core.node import Tensor
 from ...normal.indices import symbols
 from ...normal.terms import Poly
 from ...normal.writing import LONGEST, Writer
-from ...printing.matrix import tex_text
+from ...printing.align import tex_text
 from ..claims import Claim
 from .decide import Comparison, Piece, compare
 

@@ -10,7 +10,7 @@ from ...core.naming import fresh_name
 from ...core.node import Tensor, rebuild, topological
 from ...ops.leaves import constant, cotangent_op, variable
 from ...ops.opaque import stop_gradient_op
-from ...printing.matrix import tex_text
+from ...printing.align import tex_text
 from ..definedness import conditions
 from .decide import Comparison, Unreached, compare_gradient
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ...core.node import Tensor
 from ...errors import OperandError
 from ...graph.names import LONGEST, displayed_names, tree_size
-from ...printing.matrix import Printer, latex_printer, tex_text
+from ...printing.align import tex_text
+from ...printing.matrix import Printer, latex_printer
 from ..claims import Claim
 from ..definedness import holds_anyway
 from .rewriting import Lemma, Rewriting
