@@ -76,7 +76,8 @@ _OTHER = {
 }
 
 
-def _attach() -> None:
+def attach() -> None:
+    """Operators, printing and entries, on every tensor."""
     for name, function in _BINARY.items():
         left, right = _operators(function)
         setattr(Tensor, f"__{name}__", left)
@@ -94,4 +95,4 @@ def _attach() -> None:
     Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]
 
 
-_attach()
+attach()

@@ -6,10 +6,11 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import INDICES
 from ..core.node import Tensor
 from ..core.sizes import Shape, show_shape
 from ..errors import OperandError, ShapeError
-from ..ops.leaves import INDICES, as_tensor, computed, constant, cotangent_op, from_index_op, is_named, let_op
+from ..ops.leaves import as_tensor, computed, constant, cotangent_op, from_index_op, is_named, let_op
 from .gradient import gradient, jvp
 from .tidying import tidy
 

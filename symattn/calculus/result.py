@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.node import Table, Tensor
+from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, tree_size
-from ..ops import flatten, unflatten
 from ..ops.leaves import as_tensor
 from ..printing.align import align
 from ..printing.matrix import Printer, latex_printer, printer_in, text

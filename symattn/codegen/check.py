@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
+from .function import NumPyFunction
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes
-
-if TYPE_CHECKING:
-    from .function import NumPyFunction
 
 _STEP = 1e-5
 _EXACT, _DIFFERENCED = 1e-9, 1e-5
@@ -140,8 +138,6 @@ def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> t
 
 
 def _forward(outputs: Sequence[Tensor], point: Point) -> Any:
-    from .function import NumPyFunction  # which calls this file for its check
-
     tensors = [x for x in computed(outputs) if x.op is variable]
     f = NumPyFunction(tensors, outputs, True)
 

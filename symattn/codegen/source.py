@@ -18,11 +18,12 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import ARGUMENTS, INDICES
 from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..core.sizes import show_shape
 from ..errors import NoRuleError
-from ..ops.leaves import ARGUMENTS, INDICES, computed, constant, cotangent_op, is_eye, operands, variable
+from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, variable
 from .contraction import einsum_code, matmul_code
 from .graph import Graph
 from .helpers import HELPERS, text_of

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from ..errors import NamingError, OperandError, ShapeError, described
+from .exact import as_scalar
+from .late import late
 from .sizes import Shape, as_size, show_shape
 
 if TYPE_CHECKING:
@@ -87,8 +89,6 @@ class Tensor:
         )
 
     def __reduce__(self) -> Any:
-        from ..ops import flatten, unflatten  # the table names records, which live above this file
-
         return _only, (unflatten, flatten([self]))
 
     def __repr__(self) -> str:
@@ -158,13 +158,11 @@ class Tensor:
         if len(replacement) != 2 and not (len(replacement) == 1 and isinstance(replacement[0], Mapping)):
             raise OperandError(f"subs takes a mapping, or an old and a new value, not {described(replacement)}")
         given = [replacement] if len(replacement) == 2 else replacement[0].items()
-        from ..ops.leaves import as_tensor  # a MatrixSymbol stands for its tensor, also here
-
         pairs: dict[Any, Any] = {}
         for key, value in given:
             if not isinstance(key, (sympy.Symbol, sympy.MatrixSymbol, Tensor)):
                 raise OperandError(f"only sizes, scalar symbols and tensors can be replaced, not {described(key)}")
-            pairs[as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key] = value
+            pairs[late("as_tensor")(key) if isinstance(key, sympy.MatrixSymbol) else key] = value
         nodes = {key: value for key, value in pairs.items() if isinstance(key, Tensor)}
         symbols = _symbol_values(self, {key: value for key, value in pairs.items() if key not in nodes})
         for key, value in nodes.items():
@@ -316,8 +314,6 @@ def _symbol_values(x: Tensor, values: Mapping[Any, Any]) -> dict[sympy.Symbol, s
     """Checked replacements of symbols: sizes by sizes, scalars by scalars."""
     if not values:
         return {}
-    from ..ops.leaves import as_scalar  # scalars become exact there
-
     known = x.free_symbols
     checked = {}
     for key, value in values.items():
@@ -337,6 +333,23 @@ def _symbols_in(value: Any) -> frozenset[sympy.Symbol]:
 
 
 Table = tuple[list[tuple[Any, tuple[int, ...], dict[str, Any]]], list[int]]  # operations, inputs, parameters; roots
+
+
+def flatten(roots: Sequence[Tensor]) -> Table:
+    """The graph as a flat table, and the places of the roots: pickling neither recurses nor repeats a shared node."""
+    order = topological(roots)
+    place = {node: number for number, node in enumerate(order)}
+    rows = [(node.op, tuple(place[x] for x in node.inputs), node.params) for node in order]
+    return rows, [place[root] for root in roots]
+
+
+def unflatten(table: Table) -> list[Tensor]:
+    """The roots of a flat table, as pickling stores it."""
+    late("attach")  # operators and printing, in a process that has only unpickled
+    nodes: list[Tensor] = []
+    for op, inputs, params in table[0]:
+        nodes.append(op.node(*(nodes[k] for k in inputs), **params))
+    return [nodes[place] for place in table[1]]
 
 
 def _only(restore: Any, table: Table) -> Tensor:
@@ -381,7 +394,7 @@ def _spelling(x: Tensor) -> str:
             called = frame.f_code.co_name
         frame = frame.f_back
     what = f"sympy.{called}" if called else "a SymPy function"
-    public = called in sys.modules[__package__].__all__
+    public = called in sys.modules["symattn"].__all__
     way_out = (
         f"sa.{called}(x)"
         if public

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .late import late
 from .node import Tensor, intern
 
 
@@ -88,6 +89,4 @@ class Operation:
         return self
 
     def __reduce__(self) -> Any:
-        from ..ops import record  # records are pickled by name: they hold functions
-
-        return record, (self.name,)
+        return late("record"), (self.name,)  # by name: records hold functions

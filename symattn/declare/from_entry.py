@@ -7,16 +7,14 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
 from ..errors import OperandError
 from ..scalars.formulas import Choice, Max, Min
-
-if TYPE_CHECKING:
-    from .signature import Formula, Signature
+from .signature import Formula, Signature, input_of, with_own_bounds
 
 
 def function_code(name: str, function: Callable[..., Any]) -> Callable[..., str]:
@@ -59,8 +57,6 @@ class _Grid:
     """One axis for each output axis, then one for each bound index; every array is read on these axes."""
 
     def __init__(self, writer: Any, node: Tensor, signature: Signature, formula: Formula, operands: Any) -> None:
-        from .signature import with_own_bounds  # which declares operations in terms of this file
-
         self.writer, self.node, self.signature = writer, node, signature
         self.out = len(signature.output)
         lead = node.rank - self.out
@@ -96,8 +92,6 @@ class _Grid:
         return self._input(value) or any(value.has(s) for s in self.axes)
 
     def _input(self, value: Any) -> bool:
-        from .signature import input_of
-
         return any(input_of(part, len(self.operands)) is not None for part in value.atoms(sympy.Dummy))
 
     def _grid(self, symbol: Any, values: str) -> None:
@@ -122,8 +116,6 @@ class _Grid:
         return str(self.writer._scalar_code(replaced, arrays=True, names={**grids, **texts}))
 
     def _outermost(self, value: Any) -> list[Any]:
-        from .signature import input_of
-
         found: list[Any] = []
         walk = sympy.preorder_traversal(value)
         for part in walk:
@@ -134,8 +126,6 @@ class _Grid:
         return list(dict.fromkeys(found))
 
     def _part(self, part: Any, where: str) -> str:
-        from .signature import input_of
-
         k = input_of(part, len(self.operands)) if isinstance(part, (sympy.Indexed, sympy.Dummy)) else None
         if k is not None:
             return self._read(k, part.indices if isinstance(part, sympy.Indexed) else (), where)

@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import as_scalar
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -21,7 +22,7 @@ from ..ops import RECORDS
 from ..ops.arithmetic import sum_of
 from ..ops.broadcasting import unbroadcast
 from ..ops.contraction import einsum_of
-from ..ops.leaves import as_scalar, as_tensor, zeros
+from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
 from ..ops.notation import Binding, function
 from .from_entry import entry_code, function_code

@@ -8,12 +8,12 @@ from typing import Any, SupportsIndex
 
 import sympy
 
+from ..core.exact import exact
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.sizes import Shape, as_shape, broadcast_shapes, same_size
 from ..errors import NoRuleError, OperandError, ShapeError, SymattnError, described
 from ..ops.broadcasting import broadcast_index
-from ..ops.leaves import exact
 from ..scalars.formulas import Choice, Max, Min, bound, without_piecewise
 
 Axes = tuple[str, ...]

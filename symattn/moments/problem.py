@@ -10,6 +10,7 @@ from typing import Any, TypeGuard, TypeVar
 import sympy
 
 from ..core.budget import Budget, OutOfBudget
+from ..core.exact import exact
 from ..core.node import Tensor, topological
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..graph.entries import checked_index
@@ -21,7 +22,7 @@ from ..normal.indices import Index, divided, plus
 from ..normal.lowering import Lowering, Partition, Repartition
 from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
-from ..ops.leaves import as_tensor, exact, indexed, variable
+from ..ops.leaves import as_tensor, indexed, variable
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, plainest
 from .expectation import Expectation

@@ -14,6 +14,7 @@ import sympy
 
 import symattn
 
+from ..core.exact import ARGUMENTS, INDICES
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.sizes import as_shape
@@ -21,7 +22,7 @@ from ..errors import NamingError, ParseError, ShapeError
 from ..ops.broadcasting import broadcast_to
 from ..ops.contraction import matmul_of
 from ..ops.layout import transpose
-from ..ops.leaves import ARGUMENTS, HYPOTHESES, INDICES, as_tensor, let, tensor
+from ..ops.leaves import HYPOTHESES, as_tensor, let, tensor
 from ..ops.logic import equal
 from .formulas import FUNCTIONS, RELATIONS, Formula
 from .source import Source

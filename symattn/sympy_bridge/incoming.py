@@ -15,6 +15,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.matrices.expressions.slice import MatrixSlice
 from sympy.tensor.array.expressions import ArraySymbol
 
+from ..core.exact import as_scalar
 from ..core.node import Tensor
 from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
@@ -24,7 +25,7 @@ from ..ops.contraction import diag, einsum, matmul, trace
 from ..ops.index import getitem
 from ..ops.inverse import inv
 from ..ops.layout import concat, matrix_transpose, merge_axes
-from ..ops.leaves import as_scalar, constant, eye, from_index, ones, tensor, zeros
+from ..ops.leaves import constant, eye, from_index, ones, tensor, zeros
 from ..ops.opaque import unknown
 
 Reader = Callable[[Any], Tensor]  # from a part of the expression to its tensor

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import sympy
 
+from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...core.sizes import Shape
 from ...ops.arithmetic import (
@@ -21,7 +22,7 @@ from ...ops.arithmetic import (
     sum_of,
 )
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.leaves import INDICES, constant, from_index_op, scalar_value, tensor
+from ...ops.leaves import constant, from_index_op, scalar_value, tensor
 from ...ops.pointwise import exp, exp_op, log, log_op
 from .rule import Rule, bare, ordered
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 
+from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
@@ -16,7 +17,7 @@ from ...ops.index import NEW, index, index_op, sliced
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
-from ...ops.leaves import INDICES, from_index_op, tensor
+from ...ops.leaves import from_index_op, tensor
 from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
 from .alike import works_entrywise
 from .permutations import declared, turned, unpermuted

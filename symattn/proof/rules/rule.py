@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from ...core.exact import INDICES
 from ...core.node import Tensor, topological
 from ...core.operation import Operation
 from ...core.sizes import ONE, Shape
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.index import NEW, index, index_op
-from ...ops.leaves import INDICES, from_index_op
+from ...ops.leaves import from_index_op
 
 Item = TypeVar("Item")
 ANY: tuple[Operation, ...] = ()
