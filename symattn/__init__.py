@@ -84,7 +84,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps ``sa.tensor`` the function after the file ``symattn/tensor.py`` has been imported."""
+    """Keeps ``sa.moments`` the function after the folder ``symattn/moments`` has been imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _MODULE_OF and isinstance(value, ModuleType)):

@@ -15,16 +15,12 @@ from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..ops.leaves import computed, variable
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min
+from ..scalars.functions import FUNCTIONS, ScalarFunction
 
 Env = dict[Any, Any]
 Term = Callable[[Env], Any]
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    sympy.log: lambda x: _log(x), sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
-    sympy.sinh: np.sinh, sympy.cosh: np.cosh, sympy.atan: np.arctan, sympy.asin: np.arcsin, sympy.acos: np.arccos,
-    sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
-    sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.exp: np.exp,
-    sympy.Abs: lambda x: x * np.sign(x.real), sympy.sign: lambda x: np.sign(x.real),  # so a complex step passes
     sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
     sympy.KroneckerDelta: lambda a, b: int(a == b), Held: np.real,  # no complex step passes
 }  # fmt: skip
@@ -35,16 +31,18 @@ _RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-def _log(x: Any) -> Any:
-    """The logarithm, -inf at 0: of the sum of an empty row, for example."""
-    with np.errstate(divide="ignore"):
-        return np.log(x)
+def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
+    """A scalar function of numbers; where NumPy lacks it, no complex step passes."""
+    if function.value is not None:
+        return function.value
+    name = function.numpy or function.name
+    call = getattr(np, name) if hasattr(np, name) else getattr(math, function.math or function.name)
 
+    def of(x: Any) -> Any:
+        with np.errstate(divide="ignore"):  # log(0) is -inf: of the sum of an empty row, for example
+            return call(x)
 
-def _real_erf(x: Any) -> float:
-    if isinstance(x, complex):
-        raise TypeError("erf of a complex number")
-    return math.erf(x)
+    return of
 
 
 def values(
@@ -118,7 +116,8 @@ def _combined(e: Any, parts: Sequence[Term]) -> Term:
         return lambda env: any(p(env) for p in parts)
     if isinstance(e, sympy.Not):
         return lambda env: not parts[0](env)
-    function = _FUNCTIONS.get(type(e))
+    known = FUNCTIONS.get(type(e))
+    function = _FUNCTIONS.get(type(e)) if known is None else _evaluated(known)
     if function is None:
         raise NoRuleError(f"no value is known for {type(e).__name__} in {e}")
     return lambda env: function(*(p(env) for p in parts))

@@ -312,8 +312,7 @@ class Writer:
             self.used[symbol] = None
         writer = ScalarCode({**self.symbols, **own}, own if arrays else ())
         text = writer.write(formula)
-        if writer.needs_erf:
-            self.helpers.add("erf")
+        self.helpers |= writer.helpers
         return text
 
     def _is_number(self, x: Tensor) -> bool:

@@ -15,6 +15,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..scalars.formulas import Choice, Held, Max, Min, Read
+from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .conditions import cases
 from .linear import (
     Fact,
@@ -42,7 +43,6 @@ from .ranges import (
     Range,
     at_most,
     below,
-    bounded_odd,
     hull,
     increasing,
     is_not_zero,
@@ -57,6 +57,7 @@ from .ranges import (
     reciprocal,
     rounded_down,
     shortened,
+    signed_like,
     smaller,
     stronger,
     times,
@@ -118,7 +119,9 @@ class FormulaRange:
 
     def _by_kind(self, e: Any) -> Range:
         rule = next((_RULES[kind] for kind in type(e).__mro__ if kind in _RULES), None)
-        return REAL if rule is None else rule(self, e)
+        if rule is not None:
+            return rule(self, e)
+        return self._function(e, FUNCTIONS[type(e)]) if type(e) in FUNCTIONS else REAL
 
     def under(self, facts: Sequence[Fact] = (), index: Mapping[Any, Range] | None = None) -> FormulaRange:
         """The same index under more conditions, or with one more index."""
@@ -329,11 +332,10 @@ class FormulaRange:
             inside = Range(sympy.S.Zero, False, *inside[2:])
         return logarithm(inside)
 
-    def _odd(self, e: Any) -> Range:
-        return bounded_odd(self.of(e.args[0]), _LIMITS[type(e)])
-
-    def _wave(self, e: Any) -> Range:
-        return Range(sympy.S.NegativeOne, False, sympy.S.One, False)
+    def _function(self, e: Any, f: ScalarFunction) -> Range:
+        """The values that a scalar function has; an increasing one that is 0 at 0 has the sign of its argument."""
+        values = Range(f.values.start, bool(f.values.left_open), f.values.end, bool(f.values.right_open))
+        return meet(values, signed_like(self.of(e.args[0]))) if f.increasing and f.at(0) == 0 else values
 
     def _unit(self, e: Any) -> Range:
         return UNIT
@@ -426,7 +428,6 @@ def _repeated(factor: Any) -> list[Any]:
     return [factor.base] * 2 if factor.is_Pow and factor.exp == 2 else [factor]
 
 
-_LIMITS = {sympy.tanh: sympy.S.One, sympy.erf: sympy.S.One, sympy.atan: sympy.pi / 2}
 _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
     Read: FormulaRange._read,
     sympy.Dummy: FormulaRange._index,
@@ -435,9 +436,6 @@ _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
     sympy.Pow: FormulaRange._pow,
     sympy.exp: FormulaRange._exp,
     sympy.log: FormulaRange._log,
-    **dict.fromkeys(_LIMITS, FormulaRange._odd),
-    sympy.sin: FormulaRange._wave,
-    sympy.cos: FormulaRange._wave,
     sympy.KroneckerDelta: FormulaRange._unit,
     sympy.floor: FormulaRange._floor,
     sympy.Mod: FormulaRange._remainder,

@@ -15,6 +15,7 @@ import sympy
 from ..core.budget import Budget
 from ..core.node import Tensor
 from ..scalars.formulas import Max, Min, Read
+from ..scalars.functions import FUNCTIONS
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
 from .ranges import (
     ANYTHING,
@@ -213,14 +214,14 @@ _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Ra
     Max: _max,
     Min: _min,
 }
-_INCREASING = (sympy.exp, sympy.log, sympy.tanh, sympy.erf, sympy.atan, sympy.sinh)
 
 
 def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
     """``f(a) - f(b)`` of an increasing function, and of powers of numbers that are not negative."""
     if u.func != v.func:
         return
-    if isinstance(u, (*_INCREASING, sympy.floor)):
+    known = FUNCTIONS.get(type(u))
+    if isinstance(u, sympy.floor) or (known is not None and known.increasing):
         difference = walk.difference(u.args[0], v.args[0])
     elif u.is_Pow and u.exp == v.exp and u.exp.is_Rational and walk.positive_bases(u, v):
         difference = walk.difference(u.base, v.base)

@@ -219,14 +219,11 @@ def logarithm(a: Range) -> Range:
     return Range(low, a.low_open, oo if a.high == oo else sympy.log(a.high), a.high_open)
 
 
-def bounded_odd(a: Range, limit: Any) -> Range:
-    """The range of an increasing odd function between two limits: it has the sign of its argument."""
-    bounds = Range(-limit, True, limit, True)
-    if at_most(sympy.S.Zero, a.low):
-        bounds = meet(bounds, Range(sympy.S.Zero, is_positive(a), oo, True))
-    if at_most(a.high, sympy.S.Zero):
-        bounds = meet(bounds, Range(-oo, True, sympy.S.Zero, is_positive(negative(a))))
-    return bounds
+def signed_like(a: Range) -> Range:
+    """The range of a number that has the sign of another, and is 0 with it."""
+    low = (sympy.S.Zero, is_positive(a)) if at_most(sympy.S.Zero, a.low) else (-oo, True)
+    high = (sympy.S.Zero, is_positive(negative(a))) if at_most(a.high, sympy.S.Zero) else (oo, True)
+    return Range(*low, *high)
 
 
 def rounded_down(a: Range) -> Range:

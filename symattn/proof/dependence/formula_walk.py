@@ -16,6 +16,7 @@ from sympy.core.relational import Relational
 
 from ...core.node import Tensor
 from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Read, _OfAll
+from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
     ANYWHERE,
     NOWHERE,
@@ -180,7 +181,9 @@ class FormulaWalk:
     def facts(self, e: Any) -> Facts:
         """The facts of a part of the formula."""
         if e not in self.known:
-            walk = next((_WALKS[kind] for kind in type(e).__mro__ if kind in _WALKS), FormulaWalk._other)
+            known = FUNCTIONS.get(type(e))
+            usual = FormulaWalk._odd if known is not None and known.at(0) == 0 else FormulaWalk._other
+            walk = next((_WALKS[kind] for kind in type(e).__mro__ if kind in _WALKS), usual)
             self.known[e] = walk(self, e)
         return self.known[e]
 
@@ -356,10 +359,6 @@ def _without_choices(c: Any) -> Any:
     return None
 
 
-_ODD = (
-    sympy.tanh, sympy.sinh, sympy.asinh, sympy.sin, sympy.tan, sympy.atan, sympy.asin, sympy.erf, sympy.Abs,
-    sympy.sign, sympy.floor, sympy.ceiling, Held,
-)  # fmt: skip
 _WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {
     Read: FormulaWalk._read,
     sympy.Number: FormulaWalk._number,
@@ -374,7 +373,7 @@ _WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {
     Min: FormulaWalk._largest,
     InverseEntry: FormulaWalk._inverse,
     _OfAll: FormulaWalk._of_all,
-    **dict.fromkeys(_ODD, FormulaWalk._odd),
+    Held: FormulaWalk._odd,
 }
 
 

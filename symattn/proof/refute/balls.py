@@ -16,6 +16,7 @@ import sympy
 from flint import arb, fmpq, fmpz
 
 from ...core.budget import Budget
+from ...scalars.functions import FUNCTIONS, ScalarFunction
 
 _LONGEST = 600  # bits of a rational: beyond that it is rounded to a ball, or repeated squares would never end
 _LARGEST = 60  # parts of a closed form: what is longer than that nobody reads
@@ -285,13 +286,6 @@ def _with_form(function: Any, arguments: Sequence[Number], value: arb) -> Number
     return value if None in forms else _closed(value, lambda: function(*forms), 1 + sum(map(_parts, arguments)))
 
 
-_AT_ZERO: dict[str, int] = dict.fromkeys(
-    ("sin", "tan", "tanh", "sinh", "asin", "atan", "asinh", "atanh", "erf"), 0
-) | dict.fromkeys(("exp", "cos", "cosh"), 1)
-_AT_ONE: dict[str, int] = {"log": 0, "acos": 0, "acosh": 0}
-FUNCTIONS: tuple[str, ...] = (*_AT_ZERO, *_AT_ONE)
-
-
 class Arithmetic:
     """The functions by which formulas are evaluated, under the names that compiled formulas use.
 
@@ -305,7 +299,7 @@ class Arithmetic:
         self.budget = budget
         self.terms = 0  # how many terms were added up so far
         self._unknowns = list(unknowns)
-        self.names: dict[str, Any] = {name: partial(self._function, name) for name in FUNCTIONS}
+        self.names: dict[str, Any] = {f.ball or f.name: partial(self._function, f) for f in FUNCTIONS.values()}
         self.names |= {
             f.__name__: f
             for f in (
@@ -330,18 +324,17 @@ class Arithmetic:
         finally:
             self.closed = before
 
-    def _function(self, name: str, x: Number) -> Number:
+    def _function(self, f: ScalarFunction, x: Number) -> Number:
         q = rational(x)
-        for place, known in ((0, _AT_ZERO), (1, _AT_ONE)):
-            if q is not None and name in known and q == place:
-                return known[name]
-        argument = ball(x)
-        value = getattr(argument, name)()
+        known = f.at(int(q.p)) if q is not None and (q == 0 or q == 1) else None
+        if known is not None:
+            return known
+        value = getattr(ball(x), f.ball or f.name)()
         if not value.is_finite():
-            raise Undecided(f"{name} of {x}") if q is None else Outside(f"{name} of {x}")
+            raise Undecided(f"{f.name} of {x}") if q is None else Outside(f"{f.name} of {x}")
         if value == 0:  # only exp of minus infinity
             return 0
-        return _with_form(getattr(sympy, name), (x,), value) if self.closed else value
+        return _with_form(f.head, (x,), value) if self.closed else value
 
     def _sum(self, terms: Sequence[Number]) -> Number:
         before, self.terms = self.terms, self.terms + len(terms)

@@ -22,16 +22,16 @@ from ...errors import NoRuleError
 from ...ops.leaves import cotangent_op, definition, indexed, let_op, operands, variable
 from ...ops.rows import softmax_op
 from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
-from .balls import FUNCTIONS, Arithmetic, Number, Outside, shortened
+from ...scalars.functions import FUNCTIONS
+from .balls import Arithmetic, Number, Outside, shortened
 
 Array: TypeAlias = dict[tuple[int, ...], Number]
 Values: TypeAlias = dict[Tensor, Array]
 Code: TypeAlias = tuple[Callable[..., Array], list[sympy.Symbol], Any]  # of arrays and symbols; and the formula
 
-_CALLS: dict[Any, str] = {getattr(sympy, name): name for name in FUNCTIONS} | {
-    sympy.Abs: "absolute", sympy.sign: "sign", sympy.floor: "floor", sympy.ceiling: "ceiling", sympy.Mod: "remainder",
-    sympy.KroneckerDelta: "delta", sympy.atan2: "atan2", sympy.Not: "negation", sympy.And: "conjunction",
-    sympy.Or: "disjunction", Held: "",
+_CALLS: dict[Any, str] = {
+    sympy.Mod: "remainder", sympy.KroneckerDelta: "delta", sympy.atan2: "atan2", sympy.Not: "negation",
+    sympy.And: "conjunction", sympy.Or: "disjunction", Held: "",
 }  # fmt: skip
 _RELATIONS: dict[Any, tuple[str, str]] = {  # between integers, and between numbers that may be balls
     sympy.Lt: ("{0} < {1}", "less({0}, {1})"),
@@ -87,7 +87,8 @@ class Compiled:
         for kind, writer in _WRITERS:
             if isinstance(e, kind):
                 return writer(self, e)
-        call = _CALLS.get(type(e))
+        known = FUNCTIONS.get(type(e))
+        call = _CALLS.get(type(e)) if known is None else known.ball or known.name
         if call is None:
             raise NoRuleError(f"no value is known for {type(e).__name__} in {e}")
         return f"{call}({', '.join(map(self.write, e.args))})"

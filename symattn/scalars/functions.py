@@ -1,0 +1,89 @@
+"""One table of scalar functions: what is known of a function stands in its record, and every engine reads it there.
+
+A function is added by one record. SymPy differentiates and prints it; from the record it is evaluated, compiled,
+refuted in balls, bounded, held against its domain, and read in. Its values at 0 and 1 are worked out by SymPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy import Interval, oo, pi
+
+REALS = Interval(-oo, oo)
+POSITIVE = Interval.open(0, oo)
+SIGNED_UNIT = Interval(-1, 1)
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """A scalar function of one real argument, ``head`` in SymPy.
+
+    ``numpy``
+        its name in NumPy, or in SciPy as ``special.erf``; by default that of SymPy.
+    ``math``
+        its name in Python's ``math``, by default that of SymPy.
+    ``ball``
+        its name among FLINT's balls, or among the functions of exact numbers; by default that of SymPy.
+    ``value``
+        a number from a number, where NumPy's function would stop a complex step.
+    ``values``, ``domain``
+        intervals that hold all its values, and all arguments at which it is defined.
+    ``poles``
+        a function at whose zeros it is not defined either.
+    ``increasing``
+        whether larger arguments have larger values.
+    """
+
+    head: Any
+    numpy: str = ""
+    math: str = ""
+    ball: str = ""
+    value: Callable[[Any], Any] | None = None
+    values: Interval = REALS
+    domain: Interval = REALS
+    poles: Any = None
+    increasing: bool = False
+
+    @property
+    def name(self) -> str:
+        """SymPy's name, by which it is also read in."""
+        return str(self.head.__name__)
+
+    def at(self, place: int) -> int | None:
+        """The value at a whole number, where that is a whole number too."""
+        return _whole_value(self.head, place)
+
+
+@cache
+def _whole_value(head: Any, place: int) -> int | None:
+    value = head(sympy.Integer(place))
+    return int(value) if value.is_Integer else None
+
+
+_RECORDS = (
+    ScalarFunction(sympy.exp, values=POSITIVE, increasing=True),
+    ScalarFunction(sympy.log, domain=POSITIVE, increasing=True),
+    ScalarFunction(sympy.sin, values=SIGNED_UNIT),
+    ScalarFunction(sympy.cos, values=SIGNED_UNIT),
+    ScalarFunction(sympy.tan, poles=sympy.cos),
+    ScalarFunction(sympy.sinh, increasing=True),
+    ScalarFunction(sympy.cosh, values=Interval(1, oo)),
+    ScalarFunction(sympy.tanh, values=Interval.open(-1, 1), increasing=True),
+    ScalarFunction(sympy.asin, "arcsin", values=Interval(-pi / 2, pi / 2), domain=SIGNED_UNIT, increasing=True),
+    ScalarFunction(sympy.acos, "arccos", values=Interval(0, pi), domain=SIGNED_UNIT),
+    ScalarFunction(sympy.atan, "arctan", values=Interval.open(-pi / 2, pi / 2), increasing=True),
+    ScalarFunction(sympy.asinh, "arcsinh", increasing=True),
+    ScalarFunction(sympy.acosh, "arccosh", values=Interval(0, oo), domain=Interval(1, oo), increasing=True),
+    ScalarFunction(sympy.atanh, "arctanh", domain=Interval.open(-1, 1), increasing=True),
+    ScalarFunction(sympy.erf, "special.erf", values=Interval.open(-1, 1), increasing=True),
+    ScalarFunction(sympy.floor),
+    ScalarFunction(sympy.ceiling, "ceil", "ceil"),
+    ScalarFunction(sympy.Abs, ball="absolute", value=lambda x: x if x.real >= 0 else -x),
+    ScalarFunction(sympy.sign, values=SIGNED_UNIT, value=lambda x: (x.real > 0) - (x.real < 0)),
+)
+FUNCTIONS: dict[Any, ScalarFunction] = {record.head: record for record in _RECORDS}
