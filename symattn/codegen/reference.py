@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,19 @@ def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
 
 
 def values(
-    roots: Sequence[Tensor], arrays: Mapping[Tensor, Any], symbols: Mapping[sympy.Symbol, Any]
+    roots: Sequence[Tensor],
+    arrays: Mapping[Tensor, Any],
+    symbols: Mapping[sympy.Symbol, Any],
+    known: Mapping[Tensor, np.ndarray] = MappingProxyType({}),
 ) -> dict[Tensor, np.ndarray]:
-    """The array of every node below the roots, each entry from its formula and the arrays of its inputs."""
-    found: dict[Tensor, np.ndarray] = {}
+    """The array of every node below the roots, each entry from its formula and the arrays of its inputs.
+
+    What is ``known`` of them is not worked out again.
+    """
+    found = dict(known)
     for node in computed(roots):
+        if node in found:
+            continue
         found[node] = np.asarray(arrays[node]) if node.op is variable else _value(node, found, symbols)
     return found
 
