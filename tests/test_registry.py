@@ -196,26 +196,20 @@ def free_tensors(x):
     return [n for n in x.tensors if n.kind == "real"]
 
 
-def jacobians(x, point):
-    """The Jacobian of the entries by each real tensor: complex step where the entries allow it, else differences."""
+def slope(x, point, directions):
+    """The derivative of the entries along directions of some tensors, and how well it is known.
+
+    By a complex step where the entries allow it, else by differences.
+    """
     known = {**point.sizes, **point.scalars}
-    for t in free_tensors(x):
-        at = point.arrays[t]
-        columns, tolerance = [], 1e-11
-        for place in np.ndindex(at.shape):
-            try:
-                moved = at.astype(complex)
-                moved[place] += 1e-30j
-                column = values([x], {**point.arrays, t: moved}, known)[x].imag / 1e-30
-            except TypeError:
-                sides = []
-                for step in (1e-6, -1e-6):
-                    moved = at.copy()
-                    moved[place] += step
-                    sides.append(values([x], {**point.arrays, t: moved}, known)[x])
-                column, tolerance = (sides[0] - sides[1]) / 2e-6, 1e-7
-            columns.append(column)
-        yield t, np.array(columns).reshape(*at.shape, *columns[0].shape), tolerance
+
+    def at(step):
+        return values([x], {**point.arrays, **{t: point.arrays[t] + step * d for t, d in directions.items()}}, known)[x]
+
+    try:
+        return np.asarray(at(1e-30j)).imag / 1e-30, 1e-11
+    except TypeError:
+        return (at(1e-6) - at(-1e-6)) / 2e-6, 1e-7
 
 
 def run(y, point):
@@ -235,31 +229,69 @@ def test_numpy_equals_entries(name, x):
 
 @pytest.mark.parametrize(("name", "x"), VALUED)
 def test_vjp_and_jvp_equal_the_derivative_of_the_entries(name, x):
-    reals = free_tensors(x)
-    if not reals:
+    if not free_tensors(x):
         pytest.skip("a constant has no derivative")
+    hold_derivatives(name, x)
+
+
+def hold_derivatives(name, x):
+    """The vjp, one of a batch, and the jvp, against the derivative of the entries along random directions."""
+    reals = free_tensors(x)
     cot = sa.tensor("cot", *x.shape)
     batched = sa.tensor("bat", 2, *x.shape)
     g, gb = (sa.gradient({x: given}, reals) for given in (cot, batched))
     tangents = {t: sa.tensor(f"tan{k}", *t.shape) for k, t in enumerate(reals)}
     push = sa.jvp(x, tangents)
     point = sample_point([x], [*x.tensors, cot, batched, *tangents.values()], 2)
-    moved, worst = 0.0, 0.0
-    for t, jacobian, tolerance in jacobians(x, point):
-        worst = max(worst, tolerance)
-        axes = jacobian.ndim - x.rank
-        pulled = np.tensordot(jacobian, point.arrays[cot], x.rank) if x.rank else jacobian * point.arrays[cot]
-        compare(f"vjp of {name} by {t.name}", run(g[t], point), pulled, tolerance, point)
-        for k in range(2):
-            row = point.arrays[batched][k]
-            each = np.tensordot(jacobian, row, x.rank) if x.rank else jacobian * row
-            compare(f"batched vjp of {name}", run(gb[t], point)[k], each, tolerance, point)
-        moved = moved + np.tensordot(point.arrays[tangents[t]], jacobian, axes)
-    moved = np.asarray(moved)
-    got = run(push, point)
-    compare(f"jvp of {name}", got, moved, worst, point)
+    rng = np.random.default_rng(7)
+    for t in reals:
+        pulled, rows = run(g[t], point), run(gb[t], point)
+        for _ in range(2):  # random directions: a wrong entry of the vjp is orthogonal to none of them
+            direction = rng.standard_normal(point.arrays[t].shape)
+            along, tolerance = slope(x, point, {t: direction})
+            for what, got, row in (
+                (f"vjp of {name} by {t.name}", pulled, point.arrays[cot]),
+                *((f"batched vjp of {name}", rows[k], point.arrays[batched][k]) for k in range(2)),
+            ):
+                compare(what, np.asarray((got * direction).sum()), np.asarray((row * along).sum()), tolerance, point)
+    along, tolerance = slope(x, point, {t: point.arrays[tangent] for t, tangent in tangents.items()})
+    pushed = run(push, point)
+    compare(f"jvp of {name}", pushed, along, tolerance, point)
     dots = sum((run(g[t], point) * point.arrays[tangents[t]]).sum() for t in reals)
-    assert dots == pytest.approx((point.arrays[cot] * got).sum(), rel=1e-10, abs=1e-10)
+    assert dots == pytest.approx((point.arrays[cot] * pushed).sum(), rel=1e-10, abs=1e-10)
+
+
+FLAT = {"tensor", "sign", "floor", "stop_gradient"}  # which have no derivative, or one of 0
+MOVED = {
+    name: x for name, x in (case.values for case in reversed(VALUED))
+    if x.op.name == name and name not in FLAT and x.kind == "real" and free_tensors(x)
+}  # fmt: skip
+FAULTS = {
+    "twice": lambda c: c + c,
+    "of the other sign": lambda c: -c,
+    "of the first entry alone": lambda c: c * sa.from_index(c.shape, lambda *i: sympy.KroneckerDelta(sum(i), 0)),
+}
+
+
+def test_fifty_records_have_a_vjp_to_plant_a_fault_in():
+    assert len(MOVED) >= 50
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", MOVED)
+def test_a_planted_wrong_vjp_is_caught(name, fault):
+    x = MOVED[name]
+    right = x.op.vjp
+
+    def wrong(g, result, *inputs, **params):
+        return tuple(c if c is None else FAULTS[fault](c) for c in right(g, result, *inputs, **params))
+
+    object.__setattr__(x.op, "vjp", wrong)
+    try:
+        with pytest.raises((sa.EvaluationError, AssertionError)):
+            hold_derivatives(name, x)
+    finally:
+        object.__setattr__(x.op, "vjp", right)
 
 
 @pytest.mark.parametrize(("name", "x"), VALUED)

@@ -37,11 +37,21 @@ def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
     if function.value is not None:
         return function.value
     name = function.numpy or function.name
-    call = getattr(np, name) if hasattr(np, name) else getattr(math, function.math or function.name)
+    if not hasattr(np, name):
+        return _of_reals(getattr(math, function.math or function.name))
 
     def of(x: Any) -> Any:
         with np.errstate(divide="ignore"):  # log(0) is -inf: of the sum of an empty row, for example
-            return call(x)
+            return getattr(np, name)(x)
+
+    return of
+
+
+def _of_reals(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def of(x: Any) -> Any:
+        if isinstance(x, complex):
+            raise TypeError(f"{call.__name__} of a complex number")
+        return call(x)
 
     return of
 
