@@ -220,27 +220,25 @@ def _einsum_pair() -> tuple[Tensor, Tensor]:
 
 LAYOUT = (
     Rule(
-        "transpose inward", r"\left(A B\right)^{\top} = B^{\top} A^{\top}",
+        "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
         "", 1, unpermuted(_transposed), _transpose_pair, (transpose_op,),
     ),
     Rule(
-        "split and merged", r"\operatorname{split}\left(\operatorname{merge}\left(A\right)\right) = A",
-        "An axis that is merged and split again is as before.",
+        "split and merged", "An axis that is merged and split again is as before.",
         "", 1, _regrouped, _regrouped_pair, (merge_axis_op, split_axis_op),
     ),
     Rule(
-        "contraction as a product", r"\left[\textstyle\sum_d Q_{hnd} K_{hmd}\right]_{hnm} = Q K^{\top}",
-        "A sum over one shared label is a matrix product.", "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
+        "contraction as a product", "A sum over one shared label is a matrix product.",
+        "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
     ),
     Rule(
-        "blocks", r"\begin{bmatrix} A & C \end{bmatrix} \begin{bmatrix} B \\ D \end{bmatrix} = A B + C D",
-        "A product of blocks is the sum of the products.", "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
+        "blocks", "A product of blocks is the sum of the products.",
+        "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
     ),
     Rule(
-        "heads", r"\begin{bmatrix} A^{(1)} & \dots & A^{(h)} \end{bmatrix} W = \textstyle\sum_a A^{(a)} W^{(a)}",
-        "A product over the features of all heads is the sum over heads.",
+        "heads", "A product over the features of all heads is the sum over heads.",
         "", 2, unpermuted(_heads), _heads_pair, (matmul_op,),
     ),
 )  # fmt: skip

@@ -28,10 +28,10 @@ def _needs_nothing(x: Tensor) -> tuple[Tensor, ...]:
 
 @dataclass(frozen=True)
 class Rule:
-    r"""An equality, used from left to right.
+    """An equality, used from left to right.
 
-    ``statement``
-        the equality in LaTeX; ``reason`` says it in a sentence.
+    ``reason``
+        the equality in a sentence.
     ``condition``
         what must hold besides the declared hypotheses, "" for nothing; ``nonzero`` gives the tensors that it asks to
         have no entry 0.
@@ -48,7 +48,6 @@ class Rule:
     """
 
     name: str
-    statement: str
     reason: str
     condition: str
     phase: int
