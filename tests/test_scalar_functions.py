@@ -18,6 +18,7 @@ from symattn.scalars.functions import FUNCTIONS, ScalarFunction
 u = sympy.Symbol("u")
 n = sa.sizes("n")
 x = sa.tensor("x", n)
+p = sa.tensor("p", n, positive=True)
 AT = np.array([0.3, -1.7, 2.5])
 ERFC = ScalarFunction(sympy.erfc, "special.erfc", values=Interval.open(0, 2))
 ERFI = ScalarFunction(sympy.erfi, "special.erfi", value=special.erfi, increasing=True)
@@ -69,6 +70,33 @@ def test_an_increasing_one_that_is_zero_at_zero_has_the_sign_of_its_argument(mon
     assert sa.prove(sa.le(0, applied(ERFI, x**2))).status == "proved"
     assert sa.prove(sa.le(applied(ERFI, x), applied(ERFI, x + 1))).status == "proved"
     assert sa.prove(sa.independent(sa.sum(applied(ERFI, 0 * x)), x)).status == "proved"
+
+
+DOMAINS = {
+    "log": (x, "x > 0"),
+    "asin": (x, "x >= -1; x <= 1"),
+    "acos": (p, "p <= 1"),
+    "acosh": (x, "x >= 1"),
+    "atanh": (p, "p < 1"),
+    "tan": (x, "cos(x) != 0"),
+    "acosh beyond 1": (2 + sa.exp(x), ""),
+    "asin of a tanh": (sa.tanh(x), ""),
+    "atanh of a sigmoid": (sa.sigmoid(x), ""),
+    "atan": (x, ""),
+}
+
+
+@pytest.mark.parametrize("case", DOMAINS)
+def test_where_it_is_not_defined_is_a_condition(case: str) -> None:
+    argument, conditions = DOMAINS[case]
+    y = sa.elementwise(sympy.Lambda(u, getattr(sympy, case.split()[0])(u)), argument)
+    assert "; ".join(sa.prove(y + y, 2 * y).proof.side_conditions) == conditions
+
+
+def test_what_another_function_gives_lies_in_the_domain() -> None:
+    inside = sympy.asin(sympy.sin(u)) + sympy.log(sympy.cosh(u)) + sympy.atanh(sympy.tanh(u) / 2 - sympy.tanh(u) / 2)
+    y = sa.elementwise(sympy.Lambda(u, inside + sympy.asin(sympy.Rational(1, 3))), x)
+    assert sa.prove(y + y, 2 * y).proof.side_conditions == ()
 
 
 def test_it_is_printed_and_read_in(added: ScalarFunction) -> None:

@@ -17,6 +17,7 @@ import sympy
 from ..core.node import Tensor, topological
 from ..core.sizes import divisibility, inequality, never_negative
 from ..scalars.formulas import Choice, InverseEntry, Max, Min
+from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, operands, variable, zeros
 from .template import Template, template
 
@@ -128,9 +129,8 @@ class _Signs:
             return self.signs[e]
         if e.is_Symbol or e.is_number:
             return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
-        if isinstance(e, sympy.exp):
-            infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
-            return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
+        if type(e) in FUNCTIONS:
+            return self._of_values(e, FUNCTIONS[type(e)].values)
         if e.is_Mul:
             return min(map(self._of, e.args))
         if e.is_Add:
@@ -148,6 +148,14 @@ class _Signs:
                 return min(Sign.NONNEGATIVE, self._of(b))
             return min(self._of(a), self._of(b))
         return Sign.ANY
+
+    def _of_values(self, e: Any, values: sympy.Interval) -> Sign:
+        """The sign of all values of a function; at -oo the end of an open interval may be reached."""
+        if values.start.is_negative:
+            return Sign.ANY
+        infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
+        open_end = values.left_open and not infinite
+        return Sign.POSITIVE if values.start.is_positive or open_end else Sign.NONNEGATIVE
 
     def _of_nothing(self, e: Any) -> Sign:
         """The sign of a sum or an extreme over a range that may be empty, as far as that restricts it."""
@@ -183,15 +191,25 @@ class _Signs:
             return
         if e.is_Pow:
             yield from self._power(*e.args)
-        elif isinstance(e, sympy.log) and self.of(e.args[0]) is not Sign.POSITIVE:
-            yield self._condition(e.args[0], "> 0")
-        elif isinstance(e, sympy.tan) and e.args[0] in self.read:
-            yield Condition("cos({}) != 0", self.read[e.args[0]])
-        elif isinstance(e, sympy.tan):
-            yield Condition("{} is defined")
+        elif type(e) in FUNCTIONS:
+            yield from self._argument(e.args[0], FUNCTIONS[type(e)])
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
+
+    def _argument(self, e: Any, f: ScalarFunction) -> Iterator[Condition]:
+        """Conditions on the argument of a scalar function that its sign, value or range does not show."""
+        inner = FUNCTIONS.get(type(e))
+        if (e.is_number and e in f.domain) or (inner is not None and inner.values.is_subset(f.domain)):
+            return
+        if f.domain.start.is_finite and not (f.domain.start.is_zero and self.of(e) is Sign.POSITIVE):
+            yield self._condition(e, f"{'>' if f.domain.left_open else '>='} {f.domain.start}")
+        if f.domain.end.is_finite:
+            yield self._condition(e, f"{'<' if f.domain.right_open else '<='} {f.domain.end}")
+        if f.poles is not None and e in self.read:
+            yield Condition(f"{f.poles.__name__}({{}}) != 0", self.read[e])
+        elif f.poles is not None:
+            yield Condition("{} is defined")
 
     def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
         sign = self.of(base)

@@ -6,7 +6,10 @@ claim, whatever the way in which it is proved.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+
+import sympy
 
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
@@ -36,18 +39,22 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
     return tuple(dict.fromkeys([*divisibility(used), *filter(None, map(inequality, fitting)), *kept]))
 
 
-_ASKED: dict[str, Callable[[Tensor], tuple[Claim, ...]]] = {
-    "{} != 0": lambda x: (lt(0, x), lt(x, 0)),
-    "{} > 0": lambda x: (lt(0, x),),
-    "{} >= 0": lambda x: (le(0, x),),
+_COMPARED: dict[str, Callable[[Tensor, sympy.Expr], tuple[Claim, ...]]] = {
+    "!=": lambda x, end: (lt(end, x), lt(x, end)),
+    ">": lambda x, end: (lt(end, x),),
+    ">=": lambda x, end: (le(end, x),),
+    "<": lambda x, end: (lt(x, end),),
+    "<=": lambda x, end: (le(x, end),),
 }
+_COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
 _SECONDS = 0.3  # for the bounds of one tensor
 
 
 def holds_anyway(x: Tensor, says: str, given: Sequence[Claim] = ()) -> bool:
     """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds."""
     try:
-        asked = _ASKED[says](x) if says in _ASKED else ()
+        compared = _COMPARISON.fullmatch(says)
+        asked = _COMPARED[compared[1]](x, sympy.Integer(compared[2])) if compared else ()
         return any(bound_proof(claim, given, Budget(_SECONDS)) is not None for claim in asked)
     except OutOfBudget:
         return False
