@@ -18,6 +18,7 @@ from ..core.naming import free_letters, fresh_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
 from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
+from ..ops.template import template
 from ..scalars.formulas import _Extreme
 from .names import displayed_names
 
@@ -209,19 +210,11 @@ def system_names(x: Tensor) -> dict[Tensor, str]:
 
 def _reads(node: Tensor) -> list[Tensor]:
     """The inputs of a node as often as its entry formula shows them: a softmax reads its row twice."""
-    shown: dict[sympy.Symbol, Tensor] = {}
-    kept: dict[tuple[Tensor, Any], sympy.Symbol] = {}
-
-    def read(k: int, where: tuple[Any, ...]) -> sympy.Symbol:
-        symbol = kept.setdefault((node.inputs[k], where), sympy.Dummy(real=True))
-        shown[symbol] = node.inputs[k]
-        return symbol
-
     if not node.inputs:
         return []
-    index = tuple(sympy.Dummy(integer=True, nonnegative=True) for _ in node.shape)
-    formula = sympy.sympify(node.op.entry(read, index, node))
-    return [shown[part] for part in sympy.preorder_traversal(formula) if part in shown]
+    entry = template(node)
+    shown = (entry.reads[part] for part in sympy.preorder_traversal(entry.formula) if part in entry.reads)
+    return [node.inputs[k] for k, _ in shown]
 
 
 def _deep(node: Tensor, names: Mapping[Tensor, str]) -> bool:

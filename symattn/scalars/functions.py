@@ -84,6 +84,6 @@ _RECORDS = (
     ScalarFunction(sympy.floor),
     ScalarFunction(sympy.ceiling, "ceil", "ceil"),
     ScalarFunction(sympy.Abs, ball="absolute", values=Interval(0, oo), value=lambda x: x if x.real >= 0 else -x),
-    ScalarFunction(sympy.sign, values=SIGNED_UNIT, value=lambda x: (x.real > 0) - (x.real < 0)),
+    ScalarFunction(sympy.sign, values=SIGNED_UNIT, value=lambda x: int(x.real > 0) - int(x.real < 0)),
 )
 FUNCTIONS: dict[Any, ScalarFunction] = {record.head: record for record in _RECORDS}

@@ -21,6 +21,7 @@ from ...core.sizes import Shape, same_size
 from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
 from ...ops.leaves import from_index_op, let_op, variable
+from ...ops.template import template
 from ...scalars.formulas import Max, Min, _OfAll
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
@@ -94,16 +95,17 @@ class _Reading:
 
     node: Tensor
     output: tuple[sympy.Symbol, ...] = ()
-    reads: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = field(default_factory=dict)
+    reads: tuple[tuple[int, tuple[Any, ...]], ...] = ()
     parent: dict[Any, Any] = field(default_factory=dict)
     sizes: dict[Any, sympy.Expr] = field(default_factory=dict)
     stuck: dict[Any, None] = field(default_factory=dict)
 
     def formula(self) -> Any:
-        """The entry at new index symbols, with a symbol for each read."""
-        self.output = tuple(sympy.Dummy(integer=True, nonnegative=True) for _ in self.node.shape)
+        """The entry at index symbols, with a symbol for each read."""
+        entry = template(self.node)
+        self.output, self.reads = entry.index, tuple(entry.reads.values())
         self.sizes.update(zip(self.output, self.node.shape, strict=True))
-        return sympy.sympify(self.node.op.entry(self._read, self.output, self.node))
+        return entry.formula
 
     def facts(self, formula: Any) -> Facts:
         bound = self._walk(formula)
@@ -111,9 +113,6 @@ class _Reading:
         own = not bound and all(x.rank <= self.node.rank for x in self.node.inputs)
         own = own and all(at == broadcast_index(self.node.inputs[k].shape, self.output) for k, at in self.reads)
         return Facts(self._groups(), own and not self.stuck)
-
-    def _read(self, k: int, at: tuple[Any, ...]) -> sympy.Symbol:
-        return self.reads.setdefault((k, tuple(at)), sympy.Dummy(real=True))
 
     def _walk(self, formula: Any) -> bool:
         """Note the bound indices and their ranges, and which indices the formula uses otherwise than to read.
