@@ -15,6 +15,9 @@ import numpy as np
 
 from symattn.cli import main
 
+from .soundness import Tally
+from .time_limit import LONGEST, TooLong, limited
+
 NAMES = ("Q", "K", "V", "x", "A", "M", "c", "n", "T", "Z", "lam", "E", "oo", "pi", "I", "_", "x'", "\u211a", "O", "sum")
 SHAPES = (
     "Q: T d",
@@ -172,11 +175,11 @@ def ended(argv: list[str]) -> Ending:
     out, err, start = io.StringIO(), io.StringIO(), time.process_time()
     code: object
     try:
-        with redirect_stdout(out), redirect_stderr(err), np.errstate(all="ignore"):
+        with limited(), redirect_stdout(out), redirect_stderr(err), np.errstate(all="ignore"):
             code = main(argv)
     except SystemExit as problem:
         code = problem.code
-    except Exception:
+    except (Exception, TooLong):
         code = traceback.format_exc()
     return Ending(argv, code, time.process_time() - start, err.getvalue())
 
@@ -190,3 +193,14 @@ def endings(seed: int, count: int, folder: Path) -> Iterator[Ending]:
 def is_bad(ending: Ending) -> bool:
     """No exit code of ours, or 2 without a word; what is slow is seen by its seconds."""
     return ending.code not in (0, 1, 2, 3) or (ending.code == 2 and not ending.told.startswith("symattn: error: "))
+
+
+def judged(seed: int, count: int, folder: Path) -> Iterator[Tally]:
+    """How the command lines of a seed end, and each that ends badly or takes too long."""
+    for ending in endings(seed, count, folder):
+        line = " ".join(map(repr, ending.argv))
+        tally = Tally(slowest=(ending.seconds, line))
+        tally.counts["traceback" if isinstance(ending.code, str) else f"exit {ending.code}"] += 1
+        if is_bad(ending) or ending.seconds > LONGEST:
+            tally.wrong.append(f"{ending.seconds:.1f} s, {line}: {ending.code} {ending.told}")
+        yield tally

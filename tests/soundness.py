@@ -51,10 +51,12 @@ class Tally:
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    slowest: tuple[float, str] = (0.0, "")  # seconds, and what took them, where it is measured
 
     def __iadd__(self, other: Tally) -> Tally:
         self.counts += other.counts
         self.wrong += other.wrong
+        self.slowest = max(self.slowest, other.slowest)
         return self
 
 

@@ -202,7 +202,17 @@ SPELLINGS = {
     "log of sigmoid": (lambda: sa.log(1 / (1 + sa.exp(-u))), lambda t: -mpmath.log(1 + mpmath.exp(-t))),
     "softplus": (lambda: sa.log1p(sa.exp(u)), lambda t: mpmath.log(1 + mpmath.exp(t))),
     "named softplus": (lambda: sa.log1p(sa.let("E", sa.exp(u))), lambda t: mpmath.log(1 + mpmath.exp(t))),
+    "sigmoid by a power": (lambda: (1 + sa.exp(-u)) ** -1, exact_sigmoid),
+    "one less two sigmoids": (lambda: 3 - 3 * sa.sigmoid(u), lambda t: 3 * exact_sigmoid(-t)),
+    "log of five less": (lambda: sa.log(5 - 5 * sa.sigmoid(u)), lambda t: mpmath.log(5 / (1 + mpmath.exp(t)))),
+    "shifted softplus": (lambda: sa.log(3 + 2 * sa.exp(u)), lambda t: mpmath.log(3 + 2 * mpmath.exp(t))),
+    "log of exp": (lambda: sa.log(5 * sa.exp(u)), lambda t: t + mpmath.log(5)),
+    "one less tanh": (lambda: 1 - sa.tanh(u), lambda t: 2 * exact_sigmoid(-2 * t)),
+    "half of tanh and one": (lambda: sa.tanh(u) / 2 + sympy.Rational(1, 2), lambda t: exact_sigmoid(2 * t)),
+    "slope of tanh": (lambda: 2 - 2 * sa.tanh(u) * sa.tanh(u), lambda t: 2 * mpmath.sech(t) ** 2),
     "tanh": (lambda: sa.tanh(u), mpmath.tanh),
+    "tanh by sigmoid": (lambda: 2 * sa.sigmoid(2 * u) - 1, mpmath.tanh),
+    "tanh by exponentials": (lambda: 1 - 2 / (1 + sa.exp(2 * u)), mpmath.tanh),
     "softcap": (lambda: 5 * sa.tanh(u / 5), lambda t: 5 * mpmath.tanh(t / 5)),
     "gelu": (lambda: sa.gelu(u), lambda t: t * mpmath.erfc(-t / mpmath.sqrt(2)) / 2),
     "plain gelu": (
@@ -238,6 +248,21 @@ def test_differences_of_exponentials_from_one_do_not_cancel():
     f = sa.lambdify([u], [(sa.exp(u) - 1) / u, 1 - sa.exp(u), sa.let("E", sa.exp(u)) - 1])
     np.testing.assert_allclose(f(small)[0], np.expm1(small) / small, rtol=1e-15)
     np.testing.assert_allclose(f(small)[1:], [-np.expm1(small), np.expm1(small)], rtol=1e-15)
+
+
+def test_a_difference_that_is_0_has_the_sign_that_is_written():
+    f = sa.lambdify([u], [1 / (1 - sa.exp(u)), 1 / (2 - 2 * sa.exp(u)), 1 / (sa.exp(u) - 1)])
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(f(np.zeros(1)), np.full((3, 1), np.inf))
+
+
+def test_the_logarithm_of_weights_by_their_logsumexp_has_a_gradient_everywhere():
+    p = sa.exp(Z - sa.logsumexp(Z, keepdims=True))
+    g = sa.gradient(sa.sum(sa.log(p)), Z)
+    rows = np.array([[800.0, -800, 0, 1], [1e4, 1e4, 9999, -1e4]])
+    weights = np.exp(rows - rows.max(-1, keepdims=True))
+    want = 1 - 4 * weights / weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(sa.lambdify([Z], g[Z])(rows), want, atol=1e-12)
 
 
 def test_sums_of_weighed_exponentials_do_not_overflow():

@@ -10,9 +10,9 @@ from .wrong_values import Hostile
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_call_with_wrong_values_ends_in_an_exception_of_somebody_else(seed):
-    endings = run(3000, seed)
-    assert not endings.findings, endings.findings
-    assert endings.counts["refused"] > 1500
+    tally = run(1500, seed)
+    assert not tally.wrong, tally.wrong
+    assert tally.counts["refused"] > 900
 
 
 @pytest.mark.parametrize("value", [Hostile(), [10**5000], {"x": Hostile()}], ids=range(3))

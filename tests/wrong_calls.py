@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import inspect
 import random
-import signal
 import time
 import traceback
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +21,10 @@ import numpy as np
 import symattn as sa
 from symattn import testing
 
+from .soundness import Tally
+from .time_limit import LONGEST, TooLong, limited
 from .wrong_values import KEYWORDS, K, M, Own, P, Q, T, X, Y, a, d, u, value, x
 
-LONGEST = 2.0  # seconds of processor time
 _OPERATORS = {
     f"__{name}__"
     for name in (
@@ -130,87 +127,57 @@ def drawn(f: Callable[..., Any], rng: random.Random) -> Drawn:
     return positional, keywords
 
 
-class TooLong(BaseException):
-    """The call is stopped; no handler of the package takes this for its own."""
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise TooLong where the processor time is used up."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise TooLong
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-@dataclass
-class Endings:
-    """How calls ended, and for each kind of what should not come out, and where it arose, one call that showed it."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    findings: dict[str, str] = field(default_factory=dict)
-    slowest: tuple[float, str] = (0.0, "")
-
-    def found(self, kind: str, name: str, problem: BaseException, call: str) -> None:
-        self.counts[kind] += 1
-        frames = traceback.extract_tb(problem.__traceback__)
-        lines = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if "symattn" in Path(f.filename).parts]
-        self.findings.setdefault(
-            f"{type(problem).__name__} at {lines[-1] if lines else name}", f"{call}: {_brief(problem)}"
-        )
-
-
-def run(calls: int, seed: int) -> Endings:
-    """The calls of a seed, function after function."""
-    rng, endings, functions = random.Random(seed), Endings(), public()
-    names = sorted(functions)
+def run(calls: int, seed: int) -> Tally:
+    """How the calls of a seed end, function after function; of each kind of finding, and place, one call is told."""
+    rng, tally, functions = random.Random(seed), Tally(), public()
+    names, told = sorted(functions), set[str]()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for number in range(calls):
             name = names[number % len(names)]
-            _end(endings, name, functions[name], drawn(functions[name], rng), f"call {number} of seed {seed}")
-    return endings
+            positional, keywords = drawn(functions[name], rng)
+            shown = ", ".join([*map(_brief, positional), *(f"{k}={_brief(v)}" for k, v in keywords.items())])
+            call, start = f"call {number} of seed {seed}, {name}({shown})", time.process_time()
+            ended, problem = _ended(functions[name], positional, keywords)
+            seconds = time.process_time() - start
+            tally.slowest = max(tally.slowest, (seconds, call))
+            ended = "slow" if seconds > LONGEST and ended != "raw" else ended
+            tally.counts[ended] += 1
+            place = f"{ended}: {_place(problem, name)}"
+            if ended in ("raw", "slow") and place not in told:
+                told.add(place)
+                tally.wrong.append(f"{place}, {seconds:.1f} s, {call}: {_brief(problem)}")
+    return tally
 
 
-def _end(endings: Endings, name: str, f: Callable[..., Any], values: Drawn, where: str) -> None:
-    """Make one call, print what it answers, and count how it ended."""
-    positional, keywords = values
-    shown = ", ".join([*map(_brief, positional), *(f"{k}={_brief(v)}" for k, v in keywords.items())])
-    call, start = f"{where}, {name}({shown})", time.process_time()
+def _ended(f: Callable[..., Any], positional: list[Any], keywords: dict[str, Any]) -> tuple[str, BaseException | None]:
+    """Make one call, print the tensor that it answers, and tell how it ended."""
     try:
-        with limited(5 * LONGEST):
+        with limited():
             answer = f(*positional, **keywords)
             if isinstance(answer, sa.Tensor):
                 str(answer), sa.latex(answer)
-        endings.counts["answered"] += 1
+        return "answered", None
     except (sa.SymattnError, AssertionError) as problem:
         str(problem)
-        endings.counts["refused"] += 1
-    except Own:
-        endings.counts["raised by the caller's object"] += 1
+        return "refused", problem
     except (Exception, TooLong) as problem:
         if isinstance(problem, TypeError) and not _fits(f, positional, keywords):
-            endings.counts["wrong signature"] += 1
-        elif _is_of_the_caller(problem):
-            endings.counts["raised by the caller's object"] += 1
-        else:
-            endings.found("raw", name, problem, call)
-    seconds = time.process_time() - start
-    endings.slowest = max(endings.slowest, (seconds, call))
-    if seconds > LONGEST:
-        endings.found("slow", name, TooLong(f"{seconds:.1f} s"), call)
+            return "wrong signature", problem
+        return "raised by the caller's object" if _is_of_the_caller(problem) else "raw", problem
+
+
+def _place(problem: BaseException | None, name: str) -> str:
+    """The kind of an exception, and the line of the package where it arose."""
+    frames = traceback.extract_tb(problem.__traceback__) if problem is not None else []
+    lines = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if "symattn" in Path(f.filename).parts]
+    return f"{type(problem).__name__} at {lines[-1]}" if lines else name
 
 
 def _is_of_the_caller(problem: BaseException) -> bool:
-    """Whether a function that was given raised it, or what it called."""
-    return any(Path(frame.filename).name == "wrong_values.py" for frame in traceback.extract_tb(problem.__traceback__))
+    """Whether an object that was given raised it, or a function that was given, or what it called."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return isinstance(problem, Own) or any(Path(frame.filename).name == "wrong_values.py" for frame in frames)
 
 
 def _fits(f: Callable[..., Any], positional: list[Any], keywords: dict[str, Any]) -> bool:

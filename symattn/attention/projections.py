@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..core.arguments import one_of
+from ..core.arguments import each_of, one_of
 from ..core.node import Tensor
 from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
@@ -183,7 +183,7 @@ def _widths(what: str, w: Tensor, widths: Sequence[Any] | None) -> list[sympy.Ex
         if (n / 3).is_integer is False:
             raise ShapeError(f"{what}: the {n} columns of {w.brief()} are not three equal blocks; give widths=")
         return [quotient(n, sympy.Integer(3))] * 3
-    sizes = list(map(as_size, widths))
+    sizes = list(map(as_size, each_of(widths)))
     if len(sizes) != 3 or not same_size(sympy.Add(*sizes), n):
         shown = ", ".join(map(str, sizes))
         raise ShapeError(f"{what}: the widths ({shown}) are not three that add up to the {n} columns of {w.brief()}")

@@ -14,7 +14,7 @@ import sympy
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape
-from ..graph.canonical import squares
+from ..graph.canonical import squared, squares
 from ..ops.arithmetic import (
     add_op,
     divide_op,
@@ -74,7 +74,7 @@ def _add(a: Tensor, b: Tensor) -> Tensor | None:
     for total, other in ((a, b), (b, a)):
         number = scalar_value(other)
         if number is not None:
-            return _from_one(number, total)
+            return _from_number(number, total)
         (c, whole), (k, x) = split_scalar(total), split_scalar(other)
         read = None if whole is None else _logsumexp(whole)
         if read is None or whole is None or x is None or not (c * k).is_negative:
@@ -119,26 +119,30 @@ def _log(x: Tensor) -> Tensor | None:
     return log_softmax_op(seen, axes=x.params["axes"])
 
 
-# --- differences from 1 ---
+# --- differences from a number ---
 
 expm1_op = form("expm1", shape=lambda x: x.shape, numpy=lambda code, node, x: f"np.expm1({x})")
+one_less_op = form("one_less_exp", shape=lambda x: x.shape, numpy=lambda code, node, x: f"0 - np.expm1({x})")
 erfc_op = form("erfc", shape=lambda x: x.shape, numpy=lambda code, node, x: code.helper("erfc", x))
 tanh_slope_op = form("tanh_slope", shape=lambda x: x.shape, numpy=lambda code, node, x: code.helper("tanh_slope", x))
 
 
-def _from_one(number: Any, x: Tensor) -> Tensor | None:
-    """``exp(x) - 1``, ``1 - sigmoid(x)``, ``1 - tanh(x)**2``, ``1 + erf(x)`` without the cancellation."""
+def _from_number(number: Any, x: Tensor) -> Tensor | None:
+    """``exp(x) - 1``, ``1 - sigmoid(x)``, ``1 - tanh(x)**2``, ``1 + erf(x)`` and multiples without the cancellation."""
     c, rest = split_scalar(x)
     if rest is None:
         return None
     if rest.op is exp_op and number == -c:
-        return multiply(c, expm1_op(rest.inputs[0]))
-    if rest.op is sigmoid_op and number == 1 == -c:
-        return sigmoid_op(negative(rest.inputs[0]))
-    if rest.op is erf_op and number == 1 and c in (1, -1):
-        return erfc_op(multiply(-c, rest.inputs[0]))
-    squared = rest.op is power_op and scalar_value(rest.inputs[1]) == 2 and number == 1 == -c
-    return tanh_slope_op(rest.inputs[0].inputs[0]) if squared and rest.inputs[0].op is tanh_op else None
+        return multiply(c, expm1_op(rest.inputs[0])) if c.is_positive else multiply(number, one_less_op(rest.inputs[0]))
+    if rest.op is sigmoid_op and number in (-c, -c / 2):
+        u = negative(rest.inputs[0])
+        return multiply(number, sigmoid_op(u) if number == -c else tanh_op(multiply(sympy.S.Half, u)))
+    if rest.op is tanh_op and number in (c, -c):
+        return multiply(2 * number, sigmoid_op(multiply(2 * c / number, rest.inputs[0])))
+    if rest.op is erf_op and number in (c, -c):
+        return multiply(number, erfc_op(multiply(-c / number, rest.inputs[0])))
+    slope = squared(rest) if number == -c else None
+    return multiply(number, tanh_slope_op(slope.inputs[0])) if slope is not None and slope.op is tanh_op else None
 
 
 # --- x log x at 0 ---

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
+from inspect import signature
 from typing import Any
 
 from ..errors import OperandError, described
@@ -33,3 +34,13 @@ def seeded(what: str, seed: Any) -> int:
 def each_of(value: Any) -> list[Any]:
     """What was given as a list, tuple, set or iterator, in order; anything else is the only one."""
     return list(value) if isinstance(value, (list, tuple, Set, Iterator)) else [value]
+
+
+def check_takes(what: str, f: Callable[..., Any], count: int) -> None:
+    """Raise OperandError for a function that is seen not to take so many arguments."""
+    try:
+        signature(f).bind(*range(count))
+    except TypeError as problem:
+        raise OperandError(f"{what}: {described(f)} does not take {count} arguments: {problem}") from None
+    except ValueError:  # written in C, without a signature
+        return

@@ -61,7 +61,7 @@ class Tensor:
     holds_minus_infinity: bool
     own_symbols: frozenset[sympy.Symbol]  # that the parameters bring in, not those of the inputs
 
-    def __new__(cls) -> Tensor:
+    def __new__(cls, *_: Any, **__: Any) -> Tensor:
         raise OperandError("a tensor is made by sa.tensor('Q', 'T d'), by a constant such as sa.eye, or by operations")
 
     def __bool__(self) -> bool:

@@ -57,7 +57,8 @@ class Operation:
     nonsmooth: str = ""  # where the derivative does not exist, and what is taken there
     rows: str = ""  # "probabilities": not negative, each row of sum 1 unless masked; or "positive probabilities"
     range: tuple[Any, Any] | None = None  # two numbers that all entries lie between
-    assumed: set[str] = field(default_factory=set)  # which of these two are stated and not proved
+    monotone: str = ""  # "increasing" or "decreasing", of a function entry by entry; or "strictly" so
+    assumed: set[str] = field(default_factory=set)  # which of these three are stated and not proved
 
     def __call__(self, *inputs: Tensor, **params: Any) -> Tensor:
         return self.build(*inputs, **params) if self.build else intern(self, inputs, params)
@@ -72,12 +73,12 @@ class Operation:
         return self.called or self.name
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is stated of the entries and not proved."""
-        said = {"rows": f"the rows of {self.name} are {self.rows}"}
+    def assumptions(self) -> dict[str, str]:
+        """What is stated of the entries and not proved: ``rows``, ``range`` and ``monotone`` in words."""
+        said = {"rows": f"the rows of {self.name} are {self.rows}", "monotone": f"{self.name} is {self.monotone}"}
         if self.range is not None:
             said["range"] = f"the entries of {self.name} lie between {self.range[0]} and {self.range[1]}"
-        return tuple(f"{said[what]}, as stated" for what in sorted(self.assumed, reverse=True))
+        return {what: f"{said[what]}, as stated" for what in sorted(self.assumed, reverse=True)}
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

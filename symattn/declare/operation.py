@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 import weakref
@@ -11,9 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-import sympy
-
-from ..core.exact import as_scalar
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -25,11 +21,12 @@ from ..ops.contraction import einsum_of
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
 from ..ops.notation import Binding, function
+from .facts import PROVED, checked_facts, monotone_function
 from .from_entry import entry_code, function_code
 from .signature import Signature, check_declared, check_kind, derivative_formula, formula_entry, user_formula
 
 _declared: weakref.WeakValueDictionary[Any, Declared] = weakref.WeakValueDictionary()
-_SAID = ("masks", "minus_infinity", "kind", "letters", "nonsmooth", "rows", "range")
+_FACTS = ("masks", "minus_infinity", "kind", "letters", "nonsmooth", "rows", "range", "monotone")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -61,24 +58,25 @@ class Declared:
         name, entry, vjp, jvp, numpy, latex, reason = (
             self.declaration[key] for key in ("name", "entry", "vjp", "jvp", "numpy", "latex", "reason")
         )
-        signature, said = self.signature, {key: self.declaration[key] for key in _SAID}
-        finite = said["minus_infinity"] == "refused"
+        signature, facts = self.signature, {key: self.declaration[key] for key in _FACTS}
+        finite = facts["minus_infinity"] == "refused"
         formula = user_formula(name, signature, entry, finite)
         check_declared(signature, formula)
-        if said["kind"] != "real":
-            check_kind(name, signature, formula, said["kind"])
+        if facts["kind"] != "real":
+            check_kind(name, signature, formula, facts["kind"])
+        self.scalar = monotone_function(name, signature, formula) if facts["monotone"] else None
         slopes = tuple(_slope(name, signature, formula, k, finite, self._reduced) for k in range(len(signature.inputs)))
         return Record(
             name,
             shape=signature.shape,
             entry=formula_entry(signature, formula),
-            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes, said["masks"]),
-            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes, said["masks"]),
+            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes, facts["masks"]),
+            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes, facts["masks"]),
             numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
             notation=function(name) if latex is None else _template(signature, name, latex),
             reason=reason or f"derivative of {name}",
-            assumed={what for what in ("rows", "range") if said[what]},
-            **said,
+            assumed={what for what in PROVED if facts[what]},
+            **facts,
             slopes=slopes,
             origin=self._reduced,
         )
@@ -122,6 +120,7 @@ def operation(
     nonsmooth: str = "",
     rows: str = "",
     range: tuple[Any, Any] | None = None,
+    monotone: str = "",
 ) -> Declared:
     r"""Declare an operation by its entry formula; derivatives, NumPy and LaTeX are derived where they are not given.
 
@@ -137,8 +136,10 @@ def operation(
     "real", "binary", "integer" or that of the "inputs"; ``letters`` name the result and the first input in a gradient;
     ``nonsmooth`` says where there is no derivative. For bounds, ``rows="probabilities"`` states that entries are not
     negative and sum to 1 along the last axis (where nothing is masked), or "positive probabilities" that they are
-    positive too, and ``range=(0, 1)`` what all entries lie between. ``verify`` proves these two; until then every
-    proof that uses them lists them. Raises NamingError, OperandError and ShapeError for what cannot be used.
+    positive too; ``range=(0, 1)`` what all entries lie between; and ``monotone`` that a function of one number is
+    "increasing" or "decreasing", with flat parts allowed, or "strictly increasing" or "strictly decreasing".
+    ``verify`` proves these three; until then every proof that uses them lists them. Raises NamingError, OperandError
+    and ShapeError for what cannot be used.
 
     >>> import sympy, symattn as sa
     >>> k = sympy.Symbol("k", integer=True)
@@ -156,16 +157,15 @@ def operation(
     dz = O * (dO - rowsum(O * dO))  # derivative of softmax1
     O = softmax1(z)                 # where
     """
-    check_name(name)
-    if name in RECORDS:
-        raise NamingError(f"{name} is an operation of symattn's own: call yours otherwise, for example my_{name}")
-    signature = Signature(shape)
-    for what, given in (("entry", entry), ("vjp", vjp), ("jvp", jvp), ("numpy", numpy)):
-        if not callable(given) and (what == "entry" or given is not None):
-            raise OperandError(f"{what}= of operation {name!r} is a function, not {described(given)}")
-    said = _stated(name, signature, masks, minus_infinity, kind, letters, nonsmooth, rows, range)
-    functions = {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy}
-    declaration = {"name": name, "shape": shape, **functions, "latex": latex, "reason": reason, **said}
+    signature = _checked(name, shape, {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy})
+    facts = {
+        "masks": masks, "minus_infinity": minus_infinity, "kind": kind, "letters": letters, "nonsmooth": nonsmooth,
+        "rows": rows, "range": range, "monotone": monotone,
+    }  # fmt: skip
+    declaration = {
+        "name": name, "shape": shape, "entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy, "latex": latex,
+        "reason": reason, **checked_facts(name, signature, facts),
+    }  # fmt: skip
     key = tuple(value if isinstance(value, (str, tuple)) else id(value) for value in declaration.values())
     found = _declared.get(key)
     if found is None:
@@ -173,64 +173,16 @@ def operation(
     return found
 
 
-_OPTIONS = {
-    "minus_infinity": ("refused", "kept", "absorbed"),
-    "kind": ("real", "binary", "integer", "inputs"),
-    "rows": ("", "probabilities", "positive probabilities"),
-}
-
-
-def _stated(
-    name: str,
-    signature: Signature,
-    masks: Any,
-    minus_infinity: Any,
-    kind: Any,
-    letters: Any,
-    nonsmooth: Any,
-    rows: Any,
-    bounds: Any,
-) -> dict[str, Any]:
-    """What a declaration states of the operation, checked."""
-    count = len(signature.inputs)
-    for what, value in (("minus_infinity", minus_infinity), ("kind", kind), ("rows", rows)):
-        if value not in _OPTIONS[what]:
-            raise OperandError(f"{what}= of operation {name!r} is one of {_OPTIONS[what]}, not {described(value)}")
-    places = tuple(masks) if isinstance(masks, (tuple, list)) else (masks,)
-    if any(type(k) is not int or not 0 <= k < count for k in places):
-        raise OperandError(
-            f"masks= of operation {name!r} counts some of its {count} inputs from 0, not {described(masks)}"
-        )
-    called = tuple(letters) if isinstance(letters, (tuple, list)) else (letters,)
-    if called and (len(called) != 2 or not all(isinstance(letter, str) for letter in called)):
-        raise OperandError(
-            f"letters= of operation {name!r} name the result and the first input, not {described(letters)}"
-        )
-    for letter in called:
-        check_name(letter)
-    if not isinstance(nonsmooth, str):
-        raise OperandError(
-            f"nonsmooth= of operation {name!r} says where there is no derivative, not {described(nonsmooth)}"
-        )
-    if rows and not signature.output:
-        raise OperandError(f"rows= of operation {name!r}: a result without an axis has no rows")
-    return {
-        "masks": places, "minus_infinity": minus_infinity, "kind": kind, "letters": called, "nonsmooth": nonsmooth,
-        "rows": rows, "range": _bounds(name, bounds),
-    }  # fmt: skip
-
-
-def _bounds(name: str, bounds: Any) -> tuple[Any, Any] | None:
-    """Two numbers in order, of which either may be infinite."""
-    if bounds is None:
-        return None
-    ends = bounds if isinstance(bounds, (tuple, list)) else ()
-    ends = [sympy.oo if end in (math.inf, sympy.oo) else as_scalar(end) for end in ends]
-    if len(ends) != 2 or not all(end.is_number for end in ends) or not ends[0] <= ends[1]:
-        raise OperandError(
-            f"range= of operation {name!r} is two numbers that the entries lie between, not {described(bounds)}"
-        )
-    return ends[0], ends[1]
+def _checked(name: str, shape: str, functions: Mapping[str, Any]) -> Signature:
+    """The signature of an operation whose name is free, and whose functions are some."""
+    check_name(name)
+    if name in RECORDS:
+        raise NamingError(f"{name} is an operation of symattn's own: call yours otherwise, for example my_{name}")
+    signature = Signature(shape)
+    for what, given in functions.items():
+        if not callable(given) and (what == "entry" or given is not None):
+            raise OperandError(f"{what}= of operation {name!r} is a function, not {described(given)}")
+    return signature
 
 
 def _again(declaration: Mapping[str, Any]) -> Declared:

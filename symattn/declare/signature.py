@@ -138,6 +138,37 @@ def check_kind(name: str, signature: Signature, formula: Formula, kind: str) -> 
             raise OperandError(f"kind={kind!r} of operation {name!r}: its entry {_shown(value)} is not seen to be so")
 
 
+def scalar_function(signature: Signature, formula: Formula) -> sympy.Lambda | None:
+    """The function of one number that a formula applies entry by entry; None where it is no such formula."""
+    if signature.inputs != (signature.output,):
+        return None
+    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
+    number = sympy.Dummy("t", real=True)
+    try:
+        value = formula(places, (as_shape(signature.output),))
+    except TypeError:
+        return None  # it counts a size in Python
+    value = value.xreplace({placeholder(0, places, finite): number for finite in (True, False)})
+    return sympy.Lambda(number, value) if value.free_symbols <= {number} else None
+
+
+_SMOOTH = (sympy.exp, sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh, sympy.atan, sympy.asinh, sympy.erf)
+
+
+def is_smooth(f: sympy.Lambda) -> bool:
+    """Whether a function of one real number is seen to have a derivative everywhere."""
+
+    def smooth(e: Any) -> bool:
+        if e.is_Pow and not (e.exp.is_Integer and e.exp.is_nonnegative):
+            return bool(e.base.is_positive and smooth(e.base) and smooth(e.exp))
+        if isinstance(e, sympy.log):
+            return bool(e.args[0].is_positive and smooth(e.args[0]))
+        known = e.is_Symbol or e.is_number or e.is_Add or e.is_Mul or e.is_Pow or isinstance(e, _SMOOTH)
+        return bool(known and all(map(smooth, e.args)))
+
+    return smooth(f.expr)
+
+
 _SEEN: Mapping[str, Callable[[Any, int], bool]] = {
     "integer": lambda leaf, count: bool(leaf.is_integer),
     "binary": lambda leaf, count: leaf in (0, 1),

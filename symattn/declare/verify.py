@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -19,11 +19,13 @@ from ..ops import RECORDS
 from ..ops.arithmetic import add, multiply
 from ..ops.leaves import ones, variable
 from ..ops.logic import greater, where
-from ..ops.pointwise import exp
+from ..ops.pointwise import elementwise, exp
 from ..ops.rows import sum as row_sums
 from ..proof.claims import Claim, eq, le, lt
 from ..proof.engine import prove
+from .facts import PROVED
 from .operation import Declared
+from .signature import is_smooth
 
 
 def verify(op: Any) -> str:
@@ -32,9 +34,9 @@ def verify(op: Any) -> str:
     The vjp and the jvp are compared with derivatives of the entries, at two generic points, also for a batch of
     cotangents and with leading axes on all inputs or on one. The NumPy is compared with the entries; it must treat
     axes in front as a loop, leave its arguments as they are and keep float32, also where an input holds -oo that it
-    may hold. ``rows`` and ``range`` are proved, or it is said that proofs list them. Raises EvaluationError with the
-    entry that differs or the point at which a statement is false, and OperandError for what is not a declared
-    operation.
+    may hold. ``rows``, ``range`` and ``monotone`` are proved, or it is said that proofs list them. Raises
+    EvaluationError with the entry that differs or the point at which a statement is false, and OperandError for what
+    is not a declared operation.
 
     >>> import symattn as sa
     >>> square = sa.operation("square", shape="n -> n", entry=lambda i, x: x[i] ** 2, vjp=lambda g, y, x: 3 * x * g)
@@ -219,12 +221,12 @@ def _verify_minus_infinity(op: Declared) -> None:
 
 
 def _verify_statements(op: Declared) -> list[str]:
-    """Prove ``rows`` and ``range`` from the entry formula alone."""
+    """Prove ``rows``, ``range`` and ``monotone`` from the entry formula alone."""
     lines, record = [], op.record
-    for what in ("rows", "range"):
+    for what in PROVED:
         if not getattr(record, what):
             continue
-        verdicts = [(prove(claim), instead) for claim, instead in _claims(op, what)]
+        verdicts = [(prove(said.claim, given=said.given), said.instead) for said in _claims(op, what)]
         for verdict, _ in verdicts:
             if verdict.status == "refuted":
                 raise EvaluationError(f"{what}={getattr(record, what)!r} of {record.name} is false: {verdict}")
@@ -236,17 +238,46 @@ def _verify_statements(op: Declared) -> list[str]:
     return lines
 
 
-def _claims(op: Declared, what: str) -> list[tuple[Claim, Claim | None]]:
-    """What a statement says of the entries, of an operation that is known by them alone; and what would show it too."""
-    bare = replace(op.record, rows="", range=None, assumed=set())
+class _Said(NamedTuple):
+    """What a statement says as a claim, under what is given, and a claim that would show it too."""
+
+    claim: Claim
+    instead: Claim | None = None
+    given: tuple[Claim, ...] = ()
+
+
+def _claims(op: Declared, what: str) -> list[_Said]:
+    """What a statement says of the entries, of an operation that is known by them alone."""
+    bare = replace(op.record, rows="", range=None, monotone="", assumed=set())
     inputs = _inputs(op, ((),) * len(op.signature.inputs))
+    if what == "monotone":
+        return [_order(op, bare)]
     every = [bare(*inputs), *(bare(*hidden) for _, hidden in _hidden(op, inputs))]
     if what == "range":
         low, high = op.record.range or (-sympy.oo, sympy.oo)
-        lower = [(le(low, y), None) for y in every if low != -sympy.oo]
-        return [*lower, *((le(y, high), None) for y in every if high != sympy.oo)]
+        lower = [_Said(le(low, y)) for y in every if low != -sympy.oo]
+        return [*lower, *(_Said(le(y, high)) for y in every if high != sympy.oo)]
     whole = bare(*(greater(ones(*x.shape), 0) if k in op.record.masks else x for k, x in enumerate(inputs)))
     sign = lt if op.record.rows == "positive probabilities" else le
     totals = [row_sums(y, -1) for y in every]
-    at_most = [(le(total, 1), eq(multiply(total, total), total)) for total in totals]  # which is then 0 or 1
-    return [(sign(0, whole), None), (eq(row_sums(whole, -1), 1), None), *((le(0, y), None) for y in every), *at_most]
+    at_most = [_Said(le(total, 1), eq(multiply(total, total), total)) for total in totals]  # which is then 0 or 1
+    return [_Said(sign(0, whole)), _Said(eq(row_sums(whole, -1), 1)), *(_Said(le(0, y)) for y in every), *at_most]
+
+
+def _order(op: Declared, bare: Any) -> _Said:
+    """That values are in the order of the arguments, or by the sign of the derivative where that is everywhere."""
+    strictly, falls = (op.record.monotone.startswith("strictly"), op.record.monotone.endswith("decreasing"))
+    x, y = (variable(name=name, shape=as_shape(op.signature.output), hypotheses=()) for name in ("x", "y"))
+    relation = lt if strictly else le
+    values = (bare(y), bare(x)) if falls else (bare(x), bare(y))
+    return _Said(relation(*values), _slope_has_sign(op, x, relation, falls), (relation(x, y),))
+
+
+def _slope_has_sign(op: Declared, x: Tensor, relation: Any, falls: bool) -> Claim | None:
+    """The claim that the derivative has the sign of a monotone function; None unless it exists for all numbers."""
+    f = op.scalar
+    if f is None or not is_smooth(f):
+        return None
+    (t,) = f.variables
+    slope = elementwise(sympy.Lambda(t, sympy.diff(-f.expr if falls else f.expr, t)), x)
+    return relation(0, slope)

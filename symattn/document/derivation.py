@@ -65,7 +65,7 @@ class Derivation:
         if not isinstance(title, str) or not title.strip():
             raise OperandError(f"a derivation has a title, not {described(title)}")
         self.title = title.strip()
-        self.given = tuple(each_of(given))
+        self.given = tuple(given if isinstance(given, Mapping) else each_of(given))
         for x in self.given:
             if not isinstance(x, (str, Tensor, sympy.Symbol)):
                 raise OperandError(f"given holds tensors, scalar symbols and sentences, not {described(x)}")

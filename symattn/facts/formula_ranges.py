@@ -15,7 +15,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..scalars.formulas import Choice, Held, Max, Min, Read
-from ..scalars.functions import FUNCTIONS, ScalarFunction
+from ..scalars.functions import FUNCTIONS, REALS, ScalarFunction
 from .conditions import cases
 from .linear import (
     Fact,
@@ -335,7 +335,11 @@ class FormulaRange:
     def _function(self, e: Any, f: ScalarFunction) -> Range:
         """The values that a scalar function has; an increasing one that is 0 at 0 has the sign of its argument."""
         values = Range(f.values.start, bool(f.values.left_open), f.values.end, bool(f.values.right_open))
-        return meet(values, signed_like(self.of(e.args[0]))) if f.increasing and f.at(0) == 0 else values
+        if f.monotone != "strictly increasing":
+            return values
+        inside = self.of(e.args[0])
+        found = meet(values, signed_like(inside)) if f.at(0) == 0 else values
+        return meet(found, increasing(f.head, inside)) if f.domain == REALS else found
 
     def _unit(self, e: Any) -> Range:
         return UNIT

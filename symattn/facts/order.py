@@ -14,23 +14,10 @@ import sympy
 
 from ..core.budget import Budget
 from ..core.node import Tensor
-from ..scalars.formulas import Max, Min, Read
+from ..scalars.formulas import INDEX, Max, Min, Read
 from ..scalars.functions import FUNCTIONS
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
-from .ranges import (
-    ANYTHING,
-    NOT_NEGATIVE,
-    POSITIVE,
-    UNIT,
-    Range,
-    at_most,
-    below,
-    is_positive,
-    negative,
-    oo,
-    point,
-    times,
-)
+from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, Range, at_most, below, is_positive, oo, point, times
 
 if TYPE_CHECKING:
     from .formula_ranges import FormulaRange
@@ -49,6 +36,7 @@ class Known:
         self.ranges: dict[Tensor, Range] = {}
         self.given: list[Fact] = []
         self.told: dict[Any, list[tuple[Form, tuple[Any, bool]]]] = {}
+        self.arguments: dict[Tensor, Any] = {}  # of monotone functions, at INDEX
 
     def node(self, entry: Any) -> Tensor:
         return self.nodes[int(entry.args[0])]
@@ -58,6 +46,11 @@ class Known:
 
     def range(self, entry: Any) -> Range:
         return self.ranges.get(self.node(entry), ANYTHING)
+
+    def argument(self, entry: Any) -> Any:
+        """What a monotone function is applied to at an entry; None for other nodes."""
+        formula = self.arguments.get(self.node(entry))
+        return None if formula is None else formula.xreplace(dict(zip(INDEX, entry.args[1:], strict=False)))
 
     def finite(self, e: Any) -> bool:
         """Whether a formula reads nothing that may be infinite."""
@@ -217,17 +210,30 @@ _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Ra
 
 
 def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
-    """``f(a) - f(b)`` of an increasing function, and of powers of numbers that are not negative."""
-    if u.func != v.func:
+    """``f(a) - f(b)`` of a monotone function, which a power may be."""
+    found = _arguments(walk, u, v) if u.func == v.func else None
+    if found is None:
         return
-    known = FUNCTIONS.get(type(u))
-    if isinstance(u, sympy.floor) or (known is not None and known.increasing):
-        difference = walk.difference(u.args[0], v.args[0])
-    elif u.is_Pow and u.exp == v.exp and u.exp.is_Rational and walk.positive_bases(u, v):
-        difference = walk.difference(u.base, v.base)
-        difference = negative(difference) if u.exp.is_negative else difference
-    else:
-        return
+    a, b, strictly = found
+    difference = walk.difference(a, b)
     if at_most(sympy.S.Zero, difference.low):
-        strict = is_positive(difference) and not isinstance(u, sympy.floor)
+        strict = strictly and is_positive(difference)
         yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE
+
+
+def _arguments(walk: FormulaRange, u: Any, v: Any) -> tuple[Any, Any, bool] | None:
+    """Formulas a and b such that u >= v where a >= b, and whether u > v where a > b; None where none are seen."""
+    monotone, a, b = "", None, None
+    if isinstance(u, Read) and walk.known.node(u).op is walk.known.node(v).op:
+        monotone, a, b = walk.known.node(u).op.monotone, walk.known.argument(u), walk.known.argument(v)
+    elif type(u) in FUNCTIONS:
+        monotone, a, b = FUNCTIONS[type(u)].monotone, u.args[0], v.args[0]
+    if monotone and a is not None and b is not None:
+        strictly = monotone.startswith("strictly")
+        return (b, a, strictly) if monotone.endswith("decreasing") else (a, b, strictly)
+    if not u.is_Pow or u.exp != v.exp or not u.exp.is_Rational:
+        return None
+    everywhere = not u.exp.is_Integer or (u.exp.is_odd and u.exp.is_positive)  # a root is of what is not negative
+    if not (everywhere or walk.positive_bases(u, v)):
+        return None
+    return (v.base, u.base, True) if u.exp.is_negative else (u.base, v.base, True)

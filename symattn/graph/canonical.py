@@ -21,7 +21,7 @@ from ..ops.arithmetic import (
     subtract,
 )
 from ..ops.index import index_op
-from ..ops.leaves import definition, is_named, scalar_value, variable
+from ..ops.leaves import constant, definition, is_named, scalar_value, variable
 from ..ops.pointwise import exp_op, log1p_op, log_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
 from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 
@@ -30,13 +30,15 @@ def normaliser(node: Tensor, inputs: tuple[Tensor, ...]) -> Tensor | None:
     """The stable operation that a spelled-out formula is, or None.
 
     ``log(sum(exp(z)))`` is logsumexp, ``exp(z) / rowsum(exp(z))`` softmax, ``a / (1 + exp(x))`` ``a sigmoid(-x)``,
-    ``log(1 + exp(x))`` softplus, and the logarithms of softmax, sigmoid and ``1 - sigmoid`` are written by these.
-    Named parts are looked through. ``inputs`` stand in for the node's own.
+    ``log(c + k exp(x))`` a shifted softplus, and the logarithms of softmax, sigmoid and ``1 - sigmoid`` are written by
+    these. Named parts are looked through. ``inputs`` stand in for the node's own.
     """
     if node.op is log_op:
         return _log(definition(inputs[0]))
     if node.op is log1p_op and (weights := definition(inputs[0])).op is exp_op:
         return softplus_op(weights.inputs[0])
+    if node.op is power_op and scalar_value(inputs[1]) == -1:
+        return _quotient(definition(inputs[0]), constant(formula=sympy.S.One), inputs[0])
     return _quotient(definition(inputs[0]), *inputs) if node.op is divide_op else None
 
 
@@ -45,6 +47,8 @@ def _log(x: Tensor) -> Tensor | None:
     if c != 1:
         read = _log(definition(rest)) if rest is not None and c.is_positive else None
         return None if read is None else add(sympy.log(c), read)
+    if x.op is exp_op:
+        return x.inputs[0]
     if x.op is sum_op or x.op is mean_op:
         k, weights = split_scalar(definition(x.inputs[0]))
         if weights is None or not k.is_positive or definition(weights).op is not exp_op:
@@ -56,20 +60,29 @@ def _log(x: Tensor) -> Tensor | None:
         return subtract(x.inputs[0], logsumexp_op(x.inputs[0], axes=x.params["axes"], keepdims=True))
     if x.op is sigmoid_op:
         return negative(softplus_op(negative(x.inputs[0])))
-    weights = _beside_one(x)
-    if weights is not None and weights.op is exp_op:
-        return softplus_op(weights.inputs[0])
-    c, rest = (1, None) if weights is None else split_scalar(weights)
-    share = definition(rest) if c == -1 and rest is not None else None
-    return negative(softplus_op(share.inputs[0])) if share is not None and share.op is sigmoid_op else None
+    number, k, share = _beside_number(x)
+    if share is None:
+        return None
+    if share.op is exp_op and number.is_positive and k.is_positive:
+        return add(softplus_op(add(share.inputs[0], sympy.log(k / number))), sympy.log(number))
+    one_less = share.op is sigmoid_op and number == -k and number.is_positive
+    return add(negative(softplus_op(share.inputs[0])), sympy.log(number)) if one_less else None
+
+
+def _beside_number(x: Tensor) -> tuple[sympy.Expr, sympy.Expr, Tensor | None]:
+    """``c + k y`` as c, k and y; no y if this is no such sum."""
+    if x.op is not add_op:
+        return sympy.S.Zero, sympy.S.Zero, None
+    a, b = x.inputs if scalar_value(x.inputs[0]) is not None else x.inputs[::-1]
+    number = scalar_value(a)
+    k, rest = split_scalar(definition(b))
+    return (sympy.S.Zero, k, None) if number is None or rest is None else (number, k, definition(rest))
 
 
 def _beside_one(x: Tensor) -> Tensor | None:
     """What is added to 1."""
-    if x.op is not add_op:
-        return None
-    one, other = x.inputs if scalar_value(x.inputs[0]) == 1 else x.inputs[::-1]
-    return definition(other) if scalar_value(one) == 1 else None
+    number, k, other = _beside_number(x)
+    return other if number == k == 1 else None
 
 
 def _quotient(weights: Tensor, above: Tensor, below: Tensor) -> Tensor | None:
@@ -178,12 +191,13 @@ def squares(below: Tensor) -> Squares | None:
     if total.op not in (sum_op, mean_op) or not total.params["keepdims"]:
         return None
     square = definition(total.inputs[0])
-    x = _squared(square)
+    x = squared(square)
     between = (below, whole, *terms, definition(rest[0]), total, total.inputs[0], square)
     return None if x is None else Squares(x, total, factor, sympy.Add(*numbers), between)
 
 
-def _squared(x: Tensor) -> Tensor | None:
+def squared(x: Tensor) -> Tensor | None:
+    """What this is the square of."""
     if x.op is power_op and scalar_value(x.inputs[1]) == 2:
         return x.inputs[0]
     return x.inputs[0] if x.op is multiply_op and x.inputs[0] is x.inputs[1] else None

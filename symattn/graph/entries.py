@@ -63,7 +63,7 @@ def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:
         at = sympy.sympify(i)
         at = sympy.expand(size + at) if at.is_negative else at
         if at.is_negative or sympy.expand(size - 1 - at).is_negative:
-            raise ShapeError(f"index {i} is out of range for the size {size} in {x.brief()}")
+            raise ShapeError(f"index {described(i)} is out of range for the size {size} in {x.brief()}")
         for symbol in at.replace(lambda part: isinstance(part, sympy.Indexed), lambda _: sympy.S.Zero).free_symbols:
             if not symbol.is_integer:
                 raise OperandError(

@@ -215,7 +215,7 @@ class Problem:
         names |= {s.name for x in expressions if isinstance(x, sympy.Expr) for s in x.free_symbols}
         for tensors, _ in self.bound:
             if not any(str(x.name) in names for x in tensors):
-                shown = "; ".join(str(x) for x in expressions)
+                shown = "; ".join(map(described, expressions))
                 raise OperandError(f"there is a law for {_brief(tensors)}, which does not occur in {shown}")
 
     # --- answering ---

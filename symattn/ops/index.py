@@ -319,13 +319,13 @@ def _integer(key: Any, x: Tensor) -> sympy.Integer:
 def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:
     place = sympy.expand(size + at) if at.is_negative else at
     if place.is_negative:
-        raise ShapeError(f"index {at} is out of range for the size {size} in {x.brief()}")
+        raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
     return place
 
 
 def _within(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> None:
     if sympy.expand(at).is_negative or sympy.expand(size - 1 - at).is_negative:
-        raise ShapeError(f"index {at} is out of range for the size {size} in {x.brief()}")
+        raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
 
 
 def _slice_item(key: slice, size: sympy.Expr, x: Tensor) -> Item:
@@ -355,8 +355,8 @@ def _edge(at: Any, size: sympy.Expr, lowest: sympy.Expr, highest: sympy.Expr, x:
         edge = sympy.expand(size + edge)
     elif not never_negative(edge):
         raise ShapeError(
-            f"{x.brief()} is sliced at {at}, whose sign is not known, so that it may count from the start or from the "
-            "end: slice from the other end, or use sizes that make it positive"
+            f"{x.brief()} is sliced at {described(at)}, whose sign is not known, so that it may count from the start "
+            "or from the end: slice from the other end, or use sizes that make it positive"
         )
     if sympy.expand(edge - highest).is_positive:
         return highest
@@ -366,8 +366,8 @@ def _edge(at: Any, size: sympy.Expr, lowest: sympy.Expr, highest: sympy.Expr, x:
 def _show_key(keys: list[Any]) -> str:
     def show(k: Any) -> str:
         if isinstance(k, slice):
-            edges = ["" if e is None else str(e) for e in (k.start, k.stop)]
-            return ":".join(edges + ([str(k.step)] if k.step is not None else []))
-        return "..." if k is Ellipsis else str(k)
+            edges = ["" if e is None else described(e) for e in (k.start, k.stop)]
+            return ":".join(edges + ([described(k.step)] if k.step is not None else []))
+        return "..." if k is Ellipsis else described(k)
 
     return "[" + ", ".join(map(show, keys)) + "]"

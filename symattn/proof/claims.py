@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.arguments import check_takes
 from ..core.naming import free_letters
 from ..core.node import Tensor
 from ..core.sizes import same_shape
@@ -161,6 +162,8 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
     if when is not None and not callable(when):
         raise OperandError(f"independent: when is a function of two tuples of indices, not {described(when)}")
+    if when is not None:
+        check_takes("independent: when", when, 2)
     condition = sympy.true if when is None else when(out, inp)
     condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
     if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):

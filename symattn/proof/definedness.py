@@ -51,11 +51,12 @@ _SECONDS = 0.3  # for the bounds of one tensor
 
 
 def holds_anyway(x: Tensor, says: str, given: Sequence[Claim] = ()) -> bool:
-    """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds."""
+    """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds alone."""
     try:
         compared = _COMPARISON.fullmatch(says)
         asked = _COMPARED[compared[1]](x, sympy.Integer(compared[2])) if compared else ()
-        return any(bound_proof(claim, given, Budget(_SECONDS)) is not None for claim in asked)
+        proofs = (bound_proof(claim, given, Budget(_SECONDS)) for claim in asked)
+        return any(proof is not None and not proof.assumptions for proof in proofs)
     except OutOfBudget:
         return False
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
+from ..core.arguments import check_takes
 from ..core.naming import fresh_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
@@ -118,7 +118,7 @@ class _Questions:
             raise OperandError(
                 f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}"
             )
-        _check_takes(f, len(arguments))
+        check_takes("equivariance", f, len(arguments))
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         names = displayed_names([self.result, *arguments])
@@ -249,17 +249,6 @@ class _Questions:
 
     def _shown(self, moved: tuple[int, ...]) -> str:
         return " and ".join(self.arguments[k].brief() for k in moved)
-
-
-def _check_takes(f: Callable[..., Any], count: int) -> None:
-    """Raise OperandError for a function that is seen not to take that many tensors."""
-    try:
-        signature(f).bind(*range(count))
-    except TypeError as problem:
-        tensors = "a tensor" if count == 1 else f"{count} tensors"
-        raise OperandError(f"equivariance: {described(f)} does not take {tensors}: {problem}") from None
-    except ValueError:  # written in C, without a signature
-        return
 
 
 def _row_size(x: Tensor) -> Any:

@@ -24,6 +24,10 @@ def bound(node: Tensor, slot: int, size: sympy.Expr) -> tuple[sympy.Dummy, sympy
     return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number), sympy.S.Zero, size - 1
 
 
+# The index of an entry whose inputs are reads.
+INDEX = tuple(sympy.Dummy(f"i{n}", integer=True, nonnegative=True, dummy_index=n + 1) for n in range(16))
+
+
 class Read(sympy.Function):
     """An entry of an input in an entry formula: the number of the input, then the index."""
 

@@ -17,6 +17,7 @@ from sympy import Interval, oo, pi
 REALS = Interval(-oo, oo)
 POSITIVE = Interval.open(0, oo)
 SIGNED_UNIT = Interval(-1, 1)
+RISING = "strictly increasing"
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class ScalarFunction:
         intervals that hold all its values, and all arguments at which it is defined.
     ``poles``
         a function at whose zeros it is not defined either.
-    ``increasing``
-        whether larger arguments have larger values.
+    ``monotone``
+        "increasing" or "decreasing", "strictly" where that is so.
     """
 
     head: Any
@@ -47,7 +48,7 @@ class ScalarFunction:
     values: Interval = REALS
     domain: Interval = REALS
     poles: Any = None
-    increasing: bool = False
+    monotone: str = ""
 
     @property
     def name(self) -> str:
@@ -66,24 +67,26 @@ def _whole_value(head: Any, place: int) -> int | None:
 
 
 _RECORDS = (
-    ScalarFunction(sympy.exp, values=POSITIVE, increasing=True),
-    ScalarFunction(sympy.log, domain=POSITIVE, increasing=True),
+    ScalarFunction(sympy.exp, values=POSITIVE, monotone=RISING),
+    ScalarFunction(sympy.log, domain=POSITIVE, monotone=RISING),
     ScalarFunction(sympy.sin, values=SIGNED_UNIT),
     ScalarFunction(sympy.cos, values=SIGNED_UNIT),
     ScalarFunction(sympy.tan, poles=sympy.cos),
-    ScalarFunction(sympy.sinh, increasing=True),
+    ScalarFunction(sympy.sinh, monotone=RISING),
     ScalarFunction(sympy.cosh, values=Interval(1, oo)),
-    ScalarFunction(sympy.tanh, values=Interval.open(-1, 1), increasing=True),
-    ScalarFunction(sympy.asin, "arcsin", values=Interval(-pi / 2, pi / 2), domain=SIGNED_UNIT, increasing=True),
-    ScalarFunction(sympy.acos, "arccos", values=Interval(0, pi), domain=SIGNED_UNIT),
-    ScalarFunction(sympy.atan, "arctan", values=Interval.open(-pi / 2, pi / 2), increasing=True),
-    ScalarFunction(sympy.asinh, "arcsinh", increasing=True),
-    ScalarFunction(sympy.acosh, "arccosh", values=Interval(0, oo), domain=Interval(1, oo), increasing=True),
-    ScalarFunction(sympy.atanh, "arctanh", domain=Interval.open(-1, 1), increasing=True),
-    ScalarFunction(sympy.erf, "special.erf", values=Interval.open(-1, 1), increasing=True),
-    ScalarFunction(sympy.floor),
-    ScalarFunction(sympy.ceiling, "ceil", "ceil"),
+    ScalarFunction(sympy.tanh, values=Interval.open(-1, 1), monotone=RISING),
+    ScalarFunction(sympy.asin, "arcsin", values=Interval(-pi / 2, pi / 2), domain=SIGNED_UNIT, monotone=RISING),
+    ScalarFunction(sympy.acos, "arccos", values=Interval(0, pi), domain=SIGNED_UNIT, monotone="strictly decreasing"),
+    ScalarFunction(sympy.atan, "arctan", values=Interval.open(-pi / 2, pi / 2), monotone=RISING),
+    ScalarFunction(sympy.asinh, "arcsinh", monotone=RISING),
+    ScalarFunction(sympy.acosh, "arccosh", values=Interval(0, oo), domain=Interval(1, oo), monotone=RISING),
+    ScalarFunction(sympy.atanh, "arctanh", domain=Interval.open(-1, 1), monotone=RISING),
+    ScalarFunction(sympy.erf, "special.erf", values=Interval.open(-1, 1), monotone=RISING),
+    ScalarFunction(sympy.floor, monotone="increasing"),
+    ScalarFunction(sympy.ceiling, "ceil", "ceil", monotone="increasing"),
     ScalarFunction(sympy.Abs, ball="absolute", values=Interval(0, oo), value=lambda x: x if x.real >= 0 else -x),
-    ScalarFunction(sympy.sign, values=SIGNED_UNIT, value=lambda x: int(x.real > 0) - int(x.real < 0)),
+    ScalarFunction(
+        sympy.sign, monotone="increasing", values=SIGNED_UNIT, value=lambda x: int(x.real > 0) - int(x.real < 0)
+    ),
 )
 FUNCTIONS: dict[Any, ScalarFunction] = {record.head: record for record in _RECORDS}

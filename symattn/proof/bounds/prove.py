@@ -41,9 +41,8 @@ from ...graph.names import displayed_names
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
-from ...scalars.formulas import Choice, Max, Min, Read
+from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..claims import Claim
-from ..dependence.formula_walk import INDEX
 from .writing import Writing
 
 MOST_STEPS = 40
@@ -73,7 +72,8 @@ class Step(NamedTuple):
 class BoundProof:
     """Why an inequality holds: bounds of the tensors it is made of, and of the difference of its sides.
 
-    ``conditions`` are what must hold of entries for the sides to exist: divisors that are not 0, for example.
+    ``conditions`` are what must hold of entries for the sides to exist: divisors that are not 0, for example;
+    ``in_order`` says that it is used which functions are monotone.
     """
 
     claim: Claim
@@ -81,12 +81,20 @@ class BoundProof:
     steps: tuple[Step, ...]
     conclusion: Range  # of right - left
     conditions: tuple[str, ...]
+    in_order: bool = False
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What is stated of the operations and not proved."""
         nodes = computed([*self.claim.sides, *(side for fact in self.given for side in fact.sides)])
-        return tuple(dict.fromkeys(said for node in nodes for said in node.op.assumptions))
+        said = (pair for node in nodes for pair in node.op.assumptions.items())
+        return tuple(dict.fromkeys(text for what, text in said if what != "monotone" or self.in_order))
+
+    @property
+    def _orders(self) -> list[str]:
+        """Which functions are taken to be monotone, in words."""
+        nodes = computed(self.claim.sides) if self.in_order else ()
+        return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
 
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""
@@ -96,6 +104,7 @@ class BoundProof:
     def text(self) -> str:
         """One line a step, and the conclusion."""
         lines = [f"{step.statement}: {step.reason}" for step in self.steps]
+        lines += self._orders
         lines += [f"where {condition}" for condition in self.conditions]
         return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
 
@@ -106,6 +115,7 @@ class BoundProof:
         for step in self.steps:
             shown = _statement(step.range, printer.refer(step.tensor), sympy.latex, r" \le ")
             lines.append(f"${shown}$: {tex_text(step.reason)}")
+        lines += map(tex_text, self._orders)
         lines += [f"where {tex_text(condition)}" for condition in self.conditions]
         lines.append(f"so ${self.claim.latex()}$")
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
@@ -137,22 +147,30 @@ def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundPr
     """
     if claim.relation not in ("<=", "<"):
         return None
-    analysis = _Analysis(claim, given, budget)
+    found = _by_ranges(claim, given, budget, in_order=False)
+    if found is None and any(node.op.monotone for node in computed(claim.sides)):
+        found = _by_ranges(claim, given, budget, in_order=True)
+    return found
+
+
+def _by_ranges(claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> BoundProof | None:
+    """A proof by formulas, or with monotone operations taken by their order alone."""
+    analysis = _Analysis(claim, given, budget, in_order)
     difference, used = analysis.difference()
     strict = below(sympy.S.Zero, difference.low) or (difference.low == 0 and difference.low_open)
     if not (strict if claim.relation == "<" else at_most(sympy.S.Zero, difference.low)):
         return None
     steps, conditions = analysis.steps(used)
-    return BoundProof(claim, tuple(given), steps, difference, conditions)
+    return BoundProof(claim, tuple(given), steps, difference, conditions, in_order)
 
 
 class _Analysis:
     """The ranges of all nodes below a claim and what is given."""
 
-    def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget) -> None:
-        self.claim = claim
+    def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> None:
+        self.claim, self.in_order = claim, in_order
         nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
-        self.writing = Writing(nodes)
+        self.writing = Writing(nodes, kept=in_order)
         self.known = Known(nodes, budget)
         self.reasons: dict[Tensor, str] = {}
         self.conditions: dict[Tensor, list[Any]] = {}
@@ -184,15 +202,34 @@ class _Analysis:
         plain = FormulaRange(self.known, _index_ranges(node.shape), opened=0)
         found = plain.of(own)
         self.conditions[node] = list(plain.conditions)
+        if node.op.range is not None:
+            low, high = node.op.range
+            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.title}")
+        if self.in_order and node.op.monotone and not node.holds_minus_infinity:
+            self._monotone(node)
         if node.op.rows:
             self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.title} are {node.op.rows}")
         else:
             self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.title} of what is bounded so"))
             found = self._walk(node.shape).of(self.writing.full[node])
             self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
-        if node.op.range is not None:
-            low, high = node.op.range
-            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.title}")
+
+    def _monotone(self, node: Tensor) -> None:
+        """The range of a monotone function between the values at the ends of the range of its argument."""
+        (x,) = node.inputs
+        self.known.arguments[node] = self.writing.full[x]
+        argument = self.writing.entry(x, INDEX[: x.rank])
+        inside = self._walk(node.shape).of(argument)
+
+        def at(end: Any) -> Any:
+            value = self.writing.own[node].xreplace({argument: end})
+            return value if value.is_extended_real and value.is_finite else None
+
+        ends = [(at(end), is_open) if end.is_finite else (None, True) for end, is_open in (inside[:2], inside[2:])]
+        low, high = ends[::-1] if node.op.monotone.endswith("decreasing") else ends
+        strictly = node.op.monotone.startswith("strictly")
+        bounds = Range(*_end(low, -oo, strictly), *_end(high, oo, strictly))
+        self._keep(node, bounds, f"{node.op.title} is {node.op.monotone}")
 
     def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
         """One walk for all tensors of a shape: what is short is met again in the formulas of others."""
@@ -259,6 +296,11 @@ class _Analysis:
             sign = "!=" if isinstance(condition, sympy.Ne) else ">="
             found.append(f"{condition.lhs.xreplace(names)} {sign} {condition.rhs}")
         return found
+
+
+def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bool]:
+    """An end of the range of a monotone function, which is not reached if its argument does not reach its own."""
+    return (unknown, True) if value[0] is None else (value[0], value[1] and strictly)
 
 
 def _finite_ends(a: Range) -> tuple[Any, Any]:

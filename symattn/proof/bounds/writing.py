@@ -14,17 +14,20 @@ import sympy
 from ...core.node import Tensor
 from ...facts.linear import extreme_of, replaced, total_of
 from ...ops.leaves import variable
-from ...scalars.formulas import Choice, Max, Min, Read, _OfAll
-from ..dependence.formula_walk import INDEX
+from ...scalars.formulas import INDEX, Choice, Max, Min, Read, _OfAll
 
 LONGEST = 60  # parts of a formula that is written out where it is read
 _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, of which there are as many at most
 
 
 class Writing:
-    """The entry formulas of some nodes at ``INDEX``; an entry of another node is a Read of its number."""
+    """The entry formulas of some nodes at ``INDEX``; an entry of another node is a Read of its number.
 
-    def __init__(self, nodes: Sequence[Tensor]) -> None:
+    Monotone operations may be ``kept``: then they are not written out where they are read.
+    """
+
+    def __init__(self, nodes: Sequence[Tensor], kept: bool = False) -> None:
+        self.kept = kept
         self.number = {node: n for n, node in enumerate(nodes)}
         self.same: dict[Tensor, Any] = {}  # nodes that are an entry of another node, or a number, at every index
         self.own: dict[Tensor, Any] = {}  # in terms of the inputs
@@ -41,7 +44,7 @@ class Writing:
         self.own[node] = formula = sympy.sympify(formula)
         if isinstance(formula, Read) or not (formula.has(Read, -sympy.oo) or formula.atoms(sympy.Dummy)):
             self.same[node] = formula
-        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows:
+        elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows or (self.kept and node.op.monotone):
             return
         reads = {read: self._shown(read) for read in formula.atoms(Read)}
         written = replaced(formula, reads)

@@ -15,7 +15,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ...core.node import Tensor
-from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Read, _OfAll
+from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll
 from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
     ANYWHERE,
@@ -39,7 +39,6 @@ from .index_constraints import (
     without,
 )
 
-INDEX = tuple(sympy.Dummy(f"i{n}", integer=True, nonnegative=True, dummy_index=n + 1) for n in range(16))
 _LONGEST = 60  # parts of a constant's formula that is still written out where it is read
 
 
@@ -396,4 +395,4 @@ def is_short(formula: Any) -> bool:
     return sum(1 for _ in sympy.preorder_traversal(formula)) <= _LONGEST
 
 
-__all__ = ["INDEX", "Facts", "FormulaWalk", "Read", "formula_of", "is_short"]
+__all__ = ["Facts", "FormulaWalk", "formula_of", "is_short"]

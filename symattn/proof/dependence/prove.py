@@ -21,8 +21,9 @@ from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
+from ...scalars.formulas import INDEX
 from ..claims import Independence
-from .formula_walk import INDEX, Facts, FormulaWalk, formula_of, is_short
+from .formula_walk import Facts, FormulaWalk, formula_of, is_short
 from .index_constraints import (
     Constraint,
     Pattern,
