@@ -52,10 +52,18 @@ class ParseError(SymattnError, ValueError):
         return type(self), (self.problem, self.source, self.column)
 
 
+_HOMES = {"array", "builtins", "collections", "sympy", "symattn"}
+
+
 class _Brief(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
         self.maxstring = self.maxother = 120
+
+    def repr1(self, x: Any, level: int) -> str:
+        """Python chooses by the name of the class alone, and others have a Tensor, an Integer or an array too."""
+        home = type(x).__module__.partition(".")[0]
+        return super().repr1(x, level) if home in _HOMES else self.repr_instance(x, level)
 
     def repr_int(self, x: int, level: int) -> str:
         return repr(x) if x.bit_length() < 256 else f"an integer of {x.bit_length()} bits"
@@ -68,5 +76,5 @@ class _Brief(reprlib.Repr):
 
 
 def described(value: Any) -> str:
-    """What somebody gave, for a message: a tensor with its shape, else the repr, which may be long, or fail."""
-    return _Brief().repr(value)
+    """What somebody gave, in one line: a tensor with its shape, else the repr, which may be long, or fail."""
+    return " ".join(line.strip() for line in _Brief().repr(value).splitlines())
