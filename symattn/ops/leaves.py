@@ -13,7 +13,7 @@ from ..core.late import late
 from ..core.naming import check_name
 from ..core.node import Tensor, topological
 from ..core.operation import Operation
-from ..core.sizes import ONE, as_shape, same_shape, show_shape
+from ..core.sizes import ONE, Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
 from ..scalars.formulas import Choice, without_piecewise
 from .notation import Binding, Written, scaled
@@ -89,6 +89,13 @@ def tensor(name: str, *shape: Any, **hypotheses: bool) -> Tensor:
     if name in {s.name for size in dims for s in size.free_symbols}:
         raise NamingError(f"{name!r} names both the tensor {name}{show_shape(dims)} and one of its sizes: rename one")
     return variable(name=name, shape=dims, hypotheses=declared)
+
+
+def stand_in(name: str, shape: Shape, kind: str = "real", infinite: bool = False) -> Tensor:
+    """A leaf of that name and shape, for a tensor of that kind that may hold -oo."""
+    if infinite:
+        return let_op(from_index_op(formula=sympy.S.NegativeInfinity, shape=shape), name=name)
+    return variable(name=name, shape=shape, hypotheses=() if kind == "real" else (kind,))
 
 
 # --- scalars ---

@@ -16,7 +16,7 @@ from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import Shape
 from ..graph.entries import _bound_indices, _expand
 from ..ops.index import index_op
-from ..ops.leaves import from_index_op, indexed, let_op, variable
+from ..ops.leaves import indexed, stand_in
 from .index import LONGEST, entry_size, outermost_first
 
 
@@ -37,7 +37,7 @@ def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
     with_axis = [y for y in operands if y.rank and y.shape[0] == axis]
     if not with_axis or max(y.rank for y in (x, *with_axis)) != 3 or entry_size(x, names) > LONGEST:
         return None
-    single = {y: _leaf(names[y], y.shape[1:], y) if y in with_axis else y for y in operands}
+    single = {y: _of_shape(y.shape[1:], y, names) if y in with_axis else y for y in operands}
     try:
         part = _without_new_axes_of_numbers(rebuild([x], single)[0])
         agree = part.shape == x.shape[1:] and _agree(x, part, single, names)
@@ -52,17 +52,14 @@ def _without_new_axes_of_numbers(x: Tensor) -> Tensor:
     return rebuild([x], bare)[0] if x not in bare else x
 
 
-def _leaf(name: str, shape: Shape, like: Tensor) -> Tensor:
-    """A tensor of that name and shape, and of the same kind as another."""
-    if like.holds_minus_infinity:
-        return let_op(from_index_op(formula=sympy.S.NegativeInfinity, shape=shape), name=name)
-    return variable(name=name, shape=shape, hypotheses=() if like.kind == "real" else (like.kind,))
+def _of_shape(shape: Shape, like: Tensor, names: Mapping[Tensor, str]) -> Tensor:
+    return stand_in(names[like], shape, like.kind, like.holds_minus_infinity)
 
 
 def _agree(x: Tensor, part: Tensor, single: Mapping[Tensor, Tensor], names: Mapping[Tensor, str]) -> bool:
     """Whether an entry of x is that of the part, with index a in front wherever an operand has the axis."""
-    leaves = {y: _leaf(names[y], y.shape, y) for y in single}  # of one height, since that numbers bound indices
-    parts = {y: _leaf(names[y], one.shape, y) for y, one in single.items()}
+    leaves = {y: _of_shape(y.shape, y, names) for y in single}  # of one height, since that numbers bound indices
+    parts = {y: _of_shape(one.shape, y, names) for y, one in single.items()}
     a, *rest = (sympy.Dummy(integer=True, nonnegative=True) for _ in x.shape)
     whole = _read(rebuild([x], leaves)[0], (a, *rest), {leaves[y]: names[y] for y in single})
     wanted = _read(rebuild([x], parts)[0], tuple(rest), {parts[y]: names[y] for y in single})

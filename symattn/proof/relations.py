@@ -36,8 +36,8 @@ class Relations:
     def __init__(self, relations: Sequence[Boolean]) -> None:
         self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
         self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
-        code = Compiled(Arithmetic((), Budget(float("inf"))), self.symbols)
-        self._conditions = [code.function(_written(code, relation)) for relation in relations]
+        code, arithmetic = Compiled(self.symbols), Arithmetic((), Budget(float("inf")))
+        self._conditions = [code.program(_written(code, r)).function(arithmetic) for r in relations]
 
     def hold(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         """Whether all of them hold for sure at these sizes."""

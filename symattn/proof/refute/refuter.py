@@ -396,8 +396,9 @@ class _Dependence:
     def ignored(self, out: tuple[int, ...], inp: tuple[int, ...], point: Point) -> bool:
         """Whether the claim says that this entry of the output ignores that entry of the variable."""
         if self._ignored is None:
-            code = Compiled(Arithmetic((), Budget(float("inf"))), [*self.claim.out, *self.claim.inp])
-            self._ignored = code.function(code.write(self.claim.condition))
+            code = Compiled([*self.claim.out, *self.claim.inp])
+            program = code.program(code.write(self.claim.condition))
+            self._ignored = program.function(Arithmetic((), Budget(float("inf"))))
             self._symbols = code.symbols
         return self._ignored(*out, *inp, *map(point.symbol, self._symbols)) is True
 

@@ -10,6 +10,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
 from typing import Any, TypeAlias
 
 import sympy
@@ -18,8 +20,9 @@ from sympy.core.relational import Relational
 
 from ...core.naming import is_long
 from ...core.node import Tensor, topological
+from ...core.operation import Operation
 from ...errors import NoRuleError
-from ...ops.leaves import cotangent_op, definition, indexed, let_op, operands, variable
+from ...ops.leaves import cotangent_op, definition, indexed, let_op, operands, stand_in, variable
 from ...ops.rows import softmax_op
 from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ...scalars.functions import FUNCTIONS
@@ -27,7 +30,7 @@ from .balls import Arithmetic, Number, Outside, shortened
 
 Array: TypeAlias = dict[tuple[int, ...], Number]
 Values: TypeAlias = dict[Tensor, Array]
-Code: TypeAlias = tuple[Callable[..., Array], list[sympy.Symbol], Any]  # of arrays and symbols; and the formula
+Code: TypeAlias = tuple[Callable[..., Array], Sequence[sympy.Symbol], Any]  # of arrays and symbols; and the formula
 
 _CALLS: dict[Any, str] = {
     sympy.Mod: "remainder", sympy.KroneckerDelta: "delta", sympy.atan2: "atan2", sympy.Not: "negation",
@@ -60,21 +63,33 @@ class Point:
         return self.sizes[s] if s in self.sizes else self.scalars[s]
 
 
+@dataclass(frozen=True)
+class Program:
+    """Python code for a formula, to be run by any arithmetic, with its numbers under names of their own."""
+
+    code: CodeType
+    constants: Mapping[str, Any]
+
+    def function(self, arithmetic: Arithmetic) -> Callable[..., Any]:
+        """The code as a function."""
+        return eval(self.code, {**arithmetic.names, **self.constants})  # names and numbers made here
+
+
 class Compiled:
     """A formula, or several, as a Python function of symbols; ``reads`` are arrays by the names that formulas use."""
 
-    def __init__(self, arithmetic: Arithmetic, given: Sequence[sympy.Symbol] = (), reads: Sequence[str] = ()) -> None:
+    def __init__(self, given: Sequence[sympy.Symbol] = (), reads: Sequence[str] = ()) -> None:
         self._names: dict[Any, str] = {s: f"v{n}" for n, s in enumerate(given)}
         self._arguments = [*reads, *self._names.values()]
         self._reads = set(reads)
-        self._scope = dict(arithmetic.names)
+        self._constants: dict[str, Any] = {}
         self.symbols: list[sympy.Symbol] = []  # those that the point gives, in the order of the arguments
 
-    def function(self, body: str) -> Callable[..., Any]:
-        """The function of the arrays, the given symbols, and then ``symbols``."""
+    def program(self, body: str) -> Program:
+        """The code of the function of the arrays, the given symbols, and then ``symbols``."""
         arguments = [*self._arguments, *(self._names[s] for s in self.symbols)]
         source = f"lambda {', '.join(arguments)}: {body}"
-        return eval(compile(source, "<entry formula>", "eval"), self._scope)  # names and numbers made here
+        return Program(compile(source, "<entry formula>", "eval"), self._constants)
 
     def write(self, e: Any) -> str:
         """The formula as Python text, between parentheses where it needs them."""
@@ -118,8 +133,8 @@ class Compiled:
 
     def constant(self, value: Any) -> str:
         """A number under a name of its own."""
-        name = f"c{len(self._scope)}"
-        self._scope[name] = value
+        name = f"c{len(self._constants)}"
+        self._constants[name] = value
         return name
 
     def _sum(self, e: Any) -> str:
@@ -261,32 +276,17 @@ class Evaluator:
     def _code(self, node: Tensor) -> Code:
         """The compiled formula of a node, shared by all nodes of the same operation, parameters and shapes."""
         inputs = tuple((x.shape, x.kind, x.holds_minus_infinity) for x in node.inputs)
-        key = (node.op, tuple(sorted(node.params.items())), node.shape, inputs)
+        key = (node.op, tuple(sorted(node.params.items())), inputs)
         if key not in self._compiled:
             try:
-                self._compiled[key] = self._compile(node)
+                program, symbols, formula = _program(*key)
+                self._compiled[key] = program.function(self.arithmetic), symbols, formula
             except (SyntaxError, MemoryError, RecursionError):  # Python's parser has its limits
                 raise NoRuleError(
                     f"the entry formula of {node.op.title} is nested too deeply to be evaluated"
                 ) from None
         self._codes[node] = self._compiled[key]
         return self._codes[node]
-
-    def _compile(self, node: Tensor) -> Code:
-        """The node's entry formula at every index, as a function of the arrays of its inputs and of symbols."""
-        reads = [f"_{k}" for k in range(len(node.inputs))]  # no symbol of the user's has such a name
-        code = Compiled(self.arithmetic, (), reads)
-
-        def read(k: int, index: tuple[Any, ...]) -> Any:
-            return indexed(reads[k], index, finite=not node.inputs[k].holds_minus_infinity)
-
-        index = _INDEX[: node.rank]
-        limits = [(i, sympy.S.Zero, size - 1) for i, size in zip(index, node.shape, strict=True)]
-        loops = code.rows(limits[::-1])
-        formula = sympy.sympify(node.op.entry(read, index, node))
-        at = "".join(f"{code.bind(i)}, " for i in index)
-        body = f"{{({at}): {code.write(formula)} {loops}}}" if index else f"{{(): {code.write(formula)}}}"
-        return code.function(body), code.symbols, formula
 
     @property
     def formulas(self) -> list[Any]:
@@ -311,6 +311,25 @@ class Evaluator:
         return total
 
 
+@lru_cache(maxsize=1024)
+def _program(op: Operation, params: Any, inputs: Any) -> tuple[Program, Sequence[sympy.Symbol], Any]:
+    """The entry formula at every index, as a function of the arrays of the inputs and of symbols; and the formula."""
+    reads = [f"_{k}" for k in range(len(inputs))]  # no symbol of the user's has such a name
+    node = op.node(*(stand_in(f"x{k}", *known) for k, known in enumerate(inputs)), **dict(params))
+    code = Compiled((), reads)
+
+    def read(k: int, index: tuple[Any, ...]) -> Any:
+        return indexed(reads[k], index, finite=not node.inputs[k].holds_minus_infinity)
+
+    index = _INDEX[: node.rank]
+    limits = [(i, sympy.S.Zero, size - 1) for i, size in zip(index, node.shape, strict=True)]
+    loops = code.rows(limits[::-1])
+    formula = sympy.sympify(node.op.entry(read, index, node))
+    at = "".join(f"{code.bind(i)}, " for i in index)
+    body = f"{{({at}): {code.write(formula)} {loops}}}" if index else f"{{(): {code.write(formula)}}}"
+    return code.program(body), code.symbols, formula
+
+
 def _has_empty_row(array: Array, axes: Sequence[int]) -> bool:
     rows: dict[tuple[int, ...], bool] = {}
     for at, x in array.items():
@@ -330,7 +349,23 @@ def unknown_names(nodes: Sequence[Tensor]) -> list[str]:
 
 def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:
     """The shape with numbers for the sizes."""
-    return tuple(sizes[size] if size.is_Symbol else int(size.subs(sizes)) for size in x.shape)
+    return tuple(sizes[size] if size.is_Symbol else size_at(size, sizes) for size in x.shape)
+
+
+def size_at(size: sympy.Expr, sizes: Mapping[sympy.Symbol, int]) -> int:
+    """A size that is a formula of sizes."""
+    symbols = _symbols_of(size)
+    return _size_at(size, symbols, tuple(sizes[s] for s in symbols))
+
+
+@lru_cache(maxsize=1024)
+def _symbols_of(size: sympy.Expr) -> tuple[sympy.Symbol, ...]:
+    return tuple(size.free_symbols)
+
+
+@lru_cache(maxsize=4096)
+def _size_at(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], numbers: tuple[int, ...]) -> int:
+    return int(size.subs(dict(zip(symbols, numbers, strict=True))))
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -20,7 +20,7 @@ from ...core.operation import Operation
 from ...core.sizes import Shape, same_size
 from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
-from ...ops.leaves import from_index_op, let_op, variable
+from ...ops.leaves import stand_in
 from ...ops.template import template
 from ...scalars.formulas import Max, Min, _OfAll
 
@@ -74,19 +74,14 @@ def is_own(node: Tensor) -> bool:
 
 @lru_cache(maxsize=4096)
 def _facts(op: Operation, params: tuple[Any, ...], shapes: tuple[Shape, ...], infinite: tuple[bool, ...]) -> Facts:
-    leaves = (_leaf(k, shape, low) for k, (shape, low) in enumerate(zip(shapes, infinite, strict=True)))
+    inputs = enumerate(zip(shapes, infinite, strict=True))
+    leaves = (stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in inputs)
     reading = _Reading(op.node(*leaves, **dict(params)))
     try:
         formula = reading.formula()
     except Exception:  # an entry formula that cannot be read so: nothing is known, and no rule applies
         return Facts((), False)
     return reading.facts(formula)
-
-
-def _leaf(k: int, shape: Shape, infinite: bool) -> Tensor:
-    if infinite:
-        return let_op(from_index_op(formula=sympy.S.NegativeInfinity, shape=shape), name=f"x{k}")
-    return variable(name=f"x{k}", shape=shape, hypotheses=())
 
 
 @dataclass
