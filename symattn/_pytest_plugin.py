@@ -49,6 +49,14 @@ def _verdicts(failure: pytest.ExceptionInfo[BaseException]) -> list[Any]:
     if module is None:
         return []
     message, values = str(failure.value), failure.traceback[-1].frame.f_locals.items()
-    found = ((name, value) for name, value in values if isinstance(value, module.Verdict))
+    found = ((name, verdict) for name, value in values for verdict in _within(value, module.Verdict))
     kept = (v for name, v in found if name.startswith("@py_") or repr(v)[:_BEGINNING] in message)
     return list(dict.fromkeys(kept))
+
+
+def _within(value: Any, kind: type) -> list[Any]:
+    """A verdict, or those in a collection: the ones that are not proved, if there are such."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    found = [v for v in (value if type(value) in (list, tuple, set) else [value]) if isinstance(v, kind)]
+    return [v for v in found if not v] or found

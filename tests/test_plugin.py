@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+
+import pytest
 
 import symattn as sa
 
@@ -83,6 +86,54 @@ def test_long():
 def test_of_no_verdict():
     assert x is Z
 """
+SIBLINGS = """
+import pytest
+import symattn as sa
+
+Z, x = sa.tensor("Z", "T S"), sa.tensor("x", "n")
+RIGHT, WRONG = (sa.softmax(Z + 1), sa.softmax(Z)), (sa.exp(x), x)
+
+def test_not():
+    assert not sa.prove(*RIGHT)
+
+def test_both():
+    assert sa.prove(*RIGHT) and sa.prove(*WRONG)
+
+def test_either():
+    verdict = sa.prove(*RIGHT)
+    assert not verdict or sa.prove(*WRONG)
+
+@pytest.mark.parametrize("sides", [WRONG])
+def test_of_a_parameter(sides):
+    assert bool(sa.prove(*sides)) is True
+
+@pytest.fixture
+def verdict():
+    return sa.prove(*WRONG)
+
+def test_of_a_fixture(verdict):
+    assert verdict
+
+def test_all():
+    assert all([sa.prove(*RIGHT), sa.prove(*WRONG)])
+
+def test_all_by_name():
+    verdicts = {"right": sa.prove(*RIGHT), "wrong": sa.prove(*WRONG)}
+    assert all(list(verdicts.values()))
+
+def test_without_a_counterexample():
+    assert sa.prove(*WRONG).counterexample is None
+"""
+SHOWN = {
+    "test_not": ["proved"],
+    "test_both": ["proved", "refuted"],
+    "test_either": ["proved", "refuted"],
+    "test_of_a_parameter[sides0]": ["refuted"],
+    "test_of_a_fixture": ["refuted"],
+    "test_all": ["refuted"],
+    "test_all_by_name": ["refuted"],
+    "test_without_a_counterexample": ["refuted"],
+}
 
 
 def run_pytest(folder: Path, *options: str, **files: str) -> subprocess.CompletedProcess[str]:
@@ -138,6 +189,15 @@ def test_a_failed_assertion_of_a_verdict_shows_the_counterexample(tmp_path):
     shown = done.stdout.partition("the verdict of symattn, refuted")[2].partition("____")[0]
     assert str(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)).counterexample) in shown
     assert "nothing was found" in done.stdout or "tried: " in done.stdout
+
+
+@pytest.mark.parametrize("options", [["--tb=long"], ["-q", "--tb=short"], ["-p", "xdist", "-n", "1"]])
+def test_verdicts_are_shown_in_every_kind_of_assertion_and_run(tmp_path, options):
+    done = run_pytest(tmp_path, *options, test_siblings=SIBLINGS)
+    assert f"{len(SHOWN)} failed" in done.stdout
+    parts = re.split(r"\n_{3,} (test\S+) _{3,}\n", done.stdout.partition("short test summary")[0])
+    shown = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert {name: re.findall(r"- the verdict of symattn, (\w+) -", text) for name, text in shown.items()} == SHOWN
 
 
 def test_fixtures_are_listed_with_what_they_are(tmp_path):

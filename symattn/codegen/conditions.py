@@ -10,7 +10,7 @@ import sympy
 from ..core.node import Tensor
 from ..core.sizes import Shape
 from ..ops.gather import tile_op
-from ..ops.index import NEW, embed_op, index_op
+from ..ops.index import NEW, edges, embed_op, index_op, lies_inside
 from ..ops.layout import repeat_op
 
 
@@ -59,7 +59,8 @@ def _of_edges(node: Tensor) -> Iterator[Condition]:
         if item == NEW:
             continue
         size = next(sizes)
-        places = [item[1]] if item[0] == "at" else [item[1], item[1] + item[2] * (item[3] - 1)]
-        for place in places:
+        if lies_inside(item, size):
+            continue
+        for place in edges(item):
             for room in (place, size - 1 - place):
                 yield Condition(room, f"index {sympy.expand(place)} in", node, f"lie inside the size {size}")

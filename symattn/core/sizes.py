@@ -137,6 +137,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape | None:
 @lru_cache(maxsize=4096)
 def never_negative(value: sympy.Expr) -> bool:
     """Whether an expression of sizes and offsets is >= 0 for all of them, as far as its coefficients show it."""
+    coefficients = value.as_coefficients_dict()
+    if all(part.is_Symbol or part == 1 for part in coefficients):  # linear, as most are
+        rising = all(c >= 0 for part, c in coefficients.items() if part.is_Symbol)
+        return rising and bool(sum(c for part, c in coefficients.items() if part.is_positive) >= 0)
     least = {size: size + 1 for size in value.free_symbols if size.is_positive}
     terms = sympy.Add.make_args(sympy.expand(value.xreplace(least)))
     return all(term.as_coeff_Mul()[0].is_nonnegative for term in terms)

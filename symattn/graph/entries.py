@@ -25,8 +25,8 @@ from .names import displayed_names
 FREE_LETTERS, BOUND_LETTERS = "ijabcdefghkl", "klmnpqrtuvw"
 
 
-class _Unread(Exception):
-    """An entry that has to be worked out first."""
+Read = tuple[Tensor, tuple[Any, ...]]
+_UNREAD = sympy.Dummy(real=True)  # an entry that has to be worked out first
 
 
 def entry(x: Tensor, index: Any) -> sympy.Expr:
@@ -75,25 +75,29 @@ def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:
 
 def _expand(root: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sympy.Expr:
     """The entry of the root; the nodes in ``names`` are read as named arrays."""
-    known: dict[tuple[Tensor, tuple[Any, ...]], sympy.Expr] = {}
-    pending: list[tuple[Tensor, tuple[Any, ...]]] = [(root, index)]
+    known: dict[Read, sympy.Expr] = {}
+    pending: list[Read] = [(root, index)]
     while pending:
         node, at = pending[-1]
+        missing: list[Read] = []
 
-        def read(k: int, where: tuple[Any, ...], node: Tensor = node) -> sympy.Expr:
+        def read(k: int, where: tuple[Any, ...], node: Tensor = node, missing: list[Read] = missing) -> sympy.Expr:
             x = node.inputs[k]
             if x in names:
                 return indexed(names[x], where, finite=not x.holds_minus_infinity)
-            try:
-                return known[x, where]
-            except KeyError:
-                raise _Unread((x, where)) from None
+            if missing and any(_UNREAD in getattr(place, "free_symbols", ()) for place in where):
+                return _UNREAD
+            if (x, where) not in known:
+                missing.append((x, where))
+            return known.get((x, where), _UNREAD)
 
-        try:
-            known[node, at] = node.op.entry(read, at, node)
-            pending.pop()
-        except _Unread as unread:
-            pending.append(unread.args[0])
+        if (node, at) not in known:
+            entry = node.op.entry(read, at, node)
+            if missing:
+                pending += reversed(missing)
+                continue
+            known[node, at] = entry
+        pending.pop()
     return known[root, index]
 
 

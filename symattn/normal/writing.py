@@ -19,6 +19,19 @@ _LETTERS = "klmnpqrtuvwabcefgh"
 LONGEST = 1200  # characters of a polynomial that is still written out
 
 
+def _parts_of(poly: Poly) -> int:
+    """How many factors a polynomial shows, those inside of others too; what is shared counts wherever it is shown."""
+    known: dict[int, int] = {}
+
+    def count(p: Poly) -> int:
+        if id(p) not in known:
+            factors = (atom for _, term in p.terms for atom, _ in term.factors)
+            known[id(p)] = sum(1 + sum(map(count, atom.inner)) for atom in factors)
+        return known[id(p)]
+
+    return count(poly)
+
+
 class Writer:
     """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound."""
 
@@ -26,6 +39,11 @@ class Writer:
         self.latex, self.names = latex, dict(free)
         self.met: dict[int, str] = {}  # names for the definitions that were written, in their order
         self.taken = {*taken, *free.values()}
+
+    def short(self, poly: Poly) -> str:
+        """A sum of terms, or nothing where it is too long to be read."""
+        written = "" if _parts_of(poly) > LONGEST else self.poly(poly)
+        return written if len(written) <= LONGEST else ""
 
     def poly(self, poly: Poly) -> str:
         """A sum of terms."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -61,8 +62,9 @@ def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
     for item in items:
         if item != NEW:
             size = next(core)
-            for end in item[1:2] if item[0] == "at" else (item[1], item[1] + item[2] * (item[3] - 1)):
-                _within(end, size, x)
+            if not lies_inside(item, size):
+                for end in edges(item):
+                    _within(end, size, x)
     kept = [item[3] if item[0] == "slice" else ONE for item in items if item[0] != "at"]
     return (*x.shape[: x.rank - _axes_read(items)], *kept)
 
@@ -321,6 +323,19 @@ def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:
     if place.is_negative:
         raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
     return place
+
+
+def edges(item: Item) -> tuple[sympy.Expr, ...]:
+    """The first and the last place that an item of an index reads."""
+    return item[1:2] if item[0] == "at" else (item[1], item[1] + item[2] * (item[3] - 1))
+
+
+@lru_cache(maxsize=16384)  # of one slice it is asked several times, and joins and gradients are made of many
+def lies_inside(item: Item, size: sympy.Expr) -> bool:
+    """Whether the places that an item reads are whole numbers and seen to lie inside an axis of a size."""
+    places = edges(item)
+    whole = all(place.is_integer for place in (size, *places))
+    return whole and all(never_negative(place) and never_negative(size - 1 - place) for place in places)
 
 
 def _within(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> None:

@@ -145,16 +145,27 @@ def _concat_shape(*inputs: Tensor, axis: int) -> Shape:
 
 
 def _concat_entry(read: Any, index: Any, node: Tensor) -> Any:
-    axis, end, pieces = node.params["axis"], sympy.S.Zero, []
+    axis, end, values, ends = node.params["axis"], sympy.S.Zero, [], []
     at = index[len(index) + axis]
     for k, x in enumerate(node.inputs):
-        value = read(k, replaced(index, axis, at - end))
+        values.append(read(k, replaced(index, axis, at - end)))
         end = end + x.shape[axis]
-        pieces.append((value, sympy.Lt(at, end)))
-    total = pieces[-1][0]
-    for value, inside in reversed(pieces[:-1]):
-        total = Choice(inside, value, total)
-    return total
+        ends.append(end)
+    return _chosen(at, ends, values)
+
+
+_IN_A_ROW = 8  # choices that are made one after the other
+
+
+def _chosen(at: Any, ends: Sequence[Any], values: Sequence[Any]) -> Any:
+    """The first value before whose end ``at`` lies; where there are many, halved first, so that none is nested deep."""
+    many = len(values) > _IN_A_ROW
+    first = len(values) // 2 if many else 1
+    if len(values) == 1:
+        return values[0]
+    # An index, which may be 0 or large, lies on neither side of an end: nothing is asked of assumptions.
+    inside = sympy.Lt(at, ends[first - 1], evaluate=not at.is_Symbol or at.is_positive)
+    return Choice(inside, _chosen(at, ends[:first], values[:first]), _chosen(at, ends[first:], values[first:]))
 
 
 def _concat_vjp(g: Tensor, y: Tensor, *inputs: Tensor, axis: int) -> tuple[Tensor, ...]:

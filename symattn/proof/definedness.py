@@ -35,7 +35,8 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[st
         own = domain(node)
         fitting += own.inside
         asked |= dict.fromkeys((node if c.of is None else c.of, c.says) for c in own.conditions)
-    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given))
+    time = Budget(SECONDS)
+    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given, time))
     return tuple(dict.fromkeys([*divisibility(used), *filter(None, map(inequality, fitting)), *kept]))
 
 
@@ -47,15 +48,15 @@ _COMPARED: dict[str, Callable[[Tensor, sympy.Expr], tuple[Claim, ...]]] = {
     "<=": lambda x, end: (le(x, end),),
 }
 _COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
-_SECONDS = 0.3  # for the bounds of one tensor
+SECONDS = 1.0  # for the bounds of all tensors of a claim, of which each may take a third of what is left
 
 
-def holds_anyway(x: Tensor, says: str, given: Sequence[Claim] = ()) -> bool:
+def holds_anyway(x: Tensor, says: str, given: Sequence[Claim], time: Budget) -> bool:
     """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds alone."""
     try:
-        compared = _COMPARISON.fullmatch(says)
+        own, compared = time.part(1 / 3), _COMPARISON.fullmatch(says)
         asked = _COMPARED[compared[1]](x, sympy.Integer(compared[2])) if compared else ()
-        proofs = (bound_proof(claim, given, Budget(_SECONDS)) for claim in asked)
+        proofs = (bound_proof(claim, given, own) for claim in asked)
         return any(proof is not None and not proof.assumptions for proof in proofs)
     except OutOfBudget:
         return False

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.relational import Relational
 from sympy.core.symbol import Str
 
 from ..core.naming import latex_name
@@ -131,9 +132,13 @@ def ranged(formula: Any, ranges: Mapping[sympy.Symbol, sympy.Expr]) -> Any:
     if not formula.has(Choice) or not formula.has(sympy.Indexed):
         return formula
     told = {i: Ranged(i, size) for i, size in ranges.items()}
-    return formula.replace(
-        lambda part: isinstance(part, Choice), lambda part: Choice(part.args[0].xreplace(told), *part.args[1:])
-    )
+
+    def named(relation: Any) -> Any:  # which says no more of the index than before, so nothing is evaluated
+        return relation.func(*(side.xreplace(told) for side in relation.args), evaluate=False)
+
+    conditions = {choice.args[0] for choice in formula.atoms(Choice)}
+    told_of = {c: c.xreplace({part: named(part) for part in c.atoms(Relational)}) for c in conditions}
+    return formula.xreplace(told_of)
 
 
 def without_ranges(formula: Any) -> Any:

@@ -11,7 +11,7 @@ from ...core.naming import free_letters, latex_name
 from ...core.node import Tensor
 from ...normal.indices import symbols
 from ...normal.terms import Poly
-from ...normal.writing import LONGEST, Writer
+from ...normal.writing import Writer
 from ...printing.align import tex_text
 from ..claims import Claim
 from .decide import Comparison, Piece, compare
@@ -60,7 +60,7 @@ class EntrywiseProof:
             at = ", ".join(map(writer.index, piece.index))
             place = f"[{at}]" if at else ""
             for side, poly in (("left", piece.left), ("right", piece.right)):
-                lines.append(f"  {side}{place} = {_short(writer.poly(poly)) or '(too long to write out)'}")
+                lines.append(f"  {side}{place} = {writer.short(poly) or '(too long to write out)'}")
             lines += [f"  where {name} = {value}" for name, value in _where(self.comparison, writer)]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
@@ -72,7 +72,7 @@ class EntrywiseProof:
         for piece in self.comparison.pieces:
             writer = self._writer(piece, latex=True)
             at = ", ".join(map(writer.index, piece.index))
-            written = _short(writer.poly(piece.left))
+            written = writer.short(piece.left)
             if written:
                 below = f"_{{{at}}}" if at else ""
                 also = [rf"{name} = {value}" for name, value in _where(self.comparison, writer)]
@@ -113,7 +113,7 @@ def residual(comparison: Comparison) -> Residual:
     taken = comparison.taken
     writer = Writer(False, _named(piece, taken), taken)
     left, right, gap = (
-        _short(writer.poly(poly)) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
+        writer.short(poly) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
     )
     return Residual(left, right, gap, tuple(f"{name} = {value}" for name, value in _where(comparison, writer)))
 
@@ -137,14 +137,10 @@ def _where(comparison: Comparison, writer: Writer) -> Iterator[tuple[str, str]]:
         letters = dict(zip(known.symbols, free_letters(_LETTERS, comparison.taken), strict=False))
         inner = Writer(writer.latex, letters, comparison.taken)
         inner.met = writer.met
-        value = _short(inner.poly(known.poly)) or (r"\text{(too long)}" if writer.latex else "(too long to write out)")
+        value = inner.short(known.poly) or (r"\text{(too long)}" if writer.latex else "(too long to write out)")
         at = ", ".join(letters.values())
         below = rf"_{{{at}}}" if writer.latex else f"[{at}]"
         yield (rf"{{{latex_name(name)}}}" if writer.latex else name) + (below if at else ""), value
-
-
-def _short(written: str) -> str:
-    return written if len(written) <= LONGEST else ""
 
 
 def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
@@ -152,7 +148,7 @@ def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
     names = {s: letter for piece in comparison.pieces for s, letter in _named(piece, taken).items()}
     spare = free_letters(_LETTERS + "klmnpq", {*taken, *names.values()})
     others = dict(zip(sorted(poly.free - names.keys()), spare, strict=False))
-    return _short(Writer(latex, {**names, **others}, taken).poly(poly)) or "a long sum"
+    return Writer(latex, {**names, **others}, taken).short(poly) or "a long sum"
 
 
 def divisors(comparison: Comparison, latex: bool) -> list[tuple[str, str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...core.budget import Budget
 from ...core.node import Tensor
 from ...errors import OperandError
 from ...graph.names import LONGEST, displayed_names, tree_size
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
 from ..claims import Claim
-from ..definedness import holds_anyway
+from ..definedness import SECONDS, holds_anyway
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -33,7 +34,8 @@ class RewritingProof:
     def conditions(self) -> tuple[str, ...]:
         """What must have no entry 0 for the lemmas to hold."""
         met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given))
+        time = Budget(SECONDS)
+        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time))
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""

@@ -7,13 +7,14 @@ it becomes a ball around both values. So whatever is said about a value here is 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import sympy
-from flint import arb, fmpq, fmpz
+from flint import arb, fmpq, fmpq_mat, fmpz
 
 from ...core.budget import Budget
 from ...scalars.functions import FUNCTIONS, ScalarFunction
@@ -51,6 +52,7 @@ class Closed:
 
 
 Number: TypeAlias = int | fmpq | arb | Closed
+Matrix: TypeAlias = list[list[Number]]
 Truth: TypeAlias = bool | None
 
 
@@ -299,12 +301,13 @@ class Arithmetic:
         self.budget = budget
         self.terms = 0  # how many terms were added up so far
         self._unknowns = list(unknowns)
+        self._inverted: tuple[tuple[Any, ...], Matrix] = (), []  # what the last matrix is made of, and its inverse
         self.names: dict[str, Any] = {f.ball or f.name: partial(self._function, f) for f in FUNCTIONS.values()}
         self.names |= {
             f.__name__: f
             for f in (
                 less, equal, negation, conjunction, disjunction, choose, largest, smallest, absolute, sign, floor,
-                ceiling, remainder, delta, whole, inverse_entry, range,
+                ceiling, remainder, delta, whole, range,
             )
         }  # fmt: skip
         self.names |= {
@@ -312,6 +315,7 @@ class Arithmetic:
             "sum": self._sum,
             "unknown": self._unknown,
             "unknown_of_row": self._unknown_of_row,
+            "inverse_entry": self._inverse_entry,
         }
         self.names |= {"pi": self._pi, "atan2": self._atan2, "minus_infinity": arb.neg_inf()}
 
@@ -382,6 +386,15 @@ class Arithmetic:
         total: Number = sum((j + 1) * x for j, x in enumerate(row))
         return (at + 1) * self._unknown(name, row[at]) + total
 
+    def _inverse_entry(
+        self, parts: tuple[Any, ...], matrix: Callable[[], Matrix], row: Number, column: Number
+    ) -> Number:
+        """One entry of the inverse, worked out once for all entries in turn whose matrix is made of the same parts."""
+        known = self._inverted[0]
+        if len(parts) != len(known) or not all(map(operator.is_, parts, known)):
+            self._inverted = parts, inverse(matrix(), self.budget)
+        return self._inverted[1][whole(row)][whole(column)]
+
 
 _POLYNOMIALS: tuple[tuple[int, ...], ...] = ((1, 1, 1), (-1, 2, 0, 1), (2, -1, 1), (1, -2, 0, 0, 1))
 
@@ -389,11 +402,19 @@ _POLYNOMIALS: tuple[tuple[int, ...], ...] = ((1, 1, 1), (-1, 2, 0, 1), (2, -1, 1
 # --- the inverse of a matrix ---
 
 
-def inverse_entry(matrix: list[list[Number]], row: Number, column: Number) -> Number:
-    """One entry of the inverse, by Gauss and Jordan."""
-    at = whole(column)
-    lines = [[*line, int(i == at)] for i, line in enumerate(matrix)]
-    for k in range(len(lines)):
+def inverse(matrix: Matrix, budget: Budget) -> Matrix:
+    """The inverse, by Gauss and Jordan; raises Outside for a singular matrix."""
+    n = len(matrix)
+    exact = [q for line in matrix for x in line if (q := rational(x)) is not None]
+    if len(exact) == n * n:
+        try:
+            found = fmpq_mat(n, n, exact).inv()
+        except ZeroDivisionError:
+            raise Outside("a singular matrix") from None
+        return [[found[i, j] for j in range(n)] for i in range(n)]
+    lines: Matrix = [[*line, *(int(i == j) for j in range(n))] for i, line in enumerate(matrix)]
+    for k in range(n):
+        budget.check()
         best = max(range(k, len(lines)), key=lambda i: _distance(lines[i][k]))
         if equal(lines[best][k], 0) is not False:
             raise Outside("a singular matrix") if all(rational(x[k]) == 0 for x in lines[k:]) else Undecided("inverse")
@@ -404,7 +425,7 @@ def inverse_entry(matrix: list[list[Number]], row: Number, column: Number) -> Nu
             if i != k:
                 factor = -1 * line[k]
                 lines[i] = [x + factor * y for x, y in zip(line, lines[k], strict=True)]
-    return lines[whole(row)][-1]
+    return [line[n:] for line in lines]
 
 
 def _distance(x: Number) -> float:

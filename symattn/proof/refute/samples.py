@@ -242,9 +242,12 @@ def _proposal(
     array = {at: rng.choice(pool) for at in indices(shape)}
     if aims is not None and top is None and "binary" not in declared:
         array |= _aimed(array, declared, aims)
-    if "binary" in declared and shape and trial % 2:  # every row attends to something; else some may be empty
+    if "binary" in declared and shape and trial % 4 != 2:  # every row attends to something
         for at in indices(shape[:-1]):
             array[(*at, rng.randrange(shape[-1]))] = fmpq(1)
+    if "binary" in declared and len(shape) > 1 and trial % 4 == 0:  # but for exactly one
+        empty = rng.choice(list(indices(shape[:-1])))
+        array |= {(*empty, j): fmpq(0) for j in range(shape[-1])}
     if "symmetric" in declared:
         array = {at: array[(*at[:-2], *sorted(at[-2:]))] for at in array}
     return array

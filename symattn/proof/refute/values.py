@@ -169,7 +169,12 @@ class Compiled:
     def _inverse(self, e: Any) -> str:
         outer, inner = self.rows(e.limits[:1]), self.rows(e.limits[1:])
         matrix = f"[[{self.write(e.function)} {inner}] {outer}]"
-        return f"inverse_entry({matrix}, {', '.join(map(self.write, e.places))})"
+        arrays = {x.base.label for x in e.function.atoms(sympy.Indexed)}
+        bound = {k for k, _, _ in e.limits}
+        symbols = e.function.atoms(sympy.Symbol).union(*(end.free_symbols for limit in e.limits for end in limit[1:]))
+        others = sorted(symbols - arrays - bound, key=str)
+        parts = [self.constant(e), *sorted(map(str, arrays)), *map(self.write, others)]
+        return f"inverse_entry(({', '.join(parts)},), lambda: {matrix}, {', '.join(map(self.write, e.places))})"
 
     def _choice(self, e: Any) -> str:
         condition, a, b = map(self.write, e.args)
@@ -239,6 +244,7 @@ class Evaluator:
         self._entries_made = 0
         self._compiled: dict[Any, Code] = {}
         self._codes: dict[Tensor, Code] = {}
+        self._folds: dict[Tensor, bool] = {}
 
     @property
     def work(self) -> int:
@@ -295,18 +301,22 @@ class Evaluator:
 
     def folds(self, node: Tensor) -> bool:
         """Whether an entry of the node is made of many entries: a sum, a maximum, an inverse."""
-        if node.op in (variable, let_op, cotangent_op):
-            return False
-        _, _, formula = self._codes.get(node) or self._code(node)
-        return bool(formula.has(*_FOLDS))
+        if node not in self._folds:
+            self._folds[node] = node.op not in (variable, let_op, cotangent_op) and self._formula(node).has(*_FOLDS)
+        return self._folds[node]
+
+    def _formula(self, node: Tensor) -> Any:
+        return (self._codes.get(node) or self._code(node))[2]
 
     def expected_work(self, order: Sequence[Tensor], sizes: Mapping[sympy.Symbol, int]) -> int:
         """About how much work values at such sizes are, where the same nodes had values before."""
+        shapes = {x.shape for node in order for x in (node, *node.inputs)}
+        lengths = {size: _length(size, sizes) for size in set(itertools.chain(*shapes))}
         total = 0
         for node in order:
-            entries = math.prod(shape_at(node, sizes))
-            if node in self._codes and self._codes[node][2].has(*_FOLDS):
-                entries *= max((n for x in node.inputs for n in shape_at(x, sizes)), default=1)
+            entries = math.prod(lengths[size] for size in node.shape)
+            if node in self._codes and self.folds(node):
+                entries *= max((lengths[size] for x in node.inputs for size in x.shape), default=1)
             total += entries + _A_NODE
         return total
 
@@ -349,23 +359,22 @@ def unknown_names(nodes: Sequence[Tensor]) -> list[str]:
 
 def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:
     """The shape with numbers for the sizes."""
-    return tuple(sizes[size] if size.is_Symbol else size_at(size, sizes) for size in x.shape)
+    return tuple(_length(size, sizes) for size in x.shape)
 
 
-def size_at(size: sympy.Expr, sizes: Mapping[sympy.Symbol, int]) -> int:
-    """A size that is a formula of sizes."""
-    symbols = _symbols_of(size)
-    return _size_at(size, symbols, tuple(sizes[s] for s in symbols))
-
-
-@lru_cache(maxsize=1024)
-def _symbols_of(size: sympy.Expr) -> tuple[sympy.Symbol, ...]:
-    return tuple(size.free_symbols)
+def _length(size: Any, sizes: Mapping[sympy.Symbol, int]) -> int:
+    return sizes[size] if size.is_Symbol else _number(size, tuple(sizes[s] for s in _symbols(size)))
 
 
 @lru_cache(maxsize=4096)
-def _size_at(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], numbers: tuple[int, ...]) -> int:
-    return int(size.subs(dict(zip(symbols, numbers, strict=True))))
+def _symbols(size: Any) -> tuple[sympy.Symbol, ...]:
+    return tuple(sorted(size.free_symbols, key=str))
+
+
+@lru_cache(maxsize=4096)
+def _number(size: Any, values: tuple[int, ...]) -> int:
+    """A size where its symbols have values; the same few are met again and again."""
+    return int(size.subs(dict(zip(_symbols(size), values, strict=True))))
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:

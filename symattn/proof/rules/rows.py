@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 from ...core.node import Tensor
-from ...core.sizes import ONE, same_shape
+from ...core.sizes import ONE, same_shape, same_size
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
@@ -217,11 +217,25 @@ def _taken_off(y: Tensor, axis: int) -> Tensor | None:
 
 
 def _joined(x: Tensor) -> Tensor | None:
-    """A function of a join, entry by entry, is the join of the function of its parts."""
-    if len(x.inputs) != 1 or x.inputs[0].op is not concat_op or not works_entrywise(x):
+    """A function of joins and of what is constant along them, entry by entry, is the join of it on their parts."""
+    join = next((y for y in x.inputs if y.op is concat_op), None)
+    if join is None or not works_entrywise(x):
         return None
-    y = x.inputs[0]
-    return concat_op(*(x.op(part, **x.params) for part in y.inputs), **y.params)
+    cut = [_cut_alike(y, join) for y in x.inputs]
+    if any(parts is None for parts in cut):
+        return None
+    return concat_op(*(x.op(*parts, **x.params) for parts in zip(*filter(None, cut), strict=True)), **join.params)
+
+
+def _cut_alike(y: Tensor, join: Tensor) -> tuple[Tensor, ...] | None:
+    """The part of an operand that meets each part of a join, if it is cut at the same places or constant along it."""
+    axis = join.params["axis"]
+    if y.op is concat_op and y.params["axis"] == axis:
+        sizes = [[part.shape[axis] for part in x.inputs] for x in (y, join)]
+        return y.inputs if len(sizes[0]) == len(sizes[1]) and all(map(same_size, *sizes)) else None
+    if size_at(y, axis) != 1 and not constant_along(y, axis):
+        return None
+    return (y if size_at(y, axis) == 1 else one_of(y, axis),) * len(join.inputs)
 
 
 def _sum_of_join(x: Tensor) -> Tensor | None:
@@ -309,8 +323,9 @@ def _front_pair() -> tuple[Tensor, Tensor]:
 
 
 def _join_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("A", "n m"), tensor("B", "n k")
-    return exp(concat_op(a, b, axis=-1)), concat_op(exp(a), exp(b), axis=-1)
+    (a, b), (c, d) = ((tensor(left, "n m"), tensor(right, "n k")) for left, right in ("AB", "CD"))
+    left = concat_op(a, b, axis=-1) ** concat_op(c, d, axis=-1)
+    return left, concat_op(a**c, b**d, axis=-1)
 
 
 def _sum_join_pair() -> tuple[Tensor, Tensor]:
@@ -361,7 +376,7 @@ ROWS = (
         "", 1, _new_axis, _axis_pair, (index_op,),
     ),
     Rule(
-        "function of a join", "What works entry by entry works on each part of a join.", "", 2, _joined, _join_pair,
+        "function of joins", "What works entry by entry works on each part of joins.", "", 2, _joined, _join_pair,
     ),
     Rule(
         "sum of a join", "A sum over a join is the sum over its parts.", "", 2, _sum_of_join, _sum_join_pair, (sum_op,),
