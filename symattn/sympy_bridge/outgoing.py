@@ -24,7 +24,7 @@ from ..ops.layout import matrix_transpose
 from ..ops.leaves import computed, cotangent_op, definition, let_op, operands, variable
 from ..ops.notation import Binding
 from ..printing.matrix import latex_printer, text
-from .explicit import written_out
+from ..scalars.explicit import written_out
 from .incoming import from_sympy
 
 PLAIN_SIZE = 100  # nodes of the largest tree that is handed to SymPy, which copies and recurses

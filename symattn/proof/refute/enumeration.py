@@ -18,7 +18,7 @@ from ...core.node import Tensor
 from ...errors import SymattnError
 from ...graph.entries import entry, index_symbols
 from ...ops.leaves import operands, variable
-from ...sympy_bridge.explicit import written_out
+from ...scalars.explicit import written_out
 from ..claims import Claim
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .values import Evaluator, Point, ordered, unknown_names
