@@ -30,4 +30,6 @@ class Budget:
         """A share of the time that is left."""
         if math.isinf(self._end):
             return Budget(math.inf)
-        return Budget(max(1e-3, (self._end - time.monotonic()) * share))
+        part = Budget(max(1e-3, (self._end - time.monotonic()) * share))
+        part.seconds = self.seconds  # of which people are told
+        return part

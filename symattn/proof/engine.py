@@ -23,7 +23,7 @@ from .generalised import Generalised, generalised
 from .given import Given, applied, contradiction, sorted_out, stated_in
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
-from .refute.refuter import refute
+from .refute.refuter import Search
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
@@ -53,16 +53,17 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     put = applied(hypotheses, asked)
     if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
         return Proved(asked, proof)
-    found = _refuted(asked, hypotheses, seed, time)
+    trials = _Trials(asked, hypotheses, seed)
+    found = trials.run(time.part(0.3), few=True)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
     if not found.points and (false := _contradiction(put[0], time)):
         raise OperandError(f"what is given contradicts itself: {false}")
     argument, missing = None, _Missing("")
     try:
-        argument, missing = _argued(*put, time)
+        argument, missing = _argued(*put, own := time.part(0.7))
         if argument is None and isinstance(put[1], Claim):
-            argument = enumerated(put[1], time)
+            argument = enumerated(put[1], own)
     except OutOfBudget as problem:
         missing = _Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -70,6 +71,9 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     if argument is not None:
         proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
         return _proved(proof, found)
+    found = trials.run(time)
+    if isinstance(found, Counterexample):
+        return Refuted(asked, found, given=hypotheses.stated)
     return Unknown(asked, missing.reason, missing.left_over, found, given=hypotheses.stated)
 
 
@@ -120,11 +124,19 @@ def _claim(left: Any, right: Any) -> Claim | Independence:
     return eq(left, right)
 
 
-def _refuted(claim: Claim | Independence, given: Given, seed: int, time: Budget) -> Counterexample | Agreement:
-    try:
-        return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.3))
-    except PROBLEMS as problem:
-        return Agreement(0, 0, 0, (), str(problem))
+class _Trials:
+    """The search for a counterexample: a few points before a proof is looked for, the others if none was found."""
+
+    def __init__(self, claim: Claim | Independence, given: Given, seed: int) -> None:
+        self.question = (claim, given.claims, given.relations, seed)
+        self.search: Search | None = None
+
+    def run(self, time: Budget, few: bool = False) -> Counterexample | Agreement:
+        try:
+            self.search = self.search or Search(*self.question)
+            return self.search.run(time, few)
+        except PROBLEMS as problem:
+            return Agreement(0, 0, 0, (), str(problem))
 
 
 def _contradiction(given: Given, time: Budget) -> str:

@@ -40,7 +40,7 @@ class Witness:
     __str__ = text
 
     def _search(self) -> Search:
-        return Search(self.claim, self.given, self.relations, 0, Budget(float("inf")))
+        return Search(self.claim, self.given, self.relations, 0)
 
 
 def witness(
@@ -55,7 +55,7 @@ def witness(
     """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
     point = tried.point
     if point is None:
-        point = Search(claim, given, relations, seed, budget).example()
+        point = Search(claim, given, relations, seed).example(budget)
     return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
 
 

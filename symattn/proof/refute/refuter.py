@@ -32,6 +32,8 @@ from .values import Array, Compiled, Evaluator, Point, Values, indices, ordered,
 
 _BITS = (192, 1000)  # of the balls, and of those for what was too close to call
 _TRIALS = (4, 40)  # at least, and at most
+_FEW = 8  # that agree, before a proof is looked for
+_AT_A_SIZE = 3  # the one entry that differs may be drawn as 0
 _WORK = 20_000  # entries and terms, after which no more than the least trials are made; none after ten times that
 _SMALL = 4_000  # entries and terms of the first trials, up to which fractions in a claim are looked at
 _POINTED = 60_000  # entries and terms of the trials with numbers of the claim as entries, and of those with sizes
@@ -85,8 +87,7 @@ def refute(
     K = [[0], [1]]
     entry [0, 1]: left is 1, right is 0
     """
-    with flint.ctx.workprec(_BITS[0]):
-        return Search(claim, given, relations, seed, budget).run()
+    return Search(claim, given, relations, seed).run(budget)
 
 
 class Search:
@@ -98,7 +99,6 @@ class Search:
         given: Sequence[Claim],
         relations: Sequence[Boolean],
         seed: int,
-        budget: Budget,
     ) -> None:
         self.dependence = _Dependence(claim, given) if isinstance(claim, Independence) else None
         sides: Claim = self.dependence.sides if self.dependence else claim  # type: ignore[assignment]
@@ -109,7 +109,7 @@ class Search:
         pair = self.dependence.pair if self.dependence else ()  # which the output may not contain
         nodes = ordered([*sides.sides, *pair, *(x for g in given for x in g.sides)], self.definitions)
         self.too_large = next((x for x in nodes if _least_length(x) > _LONGEST), None)
-        self.evaluator = Evaluator(Arithmetic(unknown_names(nodes), budget), self.definitions)
+        self.evaluator = Evaluator(Arithmetic(unknown_names(nodes), Budget(math.inf)), self.definitions)
         self.order = ordered(sides.sides, self.definitions)
         self.given_order = ordered([x for g in self.given for x in g.sides], self.definitions)
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
@@ -117,48 +117,56 @@ class Search:
         self.conditions = [*relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
         self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
+        self.left = self.points()
+        self.agreed: list[Point] = []
+        self.outside = self.undecided = 0
+        self.reason = f"no point satisfies the {'condition' if self.dependence else 'hypotheses'}, as far as was tried"
 
     # --- trials ---
 
-    def run(self) -> Counterexample | Agreement:
-        agreed: list[Point] = []
-        outside = undecided = 0
-        reason = f"no point satisfies the {'condition' if self.dependence else 'hypotheses'}, as far as was tried"
+    def run(self, budget: Budget, few: bool = False) -> Counterexample | Agreement:
+        """Try the points that are left, or a few of them; a counterexample, or what agreed so far."""
         if self.too_large is not None:
             return Agreement(0, 0, 0, (), f"{self.too_large.brief()} is too large to be tried")
+        self.evaluator.arithmetic.budget = budget
+        with flint.ctx.workprec(_BITS[0]):
+            try:
+                for point in self.left:
+                    if point is not None and self.differs_at(point):
+                        return self.counterexample(point)
+                    if few and len(self.agreed) >= _FEW:
+                        break
+            except (OutOfBudget, NoRuleError) as problem:
+                self.reason = str(problem)
+        sizes = tuple(dict(point.sizes) for point in self.agreed)
+        first, reason = (self.agreed[0], "") if self.agreed else (None, self.reason)
+        return Agreement(len(self.agreed), self.outside, self.undecided, sizes, reason, first)
+
+    def differs_at(self, point: Point) -> bool:
+        """Whether the claim is false at a point; where it is not, the point is counted."""
         try:
-            for point in self.points():
-                if point is None:
-                    continue
-                try:
-                    difference = self.closely_compared(point, first=not agreed)
-                except (Outside, Undecided) as problem:
-                    outside, undecided = (
-                        outside + isinstance(problem, Outside),
-                        undecided + isinstance(problem, Undecided),
-                    )
-                    reason = f"every point was inconclusive, the last by {problem}"
-                    continue
-                if difference is not None:
-                    return self.counterexample(point)
-                agreed.append(point)
-        except (OutOfBudget, NoRuleError) as problem:
-            reason = str(problem)
-        sizes = tuple(dict(point.sizes) for point in agreed)
-        first = agreed[0] if agreed else None
-        return Agreement(len(agreed), outside, undecided, sizes, "" if agreed else reason, first)
+            if self.closely_compared(point, first=not self.agreed) is not None:
+                return True
+        except (Outside, Undecided) as problem:
+            self.outside += isinstance(problem, Outside)
+            self.undecided += isinstance(problem, Undecided)
+            self.reason = f"every point was inconclusive, the last by {problem}"
+        else:
+            self.agreed.append(point)
+        return False
 
     def points(self) -> Iterator[Point | None]:
-        """Points to try: generic ones, then those where the claim points, then more generic ones."""
+        """Points to try: a few generic ones, then those where the claim points, then more generic ones."""
         pointed = 0
         for trial in range(_TRIALS[1]):
-            if self.evaluator.work - pointed > (_WORK if trial >= _TRIALS[0] else 10 * _WORK):
-                break
-            yield self.point(self.sampler.draw(trial, self.rng))
-            if trial == _TRIALS[0] - 1:
+            large = self.evaluator.work - pointed > (_WORK if trial >= _TRIALS[0] else 10 * _WORK)
+            if not pointed and (large or trial == _FEW):
                 before = self.evaluator.work
                 yield from self.pointed()
-                pointed = self.evaluator.work - before
+                pointed = 1 + self.evaluator.work - before
+            if large:
+                break
+            yield self.point(self.sampler.draw(trial, self.rng))
 
     def pointed(self) -> Iterator[Point | None]:
         """Points of the numbers in the claim and their neighbours: as entries of small arrays, and as sizes."""
@@ -177,9 +185,12 @@ class Search:
         most = self.evaluator.work + _POINTED
         for wanted in sizes_past(numbers, self.sampler.sizes.symbols):
             sizes = self.sampler.sizes.complete(wanted)
-            order = [*self.order, *self.given_order]
-            if sizes is not None and self.evaluator.work + self.evaluator.expected_work(order, sizes) < most:
-                yield self.point(self.sampler.at(sizes, 0, self.rng))
+            if sizes is None:
+                continue
+            work = self.evaluator.expected_work([*self.order, *self.given_order], sizes)
+            for trial in range(_AT_A_SIZE):
+                if self.evaluator.work + work < most:
+                    yield self.point(self.sampler.at(sizes, trial, self.rng))
 
     def point(self, drawn: Point | None) -> Point | None:
         """The point, mended until what is given holds, and with a second value of a variable if one is asked for."""
@@ -231,8 +242,9 @@ class Search:
 
     # --- examples ---
 
-    def example(self) -> Point | None:
+    def example(self, budget: Budget) -> Point | None:
         """A point at which both sides have values and all that is given holds, at the least sizes first."""
+        self.evaluator.arithmetic.budget = budget
         try:
             least = self.sampler.sizes.complete(dict.fromkeys(self.sampler.sizes.symbols, 1))
             for trial in range(0 if self.too_large else _EXAMPLES):
