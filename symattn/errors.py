@@ -62,7 +62,7 @@ class _Brief(reprlib.Repr):
 
     def repr1(self, x: Any, level: int) -> str:
         """Python chooses by the name of the class alone, and others have a Tensor, an Integer or an array too."""
-        home = type(x).__module__.partition(".")[0]
+        home = str(type(x).__module__).partition(".")[0]  # None of the functions that SymPy makes
         return super().repr1(x, level) if home in _HOMES else self.repr_instance(x, level)
 
     def repr_int(self, x: int, level: int) -> str:

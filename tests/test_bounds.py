@@ -366,3 +366,24 @@ def test_time_is_limited_and_depth_is_not() -> None:
     for _ in range(300):
         shallow = sa.sigmoid(shallow) / 2
     assert bound_proof(lt(0, shallow), [], Budget(60)) is not None
+
+
+EQUAL = {
+    "exponentials": (sa.exp(x + 1), sympy.E * sa.exp(x)),
+    "shifted weights": (sa.softmax(x + 1), sa.softmax(x)),
+    "squares of sine and cosine": (sa.sin(x) ** 2 + sa.cos(x) ** 2, sa.ones(n)),
+    "sigmoids": (sa.sigmoid(x) + sa.sigmoid(-x), sa.ones(n)),
+    "softplus": (sa.softplus(x) - sa.softplus(-x), x),
+    "roots": (sympy.sqrt(2) * sympy.sqrt(3) * sa.ones(n), sympy.sqrt(6) * sa.ones(n)),
+    "maxima and minima": (sa.maximum(x, y) + sa.minimum(x, y), x + y),
+    "absolute values": (sa.sqrt(x**2), sa.abs(x)),
+    "silu": (sa.silu(x) - sa.silu(-x), x),
+    "a total": (sa.sum(sa.softmax(x)), 1),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_of_equal_sides_neither_is_less(name):
+    left, right = EQUAL[name]
+    assert sa.prove(lt(left, right)).status == "refuted"
+    assert sa.prove(lt(right, left)).status == "refuted"

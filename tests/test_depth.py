@@ -145,6 +145,20 @@ def test_work_grows_linearly_with_depth(work):
     assert seconds(lambda: work(chain(8000))) < 9 * seconds(lambda: work(chain(2000))) + 0.05  # a quadratic walk: 16
 
 
+def curvature(step, length):
+    t = X
+    for _ in range(length):
+        t = step(t)
+    return sa.hvp(sa.sum(t), X, sa.tensor("V", T, d))
+
+
+@pytest.mark.parametrize(
+    "step", [sa.tanh, lambda t: sa.let("t", sa.tanh(2 * t)), lambda t: sa.where(t > 0, t, sa.sin(t))], ids=range(3)
+)
+def test_second_derivatives_grow_linearly_with_depth(step):
+    assert seconds(lambda: curvature(step, 160)) < 9 * seconds(lambda: curvature(step, 40)) + 0.05
+
+
 def seconds(work):
     taken = []
     for _ in range(3):

@@ -114,6 +114,24 @@ def test_answers_hold_no_end_of_a_range_that_nobody_knows():
         assert found.free_symbols <= {i, n}
 
 
+@pytest.mark.parametrize("by", [1, -1, 2, -2])
+def test_answers_read_no_entry_that_is_not_there(by):
+    w, fixed = sa.tensor("w", n), {y: "constant", sa.tensor("w", n): "constant"}
+    quantity, law = sa.sum(sa.shift(x, by) * y) * sa.sum(x * w), {x: sa.iid("normal", mean=1), **fixed}
+    values = {"w": [2, -1, 3], "y": [1, 5, -2]}
+    size = {n: 3}
+    first = np.array([values["y"][a - by] if 0 <= a - by < 3 else 0 for a in range(3)])
+    second = np.array(values["w"])
+    both, one, other = first @ second, first.sum(), second.sum()
+    square, variance = both + one * other, both**2 + first @ first * (second @ second)
+    variance += first @ first * other**2 + second @ second * one**2 + 2 * both * one * other
+    for found, expected in ((sa.expectation(quantity, law), square), (sa.variance(quantity, law), variance)):
+        written = found.subs(size).doit()
+        assert {int(part.indices[0]) for part in written.atoms(sympy.Indexed)} <= {0, 1, 2}
+        assert written.xreplace({part: values[str(part.base)][int(part.indices[0])]
+                                 for part in written.atoms(sympy.Indexed)}) == expected  # fmt: skip
+
+
 def test_sums_of_choices_are_counted():
     causal, law = mean_before @ V, {V: sa.iid()}
     assert sa.variance(causal[i, j], law) == 1 / (i + 1)

@@ -37,6 +37,10 @@ def test_every_rule_of_rewriting_is_proved_at_symbolic_size(rule):
 EQUAL = {
     "sums in any order": (sa.trace(A @ B @ A), sa.trace(A @ A @ B)),
     "a symmetric matrix": (S.T @ A, S @ A),
+    "a shift to the other factor": (sa.sum(sa.shift(x, 1) * A[0]), sa.sum(x * sa.shift(A[0], -1))),
+    "a shift by two to the other factor": (sa.sum(sa.shift(x, -2) * A[0]), sa.sum(x * sa.shift(A[0], 2))),
+    "shifted rows against each other": (sa.shift(A, -1, axis=0).T @ B, A.T @ sa.shift(B, 1, axis=0)),
+    "a shift inside a function": (sa.sum(sa.shift(sa.exp(x), -1) * A[0]), sa.sum(sa.exp(x) * sa.shift(A[0], 1))),
     "symmetric in many indices": (sa.sum(x) ** 5, sa.sum(x) * sa.sum(x) ** 4),
     "a trace of a power": (sa.trace(A @ A @ A @ A), sa.sum((A @ A) * (A @ A).T)),
     "orthogonal": (U.T @ U @ A @ U @ U.T, A),

@@ -310,7 +310,7 @@ _y = sa.tensor("y", _n)
         (sa.sum(sa.softmax(_y[1:])), sa.ones(), ("2 <= n",)),
         (sa.sum(sa.softmax(_y[:-3])), sa.ones(), ("4 <= n",)),
         (sa.flip(_y, 0)[1:], sa.flip(_y[:-1], 0), ("2 <= n",)),
-        (sa.concat([_y[:_S], _y[_S:]]), _y, ("S + 1 <= n", "S <= n")),
+        (sa.concat([_y[:_S], _y[_S:]]), _y, ("S + 1 <= n",)),
         (sa.concat([_y, _y])[:_n], _y, ()),
         (sa.shift(_y, 1) + sa.flip(_y, 0), sa.flip(_y, 0) + sa.shift(_y, 1), ()),
         (sa.tensor("w", _n + 1)[1:] * sa.ones(_n), sa.tensor("w", _n + 1)[1:], ()),

@@ -567,3 +567,18 @@ def test_a_seed_fixes_the_answer_whatever_the_hash_seed() -> None:
     outputs = {run(hash_seed) for hash_seed in ("0", "1", "2")}
     assert len(outputs) == 1
     assert "entry [" in outputs.pop()
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        le(sa.logsumexp(x), sa.max(x) + 1),
+        le(sa.sum(sa.softmax(x) ** 2) + sympy.Rational(1, 100), sa.max(sa.softmax(x))),
+        lt(sa.min(x), sa.max(x) + sa.sum(x**2) - n * sa.mean(x) ** 2),
+        eq(sa.where(sa.sum(sa.equal(x[:, None], x[None, :])) < n**2, 0, 1) * n, 0 * n * sa.ones()),
+    ],
+    ids=["logsumexp", "norm of weights", "spread", "ties"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_entries_are_tried(claim: Claim, seed: int) -> None:
+    assert isinstance(ask(claim, seed=seed), Counterexample)

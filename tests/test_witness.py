@@ -18,6 +18,9 @@ k = sympy.Symbol("k", integer=True)
 before = sa.operation(
     "before", shape="n -> n", entry=lambda i, z: sympy.Sum(sympy.exp(z[k]), (k, 0, i[0] - 1))
 )(x)  # fmt: skip
+u, p = sa.tensor("u", n, positive=True), sa.softmax(x)
+strictly = sa.from_index((n, n), lambda i, j: j < i)
+earlier, centred, jacobian = strictly @ u, A - sa.mean(A, axis=1, keepdims=True), sa.diag(p) - sa.outer(p, p)
 opposite = sa.relu(x) * sa.relu(-x)
 
 NOWHERE = {
@@ -27,6 +30,15 @@ NOWHERE = {
     "quotient of what is always 0": (opposite / opposite, sa.ones(n)),
     "root of a negative number": (sa.sqrt(-1 - x**2) ** 2, -1 - x**2),
     "an empty sum": (sa.exp(sa.log(before)), before),
+    "a shift out of a positive vector": (sa.exp(sa.log(sa.shift(u, 1))), sa.shift(u, 1)),
+    "a positive vector after zeros": (sa.concat([0 * x, u]) / sa.concat([0 * x, u]), sa.ones(2 * n)),
+    "sums before": (earlier / earlier, sa.ones(n)),
+    "means before": (earlier / sa.sum(strictly, -1) * sa.sum(strictly, -1), earlier),
+    "inverse of what is strictly lower": (sa.inv(sa.tril(A, -1)) @ sa.tril(A, -1), sa.eye(n)),
+    "inverse of rows of sum 0": (sa.inv(centred) @ centred, sa.eye(n)),
+    "inverse of the Jacobian of a softmax": (sa.inv(jacobian) @ jacobian, sa.eye(n)),
+    "quotient of a mask and its complement": (M * (1 - M) / (M * (1 - M)), sa.ones(n, m)),
+    "logarithm of what is below 1, less 1": (sa.exp(sa.log(sa.softmax(x) - 1)), sa.softmax(x) - 1),
     "roots of an empty sum": (sa.sqrt(before) * sa.rsqrt(before), sa.ones(n)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
@@ -201,3 +202,31 @@ def test_a_proof_in_latex_shows_its_example():
     phi = sa.unknown("phi", x) / x
     assert r"\text{" in sa.prove(phi * x, sa.unknown("phi", x)).latex().split("Example")[1]
     assert "Example" not in sa.prove(x + x, 2 * x).latex()
+
+
+s = sympy.Symbol("s", integer=True, nonnegative=True)
+B, W = sa.tensor("B_1", n, n), sa.tensor("W", n, m)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "condition"),
+    [
+        (sa.exp(sa.log(W)), W, "$W > 0$"),
+        (W / W, sa.ones(n, m), r"$W \neq 0$"),
+        (sa.sqrt(W) ** 2, W, r"$W \ge 0$"),
+        ((W @ W.T) / (W @ W.T), sa.ones(n, n), r"$W W^{\top} \neq 0$"),
+        (B @ sa.inv(B), sa.eye(n), "$B_{1}$ is invertible"),
+        (W[s : s + 2], W[s : s + 2], r"$s + 2 \le n$"),
+        (sa.tensor("U", n / m), sa.tensor("U", n / m), r"$m \mid n$"),
+    ],
+)
+def test_side_conditions_are_mathematics_in_latex(left, right, condition):
+    proof = sa.prove(left, right).proof
+    assert f"\\textbf{{Side conditions.}} {condition}" in proof.latex()
+    assert pickle.loads(pickle.dumps(proof.side_conditions)) == proof.side_conditions
+
+
+def test_signs_of_comparison_in_a_sentence_are_mathematics():
+    assert sa.latex(sa.Derivation("a <= b, c != d, e >= f < g")).startswith(
+        r"\section*{a $\le$ b, c $\neq$ d, e $\ge$ f $<$ g}"
+    )

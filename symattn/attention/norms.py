@@ -124,7 +124,7 @@ def _prepared(what: str, X: Any, eps: Any, axes: Any) -> tuple[Tensor, tuple[int
     if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
         given = described(axes)
         raise OperandError(f"{what}: axes is how many last axes are normalised together, 1 or more, not {given}")
-    x = operand(what, X, axes, "X[.., d]" if axes == 1 else f"X with {axes} axes or more")
+    x = operand(what, X, axes, "X[.., d]" if axes == 1 else f"X with {described(axes)} axes or more")
     return x, tuple(range(-axes, 0)), epsilon(what, eps)
 
 

@@ -14,7 +14,7 @@ from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..core.sizes import same_shape, show_shape
 from ..errors import NoRuleError, OperandError, ShapeError, described
-from ..ops.arithmetic import multiply, sum_of
+from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.leaves import as_tensor, constant, from_index_op, is_named, is_zero, let_op, variable, zeros
 from .forward import Forward, Variable, partial, scalars_of
 from .result import Gradient
@@ -156,7 +156,10 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
         return
     labels = {n: forward.label.get(n, n) for n in (*node.inputs, node)}
     done = {**labels, **{label: label for label in labels.values()}}
-    total = tidy(sum_of(terms), {**done, **{t: t for t in inputs if t is not None}})
+    for t in (t for t in inputs if t is not None):
+        rest = split_scalar(t)[1]  # its factor comes out, and what is behind it is tidy as well
+        done |= {t: t} if rest is None else {t: t, rest: rest}
+    total = tidy(sum_of(terms), done)
     if is_zero(total):
         return
     if node.op is let_op:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..core.arguments import one_of
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, tree_size
@@ -105,6 +106,7 @@ class Gradient(Mapping[Any, Tensor]):
 
         ``names`` and ``style`` are those of ``sa.latex``.
         """
+        one_of("latex", "environment", environment, "align", "align*", "aligned")
         printer = printer_in(style, [s.expression for s in self.lines()], names)
         return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment)
 

@@ -282,7 +282,7 @@ class Reverse:
         return tuple(Step(str(x.name), x.inputs[0], "where") for x in kept)
 
     def _stated(self) -> list[str]:
-        stated = divisibility(size for node in self.forward.order for size in node.shape)
+        stated: list[str] = [*divisibility(size for node in self.forward.order for size in node.shape)]
         for v in self.variables:
             tied = [h for h in ("symmetric", "orthogonal", "permutation") if isinstance(v, Tensor) and h in
                     v.params.get("hypotheses", ())]  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from ..errors import NoRuleError
+from ..core.naming import is_long
+from ..errors import NoRuleError, described
 from ..scalars.functions import FUNCTIONS
 from .helpers import HELPERS
 
@@ -45,8 +46,7 @@ class ScalarCode:
 
     def _writers(self) -> Any:
         return (
-            (sympy.Integer, lambda e: str(e)),
-            (sympy.Rational, lambda e: f"{e.p} / {e.q}"),
+            (sympy.Rational, _number),
             (type(sympy.pi), lambda e: f"{self.module}.pi"),
             (type(sympy.E), lambda e: f"{self.module}.e"),
             (type(-sympy.oo), lambda e: f"-{self.module}.inf"),
@@ -153,3 +153,13 @@ class ScalarCode:
         for part in e.args[1:]:
             total = f"{name}({total}, {self.write(part)})"
         return total
+
+
+def _number(q: sympy.Rational) -> str:
+    """A number as it is, or, with too many digits to be written out, as the nearest float64."""
+    if not is_long(q):
+        return str(q.p) if q.q == 1 else f"{q.p} / {q.q}"
+    try:
+        return repr(int(q.p) / int(q.q))
+    except OverflowError:
+        raise NoRuleError(f"{described(q)} is beyond the largest float64, in which code computes") from None

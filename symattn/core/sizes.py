@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import sympy
 
 from ..errors import NamingError, ParseError, ShapeError, described
 from .naming import check_name, is_long
+from .stated import Stated
 
 Shape = tuple[sympy.Expr, ...]
 ONE = sympy.Integer(1)
@@ -152,7 +153,11 @@ def quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     return _checked(sympy.cancel(a / b))
 
 
-def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[str]:
+def _between(left: sympy.Expr, sign: str, right: sympy.Expr) -> str:
+    return f"${sympy.latex(left)} {sign} {sympy.latex(right)}$"
+
+
+def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[Stated]:
     """The conditions "b divides a" that fractions among the sizes stand for."""
     stated = []
     for size in dict.fromkeys(sizes_used):
@@ -160,17 +165,18 @@ def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[str]:
             continue
         above, below = sympy.fraction(sympy.together(size))
         if below != 1:
-            stated.append(f"{below} divides {above}")
+            stated.append(Stated(f"{below} divides {above}", partial(_between, below, r"\mid", above)))
     return list(dict.fromkeys(stated))
 
 
-def inequality(value: sympy.Expr) -> str | None:
+def inequality(value: sympy.Expr) -> Stated | None:
     """The condition that an expression of sizes and offsets is >= 0, without minus signs; None if it always is."""
     if never_negative(value):
         return None
     value = sympy.expand(value)
     taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
-    return f"{-sympy.Add(*taken)} <= {value - sympy.Add(*taken)}"
+    low, high = -sympy.Add(*taken), value - sympy.Add(*taken)
+    return Stated(f"{low} <= {high}", partial(_between, low, r"\le", high))
 
 
 def show_shape(shape: Shape) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,12 +47,20 @@ class Check:
     @property
     def outcome(self) -> str:
         """How the step was checked, with its conditions or its errors."""
+        return self._told(str)
+
+    def latex(self) -> str:
+        """The same as LaTeX text."""
+        return self._told(tex_text)
+
+    def _told(self, written: Callable[[str], str]) -> str:
         told = self.how
         if self.error is not None:
             told += f", largest error {self.error:.1e}, at {'; '.join(self.sizes)}"
+        told = written(told)
         if self.conditions:
-            told += f", where {', '.join(self.conditions)}"
-        return "; ".join([told, *self.remarks])
+            told += f", where {', '.join(map(written, self.conditions))}"
+        return "; ".join([told, *map(written, self.remarks)])
 
     def __str__(self) -> str:
         return f"{self.name}: {self.outcome}"
@@ -75,7 +83,7 @@ class Report:
 
     def latex(self) -> str:
         """The same as a ``tabular``."""
-        rows = [f"  {tex_text(check.name)} & {tex_text(check.outcome)}" for check in self.checks]
+        rows = [f"  {tex_text(check.name)} & {check.latex()}" for check in self.checks]
         return "\\begin{tabular}{ll}\n" + " \\\\\n".join(rows) + "\n\\end{tabular}"
 
     def __str__(self) -> str:

@@ -239,8 +239,6 @@ def iid_pair(
     """
     if name is not None and (not isinstance(name, str) or name != "normal"):
         raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {described(name)}')
-    if name == "normal" and cumulants:
-        raise OperandError("a normal pair has no higher cumulants: give name=None with cumulants=")
     rho = _number(correlation, "correlation")
     if sympy.expand(1 - rho**2).is_negative:
         raise OperandError(f"a correlation is between -1 and 1, not {rho}")
@@ -253,6 +251,8 @@ def iid_pair(
         raise OperandError(
             f"cumulants= maps orders, 3 or more together, to values: {{(2, 2): value}}, not {described(higher)}"
         )
+    if name == "normal" and higher:
+        raise OperandError("a normal pair has no higher cumulants: give name=None with cumulants=")
     known.update({key: _number(value, "a cumulant") for key, value in higher.items()})
     return IidPair(name, known)
 

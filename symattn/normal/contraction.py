@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import sympy
@@ -19,7 +19,7 @@ from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols
 from .matching import vanishes_with
 from .ring import Ring
-from .terms import ZERO, Atom, Number, Poly, Term, plain
+from .terms import ZERO, Atom, Factor, Number, Poly, Term, plain
 
 # --- the imaginary unit ---
 
@@ -197,6 +197,31 @@ def _counted(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     return None
 
 
+def _from_the_first(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
+    """``sum_k x_{k-1} f(k)`` reads from x_0 on: its index moves, and the places before stand alone."""
+    for s in bound:
+        read = map(affine, _reads(factors, s))
+        before = -min((start for start, moving in read if moving == {s: 1} and start.is_Integer), default=0)
+        if before > 0:
+            ring.use("a sum begins where its entries do")
+            inside = [*factors, (Atom("range", None, (plus(number(ring.ranges[s] - 1), s, -1),)), 1)]
+            moved = replaced_in(ring, bound, inside, {s: plus(s, number(before))})
+            others = tuple(t for t in bound if t != s)
+            alone = [replaced_in(ring, others, inside, {s: number(place)}) for place in range(before)]
+            return ring.total([(1, moved), *((1, poly) for poly in alone)])
+    return None
+
+
+def _reads(factors: Iterable[Factor], s: int) -> Iterator[Index]:
+    """The indices of the entries that are read, also inside functions, where a symbol occurs."""
+    for atom, _ in factors:
+        if s in atom.free:
+            yield from atom.indices if atom.kind == "entry" else ()
+            for poly in atom.inner:
+                for _, term in poly.terms:
+                    yield from _reads(term.factors, s)
+
+
 def _reindexed(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     """A sum whose index occurs only through a permutation runs over the permuted index instead."""
     for s in bound:
@@ -341,6 +366,7 @@ RULES = (
     (frozenset({"entry"}), _matrices),
     (frozenset[str](), _unused),
     (frozenset({"range"}), _counted),
+    (frozenset({"entry", "exp", "power"}), _from_the_first),
     (frozenset[str](), _reindexed),
     (frozenset({"power"}), _powers),
 )

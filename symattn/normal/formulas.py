@@ -100,7 +100,8 @@ class Reader:
         """A size times at most one index."""
         held = [part for part in sympy.Mul.make_args(e) if self._moves(part, env)]
         rest = sympy.expand(sympy.Mul(*(part for part in sympy.Mul.make_args(e) if not self._moves(part, env))))
-        if len(held) > 1 or not rest.is_integer or not all(s.is_positive and s.is_integer for s in rest.free_symbols):
+        counts = all(s.is_integer and s.is_nonnegative for s in rest.free_symbols)  # sizes and offsets
+        if len(held) > 1 or not rest.is_integer or not counts:
             raise NoIndex(str(e))
         if not held:
             return number(rest)

@@ -390,7 +390,7 @@ def as_index(poly: Poly) -> Index | None:
     for c, term in poly.terms:
         places = [atom.indices[0] for atom, e in term.factors if atom.kind == "index" and e == 1]
         sizes = [(a.name, e) for a, e in term.factors if a.kind == "scalar" and a.name.is_integer and e > 0]
-        whole = all(e == int(e) and name.is_positive for name, e in sizes) and c == int(c)
+        whole = all(e == int(e) and name.is_nonnegative for name, e in sizes) and c == int(c)
         if term.bound or len(places) > 1 or len(places) + len(sizes) < len(term.factors) or not whole:
             return None
         size = sympy.Mul(sympy.Integer(int(c)), *(name ** int(e) for name, e in sizes))

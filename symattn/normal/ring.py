@@ -49,6 +49,7 @@ class Ring(Keys):
         self._decided: dict[Index, bool | None] = {}
         self.divisors: dict[int, Poly] = {}  # what is divided by
         self.guarded: set[int] = set()  # shapes of what is divided by only where it is not 0
+        self.rooms: Sequence[sympy.Expr] = ()  # expressions of sizes that are not negative where the sides have values
         self.supports: list[Callable[[Ring, Term], bool]] = []  # terms that are positive by what is given
 
     def says(self, name: Any, hypothesis: str) -> bool:
@@ -271,9 +272,9 @@ class Ring(Keys):
         edges = bounds(index, self.ranges, self.places)
         if edges is None:
             return None
-        if never_negative(edges[0]):
+        if any(never_negative(edges[0] - room) for room in (0, *self.rooms)):
             return True
-        return False if never_negative(-edges[1] - 1) else None
+        return False if any(never_negative(-edges[1] - 1 - room) for room in (0, *self.rooms)) else None
 
     def within(self, index: Index, size: sympy.Expr) -> bool:
         """Whether an index is provably from 0 to size - 1."""

@@ -6,7 +6,7 @@ must hold of such operands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -14,11 +14,12 @@ from weakref import WeakKeyDictionary
 
 import sympy
 
+from ..core.exact import INDICES
 from ..core.node import Tensor, topological
 from ..core.sizes import divisibility, inequality, never_negative
 from ..scalars.formulas import Choice, InverseEntry, Max, Min
 from ..scalars.functions import FUNCTIONS, ScalarFunction
-from .leaves import INVERTIBLE, bare, operands, variable, zeros
+from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
 from .template import Template, template
 
 
@@ -32,10 +33,14 @@ class Sign(IntEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of all entries of a tensor, where ``{}`` stands for it; None is the node that it is read off."""
+    """What must hold of all entries of a tensor, where ``{}`` stands for it; None is the node that it is read off.
+
+    Places in an axis are at least 0 and below the size of it, ``below``.
+    """
 
     says: str
     of: Tensor | None = None
+    below: sympy.Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,15 @@ def is_total(x: Tensor) -> bool:
     return domain(x).total
 
 
+def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
+    """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
+    nodes = computed(roots)
+    sizes = dict.fromkeys(size for node in nodes for size in node.shape)
+    found = [size - 1 for size in sizes if not divisibility([size])]
+    found += [room for node in nodes for room in domain(node).inside]
+    return list(dict.fromkeys(sympy.expand(room) for room in found if not never_negative(room)))
+
+
 def vanished(node: Tensor) -> Tensor:
     """Zeros for what is zero wherever it has a value, if that is everywhere; else the node as it stands."""
     return zeros(*node.shape) if is_total(node) else node
@@ -79,7 +93,8 @@ def _domain(node: Tensor) -> Domain:
     except NotImplementedError:  # a form of generated code, which has no entries
         return Domain(Sign.ANY)
     reading = _Signs(node, entry)
-    conditions, inside = tuple(dict.fromkeys(reading.partial(entry.formula))), tuple(_inside(node, entry))
+    conditions = tuple(dict.fromkeys([*reading.partial(entry.formula), *_places(node, entry)]))
+    inside = tuple(_inside(node, entry))
     total = total and not conditions and not inside and all(_domains[i].total for i in operands(node))
     return Domain(reading.of(entry.formula), conditions, inside, total)
 
@@ -96,14 +111,44 @@ def _inside(node: Tensor, entry: Template) -> Iterator[sympy.Expr]:
     if entry.formula not in entry.reads:
         return
     k, where = entry.reads[entry.formula]
-    last = {i: size - 1 for i, size in zip(entry.index, node.shape, strict=True)}
     for place, size in zip(where, node.inputs[k].shape, strict=True):
-        slopes = {i: sympy.expand(place).coeff(i) for i in last}
-        start = sympy.expand(place - sum(slope * i for i, slope in slopes.items()))
-        if not all(slope.is_Integer for slope in slopes.values()) or start.has(*last, *entry.reads, sympy.Function):
-            continue  # digits of a merged axis, which stay inside, or an index that is itself read
-        ends = [start + sum(slope * last[i] for i, slope in slopes.items() if sign * slope > 0) for sign in (-1, 1)]
-        yield from (end for end in (ends[0], size - 1 - ends[1]) if not never_negative(end))
+        ends = _ends(_written_out(place, node, entry), node, entry)
+        if ends is not None:  # else digits of a merged axis, which stay inside, or an index that is itself read
+            yield from (room for room in (ends[0], size - 1 - ends[1]) if not never_negative(room))
+
+
+def _ends(place: Any, node: Tensor, entry: Template) -> tuple[Any, Any] | None:
+    """The first and the last place that is read, if it is affine in the index."""
+    last = {i: size - 1 for i, size in zip(entry.index, node.shape, strict=True)}
+    slopes = {i: sympy.expand(place).coeff(i) for i in last}
+    start = sympy.expand(place - sum(slope * i for i, slope in slopes.items()))
+    if not all(slope.is_Integer for slope in slopes.values()) or start.has(*last, *entry.reads, sympy.Function):
+        return None
+    low, high = (start + sum(c * last[i] for i, c in slopes.items() if sign * c > 0) for sign in (-1, 1))
+    return low, high
+
+
+def _written_out(place: Any, node: Tensor, entry: Template) -> Any:
+    """A place with the formula of the constant that it is read from, if it is."""
+    if place not in entry.reads:
+        return place
+    k, where = entry.reads[place]
+    known = bare(node.inputs[k])
+    if known.op is not from_index_op:
+        return place
+    return known.params["formula"].xreplace(dict(zip(INDICES, where, strict=False)))
+
+
+def _places(node: Tensor, entry: Template) -> Iterator[Condition]:
+    """That places which are read from a tensor lie inside, unless a choice may be there to see to it."""
+    if entry.formula.has(Choice):
+        return
+    for k, where in entry.reads.values():
+        for place, size in zip(where, node.inputs[k].shape, strict=True):
+            if place in entry.reads and _ends(_written_out(place, node, entry), node, entry) is None:
+                yield Condition(f"0 <= {{}} < {size}", node.inputs[entry.reads[place][0]], size)
+            elif place not in entry.reads and place.free_symbols & entry.reads.keys():
+                yield Condition("{} is defined")
 
 
 class _Signs:
@@ -224,24 +269,26 @@ class _Signs:
             yield self._condition(base, "> 0")
 
     def _inverse(self, e: Any) -> Iterator[Condition]:
-        if e.function not in self.read or not _has_inverse(self.read[e.function]):
-            yield self._condition(e.function, "is invertible")
+        if e.function not in self.read:
+            yield Condition("{} is defined")
+        elif (matrix := _to_invert(self.read[e.function])) is not None:
+            yield Condition("{} is invertible", matrix)
 
     def _condition(self, e: Any, what: str) -> Condition:
         """A condition on a part of a formula, by the tensor that it reads, or else on the node as a whole."""
         return Condition(f"{{}} {what}", self.read[e]) if e in self.read else Condition("{} is defined")
 
 
-def _has_inverse(x: Tensor) -> bool:
-    """Whether a matrix has an inverse wherever it has a value: declared, an inverse, or a transpose of such."""
+def _to_invert(x: Tensor) -> Tensor | None:
+    """The matrix that must have an inverse for x to have one, through transposes; None for one that always has."""
     while True:
-        x = bare(x)
-        if x.op is variable:
-            return bool(INVERTIBLE & set(x.params["hypotheses"]))
-        entry = template(x)
+        node = bare(x)
+        if node.op is variable:
+            return None if INVERTIBLE & set(node.params["hypotheses"]) else x
+        entry = template(node)
         if isinstance(entry.formula, InverseEntry):
-            return True
+            return None
         k, where = entry.reads.get(entry.formula, (0, ()))
-        if where not in (entry.index, (*entry.index[:-2], *entry.index[:-3:-1])):
-            return False
-        x = x.inputs[k]
+        if where != (*entry.index[:-2], *entry.index[:-3:-1]):
+            return x
+        x = node.inputs[k]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -168,10 +169,11 @@ def index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
 
 
 def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
-    """An index of an index is one index, and the whole tensor is itself."""
+    """An index of an index is one index, if it asks as much of sizes, and the whole tensor is itself."""
     if x.op is constant:  # only new axes fit a number
         return broadcast_to(x, _index_shape(x, items))
-    if x.op is index_op and (joined := _composed(x, items)) is not None:
+    joined = _composed(x, items) if x.op is index_op else None
+    if joined is not None and _fits_as_well(joined, x, items):
         x, items = x.inputs[0], joined
     while items and items[0] != NEW and reads_all(items[0], x.shape[x.rank - _axes_read(items)]):
         items = items[1:]
@@ -203,6 +205,22 @@ def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:
             start = sympy.expand(item[1] + item[2] * above[1])
             joined.append(("slice", start, item[2] * above[2], above[3]))
     return (*joined, *rest)
+
+
+def _fits_as_well(joined: tuple[Item, ...], x: Tensor, outer: tuple[Item, ...]) -> bool:
+    """Whether both steps of an index of an index read inside wherever the one that joins them does."""
+    known = [sympy.S.Zero, *_rooms(x.inputs[0], joined)]
+    asked = (*_rooms(x.inputs[0], x.params["items"]), *_rooms(x, outer))
+    return all(any(never_negative(room - other) for other in known) for room in asked)
+
+
+def _rooms(x: Tensor, items: tuple[Item, ...]) -> Iterator[sympy.Expr]:
+    """What may not be negative for an index to read inside."""
+    sizes = iter(x.shape[x.rank - _axes_read(items) :])
+    for item in items:
+        if item != NEW:
+            room = next(sizes) - 1
+            yield from (part for end in edges(item) for part in (end, room - end))
 
 
 def without_new_axes(x: Tensor) -> Tensor:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
+
+from ..core.stated import Stated, in_sentence
 
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 
@@ -35,9 +38,14 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
     return block
 
 
-_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "<": "$<$", ">": "$>$"}
+_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
 
 
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
-    return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in sentence)
+    if isinstance(sentence, Stated):
+        return sentence.write()
+    parts = re.split("(!=|[<>]=?)", sentence)
+    parts[1::2] = map(in_sentence, parts[1::2])
+    parts[::2] = ("".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in part) for part in parts[::2])
+    return "".join(parts)

@@ -6,7 +6,6 @@ sum that keeps its axis. Only amsmath and amssymb are needed.
 
 from __future__ import annotations
 
-import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +15,6 @@ from typing import Any
 
 import sympy
 
-from ..core.arguments import each_of
 from ..core.naming import free_letters, latex_name, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
@@ -246,22 +244,23 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
         return printer_in(style, [x], names).write(x)
     method = getattr(x, "latex", None)
     if isinstance(x, (type, ModuleType)) or not callable(method):
-        return _latex_of_sympy(x)
+        return sympy.latex(_with_short_numbers(x))
     options = {"style": _checked_style(style), "names": names}
     return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
 
 
-def _latex_of_sympy(x: Any) -> str:
+def _with_short_numbers(x: Any) -> Any:
     """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
-    parts = each_of(x) if not isinstance(x, Mapping) else [*x, *x.values()]
-    for part in parts:
-        if part is not x and not isinstance(part, Tensor):
-            _latex_of_sympy(part)
-        elif part is x and not isinstance(x, (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, numbers.Number, str)):
-            raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
-    if isinstance(x, numbers.Number | sympy.Basic):
-        return sympy.latex(with_short_numbers(sympy.sympify(x), latex=True))
-    return sympy.latex(x)
+    if isinstance(x, Mapping):
+        return {_with_short_numbers(key): _with_short_numbers(value) for key, value in x.items()}
+    if isinstance(x, (list, tuple, set, frozenset)):
+        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(x, kind))
+        return kind(map(_with_short_numbers, x))
+    if isinstance(x, (int, float, complex, sympy.Basic)) and not isinstance(x, bool):
+        return with_short_numbers(sympy.sympify(x), latex=True)
+    if not isinstance(x, (Tensor, bool, str, sympy.MatrixBase, sympy.NDimArray)):
+        raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
+    return x
 
 
 def _checked_style(style: str) -> str:

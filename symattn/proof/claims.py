@@ -34,6 +34,10 @@ class Claim:
     def sides(self) -> tuple[Tensor, Tensor]:
         return self.left, self.right
 
+    def says(self, other: Claim | Independence) -> bool:
+        """Whether another claim is the same."""
+        return isinstance(other, Claim) and (self.relation, *self.sides) == (other.relation, *other.sides)
+
     def latex(self) -> str:
         """The claim in matrix style."""
         return self.latex_in(latex_printer(self.sides))
@@ -66,6 +70,14 @@ class Independence:
     def sides(self) -> tuple[Tensor, Tensor]:
         return self.output, self.variable
 
+    def says(self, other: Claim | Independence) -> bool:
+        """Whether another claim is the same."""
+        return isinstance(other, Independence) and self._parts == other._parts
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self.output, self.variable, self.out, self.inp, self.condition
+
     def text_in(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
 
@@ -89,6 +101,11 @@ class Independence:
         return self.text_in(text_printer(self.sides))
 
     __repr__ = __str__
+
+
+def say_the_same(some: Sequence[Claim], others: Sequence[Claim]) -> bool:
+    """Whether two lists of claims are the same, one by one."""
+    return len(some) == len(others) and all(a.says(b) for a, b in zip(some, others, strict=True))
 
 
 def eq(a: Any, b: Any) -> Claim:

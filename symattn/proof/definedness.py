@@ -1,4 +1,4 @@
-"""Where a claim makes sense: what it divides by, and what it takes roots, logarithms and inverses of.
+"""Where a claim makes sense: what it divides by, what it takes roots, logarithms and inverses of, where it reads.
 
 What the operations of a claim ask of their inputs, and what is not seen to hold anyway, is a side condition of the
 claim, whatever the way in which it is proved.
@@ -7,61 +7,178 @@ claim, whatever the way in which it is proved.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import sympy
 
 from ..core.budget import Budget, OutOfBudget
+from ..core.naming import latex_name
 from ..core.node import Tensor
-from ..core.sizes import divisibility, inequality
+from ..core.sizes import same_shape, same_size
+from ..core.stated import Stated, in_latex
+from ..errors import SymattnError
 from ..graph.names import LONGEST, tree_size
-from ..ops.domain import domain
-from ..ops.leaves import computed, definition
+from ..ops.domain import Condition, domain
+from ..ops.index import squeeze
+from ..ops.leaves import bare, computed, definition
+from ..ops.template import Template, template
+from ..printing.align import tex_text
+from ..printing.matrix import latex_printer
 from .bounds.prove import bound_proof
 from .claims import Claim, le, lt
+from .equality.rewriting import rewrite
+from .fitting import fitting
+from .relations import is_relation
+
+_NONZERO, _POSITIVE, _NONNEGATIVE = "{} != 0", "{} > 0", "{} >= 0"
+_SECONDS = 1.0  # for the conditions of a claim, of which each may take a third of what is left
+_MOST = 8  # conditions that are held against each other
 
 
-def conditions(sides: Iterable[Tensor], given: Sequence[Claim] = ()) -> tuple[str, ...]:
-    """What must hold of the tensors for the sides of a claim to have values, in the order of the graph.
+def conditions(sides: Iterable[Tensor], given: Sequence[Any] = (), divisors: Iterable[Tensor] = ()) -> tuple[str, ...]:
+    """What must hold for the sides of a claim to have values, of sizes first, then in the order of the graph.
 
-    What follows from the bounds of a tensor, under what is given, is left out.
+    ``divisors`` are what a proof divides by besides. What follows from the bounds of a tensor, from what is given,
+    claims and relations between sizes, and from the other conditions is left out.
     """
-    nodes = list(computed(sides))
-    used = list(dict.fromkeys(size for node in nodes for size in node.shape))
-    whole = [size for size in used if not divisibility([size])]
-    fitting = [size - 1 for size in whole]  # axes have at least one entry
-    asked: dict[tuple[Tensor, str], None] = {}
-    for node in nodes:
-        own = domain(node)
-        fitting += own.inside
-        asked |= dict.fromkeys((node if c.of is None else c.of, c.says) for c in own.conditions)
-    time = Budget(SECONDS)
-    kept = (says.format(_text(of)) for of, says in asked if not holds_anyway(of, says, given, time))
-    return tuple(dict.fromkeys([*divisibility(used), *filter(None, map(inequality, fitting)), *kept]))
+    nodes = computed(sides)
+    asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
+    asked += [(x, Condition(_NONZERO)) for x in divisors]
+    listed = _needed(_plain(asked), [g for g in given if isinstance(g, Claim)])
+    texts = (Stated(c.says.format(_text(x)), partial(_latex, x, c)) for x, c in listed)
+    return tuple(dict.fromkeys([*fitting(nodes, [g for g in given if is_relation(g)]), *texts]))
 
 
-_COMPARED: dict[str, Callable[[Tensor, sympy.Expr], tuple[Claim, ...]]] = {
-    "!=": lambda x, end: (lt(end, x), lt(x, end)),
-    ">": lambda x, end: (lt(end, x),),
-    ">=": lambda x, end: (le(end, x),),
-    "<": lambda x, end: (lt(x, end),),
-    "<=": lambda x, end: (le(x, end),),
+Asked = tuple[Tensor, Condition]
+_COMPARED: Mapping[str, Callable[[Tensor, sympy.Expr], tuple[tuple[Claim, ...], ...]]] = {
+    "!=": lambda x, end: ((lt(end, x),), (lt(x, end),)),
+    ">": lambda x, end: ((lt(end, x),),),
+    ">=": lambda x, end: ((le(end, x),),),
+    "<": lambda x, end: ((lt(x, end),),),
+    "<=": lambda x, end: ((le(x, end),),),
 }
 _COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
-SECONDS = 1.0  # for the bounds of all tensors of a claim, of which each may take a third of what is left
 
 
-def holds_anyway(x: Tensor, says: str, given: Sequence[Claim], time: Budget) -> bool:
-    """Whether a condition on the entries of a tensor, where ``{}`` stands for it, follows from their bounds alone."""
+def _plain(asked: Iterable[Asked]) -> list[Asked]:
+    """Each condition once: a product is not 0 where no factor is, and what is >= 0 and not 0 is > 0."""
+    found: dict[tuple[Tensor, str], Asked] = {}
+    for x, condition in asked:
+        for part in _factors(x) if condition.says == _NONZERO else (x,):
+            found.setdefault((bare(part), condition.says), (part, replace(condition, of=None)))
+    for node, says in list(found):
+        if says == _NONNEGATIVE and (node, _NONZERO) in found:
+            x, condition = found.pop((node, says))
+            found.setdefault((node, _POSITIVE), (x, replace(condition, says=_POSITIVE)))
+    return list(found.values())
+
+
+def _needed(asked: list[Asked], given: Sequence[Claim]) -> list[Asked]:
+    """The conditions that follow neither from bounds, nor from what is given, nor from the others."""
+    time = Budget(_SECONDS)
+    for one in asked[::-1]:
+        others = [other for other in asked if other is not one]
+        known = [claim for other in others for ways in [_ways(*other)] if len(ways) == 1 for claim in ways[0]]
+        near = others if len(asked) <= _MOST else ()
+        if _follows(one, [*given, *known], time) or any(_is_same(one, x, time) for x in near):
+            asked = others
+    return asked
+
+
+def _ways(x: Tensor, condition: Condition) -> Sequence[tuple[Claim, ...]]:
+    """Claims of which those of one way are enough for the condition."""
+    if condition.below is not None:
+        return ((le(0, x), lt(x, condition.below)),)
+    compared = _COMPARISON.fullmatch(condition.says)
+    return () if compared is None else _COMPARED[compared[1]](x, sympy.Integer(compared[2]))
+
+
+def _follows(asked: Asked, given: Sequence[Claim], time: Budget) -> bool:
+    """Whether a condition on the entries of a tensor follows from their bounds alone."""
+
+    def is_proved(claim: Claim) -> bool:
+        proof = bound_proof(claim, given, own)
+        return proof is not None and not proof.assumptions
+
     try:
-        own, compared = time.part(1 / 3), _COMPARISON.fullmatch(says)
-        asked = _COMPARED[compared[1]](x, sympy.Integer(compared[2])) if compared else ()
-        proofs = (bound_proof(claim, given, own) for claim in asked)
-        return any(proof is not None and not proof.assumptions for proof in proofs)
+        own = time.part(1 / 3)
+        return any(all(map(is_proved, claims)) for claims in _ways(*asked))
     except OutOfBudget:
         return False
 
 
+def _is_same(one: Asked, other: Asked, time: Budget) -> bool:
+    """Whether two conditions are one in two spellings."""
+    (x, a), (y, b) = ((_squeezed(x), condition) for x, condition in (one, other))
+    if a != b or not same_shape(x.shape, y.shape):
+        return False
+    try:
+        return rewrite(x, y, time.part(1 / _MOST)) is not None
+    except (OutOfBudget, SymattnError):
+        return False
+
+
+def _squeezed(x: Tensor) -> Tensor:
+    """The tensor without its axes of size 1."""
+    while 1 in x.shape:
+        x = squeeze(x, x.shape.index(1) - x.rank)
+    return x
+
+
+def _factors(x: Tensor) -> Iterator[Tensor]:
+    """The tensors of which one has an entry 0 where x has one, through products and powers."""
+    waiting = [x]
+    while waiting:
+        node = waiting.pop()
+        whole = bare(node)
+        entry = template(whole)
+        read = _bases(entry.formula, entry)
+        if entry.reads and read is not None and all(_reads_all(whole, entry, symbol) for symbol in read):
+            waiting += [whole.inputs[entry.reads[symbol][0]] for symbol in reversed(read)]
+        else:
+            yield node
+
+
+def _bases(e: Any, entry: Template) -> list[Any] | None:
+    """What a formula is 0 by, if it is a product of powers of what it reads."""
+    if e in entry.reads:
+        return [e]
+    if e.is_positive or (e.is_number and e.is_nonzero):
+        return []
+    if e.is_Pow and e.exp.is_Rational:
+        return _bases(e.base, entry) if e.exp.is_positive else []
+    parts = [_bases(part, entry) for part in e.args] if e.is_Mul else [None]
+    return None if None in parts else [symbol for part in parts if part is not None for symbol in part]
+
+
+def _reads_all(node: Tensor, entry: Template, symbol: sympy.Symbol) -> bool:
+    """Whether every entry of the input is read at some index, each axis by an index of its own."""
+    k, where = entry.reads[symbol]
+    ranges = dict(zip(entry.index, node.shape, strict=True))
+    pairs = [(place, size) for place, size in zip(where, node.inputs[k].shape, strict=True) if size != 1]
+    own = len({place for place, _ in pairs}) == len(pairs)
+    return own and all(place in ranges and same_size(ranges[place], size) for place, size in pairs)
+
+
 def _text(x: Tensor) -> str:
-    shown = definition(x)
-    return str(x.name or (shown if tree_size(shown) <= LONGEST // 8 else x.brief()))
+    return str(x.name or (definition(x) if _is_short(x) else x.brief()))
+
+
+def _latex(x: Tensor, condition: Condition) -> str:
+    """The condition in LaTeX."""
+    if x.name:
+        about = latex_name(x.name)
+    elif _is_short(x):
+        about = latex_printer([x]).write(definition(x))
+    else:
+        about = rf"\texttt{{{tex_text(x.brief())}}}"
+    if condition.below is not None:
+        return rf"$0 \le {about} < {sympy.latex(condition.below)}$"
+    return in_latex(condition.says, about)
+
+
+def _is_short(x: Tensor) -> bool:
+    return tree_size(definition(x)) <= LONGEST // 8

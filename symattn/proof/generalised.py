@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
-from .claims import Claim
+from .claims import Claim, Independence
 from .verdict import Argument
 
 _LARGE = 8  # from which on a size is taken as a symbol
@@ -26,12 +27,16 @@ class Generalised:
     literal: dict[sympy.Symbol, int]
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return self.argument.conditions
+    def divisors(self) -> tuple[Tensor, ...]:
+        return getattr(self.argument, "divisors", ())
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         return getattr(self.argument, "assumptions", ())
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        wider = generalised(claim) if isinstance(claim, Claim) and not given else None
+        return wider is not None and self.literal == wider[1] and self.argument.proves(wider[0], given)
 
     def check(self) -> bool:
         return self.argument.check()

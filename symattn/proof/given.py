@@ -17,7 +17,7 @@ from ..errors import OperandError, ShapeError, SymattnError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
 from .bounds.prove import bound_proof
-from .claims import Claim, Independence
+from .claims import Claim, Independence, say_the_same
 from .relations import check_relations, is_relation, is_size, solution
 
 
@@ -94,7 +94,8 @@ class Stated:
 
     claim: Claim
     facts: tuple[Claim, ...]
-    conditions: tuple[str, ...] = ()
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim) and say_the_same(self.facts, given)
 
     def check(self) -> bool:
         sides = (self.claim.sides, self.claim.sides[::-1]) if self.claim.relation == "=" else (self.claim.sides,)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
+
+from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
 from ..printing.align import tex_text
 from .claims import Claim, Independence
 from .definedness import conditions
 from .equality.entrywise import Residual
+from .given import Given, applied
 from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import Wording
@@ -19,11 +23,10 @@ from .wording import Wording
 class Argument(Protocol):
     """One kind of proof: by rewriting, by entries, by bounds, or by what entries depend on."""
 
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool: ...
     def check(self) -> bool: ...
     def text(self) -> str: ...
     def latex(self) -> str: ...
-    @property
-    def conditions(self) -> tuple[str, ...]: ...
 
 
 _TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
@@ -61,8 +64,7 @@ class Proof:
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
-        claims = [g for g in self.given if isinstance(g, Claim)]
-        return tuple(dict.fromkeys([*conditions(self._parts, claims), *self.argument.conditions]))
+        return conditions(self._parts, self.given, getattr(self.argument, "divisors", ()))
 
     @property
     def _parts(self) -> tuple[Tensor, ...]:
@@ -74,8 +76,18 @@ class Proof:
         return getattr(self.argument, "reasons", ())
 
     def check(self) -> bool:
-        """Go through the proof again, without search: whether every step of it holds, and its point is one."""
-        return self.argument.check() and (self.witness is None or self.witness.check())
+        """Go through the proof again, without search.
+
+        Whether it is a proof of this claim under what is given, every step of it holds, and its point is one.
+        """
+        claims = tuple(g for g in self.given if isinstance(g, Claim))
+        relations = tuple(g for g in self.given if isinstance(g, Boolean))
+        given, claim = applied(Given(claims, relations, self.given), self.claim)
+        if not (self.argument.proves(claim, given.claims) and self.argument.check()):
+            return False
+        if self.witness is None:
+            return not self.side_conditions
+        return self.witness.shows(self.claim, claims, relations) and self.witness.check()
 
     @property
     def assumes_something(self) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from sympy.logic.boolalg import Boolean
 
 from ..core.budget import Budget
-from .claims import Claim, Independence
+from .claims import Claim, Independence, say_the_same
 from .refute.counterexample import Agreement, Example
 from .refute.refuter import Search
 from .refute.values import Point
@@ -23,6 +23,10 @@ class Witness:
     given: tuple[Claim, ...]
     relations: tuple[Boolean, ...]
     point: Point
+
+    def shows(self, claim: Claim | Independence, given: Sequence[Claim], relations: Sequence[Boolean]) -> bool:
+        """Whether it is a point of this claim, under what is given."""
+        return self.claim.says(claim) and say_the_same(self.given, given) and self.relations == tuple(relations)
 
     def check(self) -> bool:
         """Whether both sides have values at the point, and all that is given and declared holds there."""

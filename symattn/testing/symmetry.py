@@ -76,6 +76,8 @@ def assert_equivariant(
         raise OperandError(f"assert_equivariant takes a function of a tensor, not {described(f)}")
     action, is_array = _GROUPS[group], hasattr(X, "dtype")
     x = X if is_array else as_tensor(X)
+    if 0 in x.shape:
+        raise OperandError("assert_equivariant takes an array that has entries")
     if not len(x.shape):
         what = x.brief() if isinstance(x, Tensor) else "a number"
         raise OperandError(f"{what} has no rows: assert_equivariant takes a tensor or array of rank 1 or more")

@@ -7,14 +7,16 @@ claim holds if the range of ``right - left`` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import sympy
 
 from ...core.budget import Budget
 from ...core.node import Tensor, topological
+from ...core.stated import Stated, in_latex
 from ...facts.conditions import cases
 from ...facts.formula_ranges import FormulaRange
 from ...facts.linear import Fact, Spans, combined, depends, form_of
@@ -42,7 +44,7 @@ from ...ops.leaves import computed, constant, definition, from_index_op, variabl
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
-from ..claims import Claim
+from ..claims import Claim, Independence, say_the_same
 from .writing import Writing
 
 MOST_STEPS = 40
@@ -96,10 +98,17 @@ class BoundProof:
         nodes = computed(self.claim.sides) if self.in_order else ()
         return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
 
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim) and say_the_same(self.given, given)
+
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""
         again = bound_proof(self.claim, self.given, Budget(float("inf")))
-        return again is not None and (again.steps, again.conclusion) == (self.steps, self.conclusion)
+        return again is not None and again._found == self._found
+
+    @property
+    def _found(self) -> tuple[Any, ...]:
+        return self.steps, self.conclusion, self.conditions, self.in_order
 
     def text(self) -> str:
         """One line a step, and the conclusion."""
@@ -290,12 +299,21 @@ class _Analysis:
 
     def _conditions(self, node: Tensor) -> list[str]:
         """The conditions, with the names of the tensors for their entries."""
-        found = []
+        found = list[str]()
         for condition in self.conditions.get(node, ()):
-            names = {r: sympy.Symbol(str(self.known.node(r))) for r in condition.atoms(Read)}
-            sign = "!=" if isinstance(condition, sympy.Ne) else ">="
-            found.append(f"{condition.lhs.xreplace(names)} {sign} {condition.rhs}")
+            read = {r: self.known.node(r) for r in condition.atoms(Read)}
+            names = {r: sympy.Symbol(str(x)) for r, x in read.items()}
+            shown = {names[r]: x for r, x in read.items()}
+            left, sign = condition.lhs.xreplace(names), "!=" if isinstance(condition, sympy.Ne) else ">="
+            says = f"{{}} {sign} {condition.rhs}"
+            found.append(Stated(says.format(left), partial(_latex, left, shown, says)))
         return found
+
+
+def _latex(left: Any, shown: Mapping[sympy.Symbol, Tensor], says: str) -> str:
+    """A condition in LaTeX, with the tensors for the symbols of its left side."""
+    names = {s: latex_printer([x]).refer(x) for s, x in shown.items()}
+    return in_latex(says, sympy.latex(left, symbol_names=names))
 
 
 def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bool]:

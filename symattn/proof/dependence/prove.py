@@ -22,7 +22,7 @@ from ...ops.leaves import variable as named_tensor
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX
-from ..claims import Independence
+from ..claims import Claim, Independence
 from .formula_walk import Facts, FormulaWalk, formula_of, is_short
 from .index_constraints import (
     Constraint,
@@ -54,7 +54,8 @@ class DependenceProof:
 
     claim: Independence
     steps: tuple[Step, ...]
-    conditions: tuple[str, ...] = ()  # none: where an entry exists, the pattern holds
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim)
 
     def check(self) -> bool:
         """Work out the patterns of all nodes again, and hold the steps against them."""

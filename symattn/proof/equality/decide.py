@@ -28,6 +28,7 @@ from ...normal.matching import vanishes_with
 from ...normal.ring import Ring
 from ...normal.supports import Support, support
 from ...normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
+from ...ops.domain import rooms
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
 from ..claims import Claim
@@ -157,7 +158,7 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
     equalities = [claim for claim in given if claim.relation == "="]
     of_masks = [claim for claim in given if claim.relation == "=" or _reads_a_mask(claim)]
     roots = [left, right, *(side for claim in of_masks for side in claim.sides)]
-    lowering = _lowering(roots, partition, budget)
+    lowering = _lowering(roots, partition, budget, rooms([left, right]))
     lowering.ring.supports = [found for claim in of_masks for found in _supports(lowering, claim)]
     known = [found for claim in equalities for found in _facts(lowering, claim)]
     pieces = []
@@ -170,13 +171,16 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
     return Comparison(lowering.ring, tuple(pieces), lowering.definitions, tuple(roots))
 
 
-def _lowering(roots: Sequence[Tensor], partition: Partition, budget: Budget) -> Lowering:
-    """The roots ready to be read, with the definitions that they share."""
+def _lowering(
+    roots: Sequence[Tensor], partition: Partition, budget: Budget, rooms: Sequence[sympy.Expr] = ()
+) -> Lowering:
+    """The roots ready to be read, with the definitions that they share; ``rooms`` are never negative."""
     order = topological(roots)
     named = [x for x in order if x.op is variable]
     facts = {x.params["name"]: x.params["hypotheses"] for x in named}
     shapes = {x.params["name"]: x.shape for x in named}
     lowering = Lowering(Ring(facts, shapes, CONSTRUCTORS, RULES, budget), partition)
+    lowering.ring.rooms = rooms
     lowering.define(order, roots)
     return lowering
 

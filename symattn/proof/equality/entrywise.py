@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...core.budget import Budget
 from ...core.naming import free_letters, latex_name
@@ -13,7 +13,7 @@ from ...normal.indices import symbols
 from ...normal.terms import Poly
 from ...normal.writing import Writer
 from ...printing.align import tex_text
-from ..claims import Claim
+from ..claims import Claim, Independence, say_the_same
 from .decide import Comparison, Piece, compare
 
 _LETTERS = "ijhabcefg"
@@ -34,11 +34,6 @@ class EntrywiseProof:
         return tuple(self.comparison.ring.used)
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        """None besides those of the claim."""
-        return ()
-
-    @property
     def reasons_latex(self) -> tuple[str, ...]:
         """The reasons, in LaTeX."""
         return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True))
@@ -48,9 +43,13 @@ class EntrywiseProof:
         """What is divided by and is different from zero, with the reason."""
         return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False))
 
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given)
+
     def check(self) -> bool:
-        """Work out both normal forms again, which needs no search."""
-        return compare(self.left, self.right, self.given, Budget(float("inf"))).equal
+        """Work out both normal forms again, which needs no search, and hold what is written against them."""
+        again = compare(self.left, self.right, self.given, Budget(float("inf")))
+        return again.equal and replace(self, comparison=again).text() == self.text()
 
     def text(self) -> str:
         """The entries of both sides, what was used, and the common normal form."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...core.budget import Budget
 from ...core.node import Tensor
 from ...errors import OperandError
 from ...graph.names import LONGEST, displayed_names, tree_size
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
-from ..claims import Claim
-from ..definedness import SECONDS, holds_anyway
+from ..claims import Claim, Independence, say_the_same
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -31,11 +29,12 @@ class RewritingProof:
         return self.rewriting.lemmas
 
     @property
-    def conditions(self) -> tuple[str, ...]:
+    def divisors(self) -> tuple[Tensor, ...]:
         """What must have no entry 0 for the lemmas to hold."""
-        met = (x for lemma in self.lemmas for x in lemma.nonzero)
-        time = Budget(SECONDS)
-        return tuple(f"{x} != 0" for x in dict.fromkeys(met) if not holds_anyway(x, "{} != 0", self.given, time))
+        return tuple(dict.fromkeys(x for lemma in self.lemmas for x in lemma.nonzero))
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return claim.says(Claim(self.rewriting.left, "=", self.rewriting.right)) and say_the_same(self.given, given)
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""

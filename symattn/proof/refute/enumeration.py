@@ -19,7 +19,7 @@ from ...errors import SymattnError
 from ...graph.entries import entry, index_symbols
 from ...ops.leaves import operands, variable
 from ...scalars.explicit import written_out
-from ..claims import Claim
+from ..claims import Claim, Independence
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .values import Evaluator, Point, ordered, unknown_names
 
@@ -36,12 +36,14 @@ class Enumeration:
     """A claim about finitely many entries: each of them was compared, written out or as an exact number."""
 
     claim: Claim
-    conditions: tuple[str, ...] = ()
 
     @property
     def entries(self) -> int:
         """How many entries were compared."""
         return math.prod(int(size) for size in self.claim.left.shape if size.is_Integer)
+
+    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+        return self.claim.says(claim)
 
     def check(self) -> bool:
         """Compare them again."""

@@ -267,8 +267,7 @@ class Search:
 
     def is_example(self, point: Point) -> bool:
         """Whether the hypotheses hold at a point, and both sides have values there that do not differ."""
-        hold = self.sampler.hypotheses.hold
-        if self.violations(point) or not all(hold(x, point.arrays[x], point.sizes) for x in self.sampler.drawn):
+        if not self.sampler.holds(point) or self.violations(point):
             return False
         try:
             with flint.ctx.workprec(_BITS[1]):

@@ -17,7 +17,7 @@ from ...core.node import Tensor
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
 from ..relations import Relations
-from .balls import Number
+from .balls import Number, rational
 from .pointed import Aims
 from .values import Array, Point, indices, shape_at
 
@@ -240,6 +240,8 @@ def _proposal(
             return array
     pool = _pool(declared, top, trial)
     array = {at: rng.choice(pool) for at in indices(shape)}
+    if trial % 10 == 5:  # entries that are all equal, which extremes and entropies tell from others
+        array = dict.fromkeys(array, rng.choice(pool))
     if aims is not None and top is None and "binary" not in declared:
         array |= _aimed(array, declared, aims)
     if "binary" in declared and shape and trial % 4 != 2:  # every row attends to something
@@ -345,6 +347,19 @@ class Sampler:
     def _is_too_large(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         largest = max(sizes.values(), default=0)
         return largest > max(_SIZES) and any(largest * math.prod(shape_at(x, sizes)) > _MOST for x in self._shapes)
+
+    def holds(self, point: Point) -> bool:
+        """Whether the sizes, scalars and arrays of a point are what they were declared and given to be."""
+        if self.sizes.complete(point.sizes) != point.sizes or set(self.drawn) - point.arrays.keys():
+            return False
+        numbers = ((s, rational(point.scalars[s])) for s in self.sizes.scalars)
+        if not all(q is not None and meets(s, sympy.Rational(int(q.p), int(q.q))) for s, q in numbers):
+            return False
+        arrays = ((x, point.arrays[x]) for x in self.drawn)
+        return all(
+            array.keys() == set(indices(shape_at(x, point.sizes))) and self.hypotheses.hold(x, array, point.sizes)
+            for x, array in arrays
+        )
 
     def at(
         self, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random, aims: Aims | None = None

@@ -1,0 +1,64 @@
+"""Conditions on sizes: what divides what, and what fits into what, without what is given and what others imply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from ..core.node import Tensor
+from ..core.sizes import divisibility, inequality
+from ..ops.domain import rooms
+from .dependence.formula_walk import FormulaWalk
+from .dependence.index_constraints import Constraint, negated, possible
+from .relations import solution
+
+
+def fitting(nodes: Sequence[Tensor], relations: Sequence[Boolean]) -> list[str]:
+    """What must hold of sizes for the axes of nodes to have entries, and for what is read to lie inside of them."""
+    stated = []
+    values = _values(relations)
+    for size in dict.fromkeys(size for node in nodes for size in node.shape):
+        if divisibility([sympy.cancel(size.subs(values))]) and not _divides(size, relations):
+            stated += divisibility([size])
+    return list(dict.fromkeys([*stated, *_inequalities(rooms(nodes), relations)]))
+
+
+def _values(relations: Sequence[Boolean]) -> dict[sympy.Symbol, sympy.Expr]:
+    """The sizes that equalities give by others."""
+    values: dict[sympy.Symbol, sympy.Expr] = {}
+    for relation in relations:
+        if (found := solution(relation.xreplace(values))) is not None:
+            values = {size: value.subs(*found) for size, value in values.items()} | dict([found])
+    return values
+
+
+def _divides(size: sympy.Expr, relations: Sequence[Boolean]) -> bool:
+    above, below = sympy.fraction(sympy.together(size))
+    return bool(relations) and not any(map(possible, _cases([*relations, sympy.Ne(sympy.Mod(above, below), 0)])))
+
+
+def _inequalities(needed: list[sympy.Expr], relations: Sequence[Boolean]) -> Iterator[str]:
+    for room in list(needed):
+        others = [other for other in needed if other != room]
+        if (others or relations) and _follows(room, others, relations):
+            needed = others
+    yield from filter(None, map(inequality, needed))
+
+
+def _follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[Boolean]) -> bool:
+    """Whether an expression of sizes is never negative where others are not, under what is given."""
+    offsets = sorted((s for e in (room, *others) for s in e.free_symbols if not s.is_positive), key=str)
+    walk = FormulaWalk((), {s: f"v.{s.name}" for s in offsets})  # a name of what is never negative
+    forms = [walk.form(e) for e in (room, *others)]
+    if forms[0] is None:
+        return False
+    wanted, *known = (Constraint(form[0], False) for form in forms if form is not None)
+    (below,) = negated(wanted)
+    return not any(possible([*case, *known, below]) for case in _cases(relations, walk))
+
+
+def _cases(relations: Sequence[Any], walk: FormulaWalk | None = None) -> Any:
+    return (walk or FormulaWalk((), {})).condition(sympy.And(*relations))[0]
