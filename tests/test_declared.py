@@ -438,3 +438,45 @@ def test_an_entry_that_counts_its_sizes_in_python_is_read_at_numbers():
     op = sa.operation("f", shape="n ->", entry=lambda i, s: sum(s[j] for j in range(s.shape[0])))
     s = sa.tensor("s", 3)
     assert sa.lambdify([s], op(s))(np.array([1.0, 2.0, 4.0])) == 7
+
+
+# --- conditions that SymPy joins by more than and, or and not ---
+
+
+def relu_of(t):
+    return sympy.Piecewise((t, t > 0), (0, True))
+
+
+JOINED = {
+    "relu(relu(t) + 1)": (lambda t: relu_of(relu_of(t) + 1), [1, 1, 1.5, 2.5, 3.5]),
+    "relu(relu(relu(t) - 1) - 1/2)": (lambda t: relu_of(relu_of(relu_of(t) - 1) - sympy.S.Half), [0, 0, 0, 0, 1]),
+    "[relu(t) > 1]": (lambda t: sympy.Piecewise((1, relu_of(t) > 1), (0, True)), [0, 0, 0, 1, 1]),
+    "if then else": (lambda t: sympy.Piecewise((1, sympy.ITE(t > 0, t < 2, t < -1)), (0, True)), [1, 0, 1, 1, 0]),
+    "either or": (lambda t: sympy.Piecewise((1, sympy.Xor(t > 0, t < 2)), (0, True)), [1, 1, 0, 0, 1]),
+    "implies": (lambda t: sympy.Piecewise((1, sympy.Implies(t > 0, t < 2)), (0, True)), [1, 1, 1, 1, 0]),
+    "equivalent": (lambda t: sympy.Piecewise((1, sympy.Equivalent(t > 0, t < 2)), (0, True)), [0, 0, 1, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_conditions_may_be_joined_in_any_way(name):
+    scalar, right = JOINED[name]
+    t, z, at = sympy.Symbol("t", real=True), sa.tensor("z", "n"), np.array([-2.0, -0.5, 0.5, 1.5, 2.5])
+    op = sa.operation("f", shape="n -> n", entry=lambda i, s: scalar(s[i]), nonsmooth="f: somewhere")
+    assert sa.verify(op) == "f: NumPy equals the entries"
+    for y in (op(z), sa.elementwise(sympy.Lambda(t, scalar(t)), z)):
+        assert sa.lambdify([z], y)(at).tolist() == right
+        assert sa.prove(sa.le(0, y)).status != "refuted"
+        assert sa.prove(sa.le(y, 0)).status == "refuted"
+
+
+def test_masks_by_index_may_join_conditions_in_any_way():
+    causal, early = (lambda i, j: j <= i), (lambda i, j: i < 2)
+    ways = {sympy.Xor: np.not_equal, sympy.Equivalent: np.equal, sympy.Implies: np.less_equal}
+    rows, columns = np.indices((4, 3))
+    for way, right in ways.items():
+        mask = sa.from_index((4, 3), lambda i, j, way=way: way(causal(i, j), early(i, j)))
+        assert mask.kind == "binary"
+        assert (sa.lambdify([], mask)() == right(columns <= rows, rows < 2)).all()
+    chosen = sa.from_index((4, 3), lambda i, j: sympy.ITE(i < 2, i < j, j < 1))
+    assert (sa.lambdify([], chosen)() == np.where(rows < 2, rows < columns, columns < 1)).all()

@@ -1,7 +1,9 @@
 """Declared operations that are said to be monotone: what is proved of them, what is refuted, and what uses it."""
 
 import pickle
+import random
 
+import numpy as np
 import pytest
 import sympy
 
@@ -99,6 +101,7 @@ def test_what_is_not_seen_to_be_monotone_is_assumed_by_what_uses_it(name):
     said = f"f is {op.record.monotone}, as stated"
     verdict = compared(op)
     assert verdict.proof.assumptions == (said,)
+    assert not verdict.proof.side_conditions
     assert said in str(verdict)
     assert said in verdict.proof.latex()
     assert verdict.proof.check()
@@ -156,6 +159,45 @@ def test_conditions_are_not_discharged_by_what_is_assumed():
     proved = declared(lambda t: 1 + t**2, "", range=(1, sympy.oo))
     sa.verify(proved)
     assert not sa.prove(proved(x) / proved(x), ones).proof.side_conditions
+
+
+# --- random functions ---
+
+INNER = {"t": lambda t: t, "t + 1": lambda t: t + 1, "-t": lambda t: -t, "2t - 1/2": lambda t: 2 * t - half}
+OUTER = {
+    "exp": sympy.exp,
+    "tanh": sympy.tanh,
+    "cube": lambda t: t**3,
+    "square": lambda t: t**2,
+    "sin": sympy.sin,
+    "abs": sympy.Abs,
+    "relu": lambda t: sympy.Piecewise((t, t > 0), (0, True)),
+    "sigmoid": lambda t: 1 / (1 + sympy.exp(-t)),
+    "log1p of a square": lambda t: sympy.log(1 + t**2),
+    "quotient": lambda t: t / (1 + t**2),
+}
+GRID = np.linspace(-7, 7, 2801)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_proved_of_random_functions_holds_on_a_grid(seed):
+    rng, t = random.Random(seed), sympy.Symbol("t", real=True)
+    answers = []
+    for _ in range(5):
+        first, second, third = (rng.choice(list(OUTER.values())) for _ in range(3))
+        inner, other = (rng.choice(list(INNER.values())) for _ in range(2))
+        formula = sympy.Lambda(t, first(second(inner(t))) + rng.choice([0, 1, 2]) * third(other(t)))
+        steps = np.diff(sympy.lambdify(t, formula(t), "numpy")(GRID))
+        falls = steps.sum() < 0
+        op = declared(formula, "decreasing" if falls else "increasing")
+        try:
+            answers.append(sa.verify(op).splitlines()[-1])
+        except sa.EvaluationError as error:
+            answers.append(str(error).partition(" of f")[0] + " is false")
+        if answers[-1] == "f: monotone is proved":
+            assert (steps < 1e-9 if falls else steps > -1e-9).all(), formula
+    assert len(set(answers)) > 1
+    assert all("monotone" in answer for answer in answers)
 
 
 REFUSED = {

@@ -214,3 +214,40 @@ def test_an_entry_that_is_nested_too_deep_for_sympy_is_refused_with_the_way_out(
     for ask in (lambda: y[sympy.Symbol("i", integer=True)], lambda: y.as_explicit({x.shape[0]: 1})):
         with pytest.raises(sa.OperandError, match=r"an entry of [\w(.)]+\[n\], a graph \d+ .* high, .*sa\.entries"):
             ask()
+
+
+def _layers(count):
+    y = X
+    for _ in range(count):
+        y = y + sa.softmax(y @ y.T) @ y
+    return y
+
+
+def _powers(count):
+    y = X
+    for _ in range(count):
+        y = y * sa.tanh(y)
+    return y
+
+
+INDEX = sympy.symbols("i j", integer=True, nonnegative=True)
+ENDLESS = {
+    "an entry of 60 layers": lambda: _layers(60)[INDEX],
+    "an entry of 3,000 layers": lambda: _layers(3000)[INDEX],
+    "an entry of 2^60 paths": lambda: _powers(60)[INDEX],
+    "an entry of 2^5,000 paths": lambda: _powers(5_000)[INDEX],
+    "all entries of 2^60 paths": lambda: _powers(60).as_explicit({T: 1, d: 1}),
+    "LaTeX of 2^20,000 paths": lambda: sa.latex(doubled(20_000)),
+    "LaTeX of an entry of 2^5,000 paths": lambda: sa.latex(_powers(5_000), style="index"),
+    "LaTeX of an entry of 60 layers": lambda: sympy.latex(_layers(60)),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_would_have_no_end_is_refused_with_the_way_out(name):
+    with pytest.raises(sa.OperandError, match=r"(parts|nodes), too (many|large) .*(sa\.entries|sa\.let)"):
+        ENDLESS[name]()
+
+
+def test_an_entry_that_stays_small_has_no_bound_on_its_paths():
+    assert doubled(60)[INDEX] == 2**60 * X[INDEX]

@@ -64,6 +64,77 @@ def test_a_cross_entropy_with_probabilities_does_not_depend_on_an_offset():
     np.testing.assert_allclose(smoothed(FAR, [0, 0]), -(UNIFORM * LOGS).sum(axis=-1), rtol=1e-15)
 
 
+def test_a_difference_of_logsumexps_where_one_row_is_empty():
+    f = sa.lambdify([Z, W], [sa.logsumexp(Z) - sa.logsumexp(W), sa.logsumexp(W) - 2 * sa.logsumexp(Z)])
+    empty, far = np.full((1, 6), -np.inf), FAR[:1]
+    for given, wanted in (((empty, far), [-np.inf, np.inf]), ((far, empty), [np.inf, -np.inf])):
+        np.testing.assert_array_equal(f(*given), [[x] for x in wanted])
+    g = sa.gradient(sa.logsumexp(Z) - sa.logsumexp(W), [Z, W])
+    for d in sa.lambdify([Z, W, g.cotangent], g)(empty, empty, np.ones(1)):
+        np.testing.assert_array_equal(d, 0)
+
+
+# --- where one probability is nearly 1 ---
+
+SHARP = np.array([[0, -20.0, -25, -30], [50, 0, 1, 2], [0, 0, 0, 0]])
+TURNED = np.array([[1.0, -0.5, 2, 3], [0.3, 1, -1, 2], [1, 2, 3, 4]])
+
+
+def exact_slopes(z, g):
+    """The derivative of a softmax from the ratios of its entries."""
+    p = np.exp(z - z.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return p * (p[..., None, :] * (g[..., :, None] - g[..., None, :])).sum(axis=-1)
+
+
+SOFTMAXES = {
+    "softmax": lambda: sa.softmax(Z),
+    "spelled out": lambda: sa.exp(Z) / sa.sum(sa.exp(Z), axis=-1, keepdims=True),
+    "named": lambda: 1 * sa.let("P", sa.softmax(sa.let("U", Z))),
+    "along columns": lambda: sa.softmax(Z.T, axis=0).T,
+    "masked": lambda: sa.softmax(Z, where=sa.ones(n) > 0),
+}
+
+
+@pytest.mark.parametrize("name", SOFTMAXES)
+def test_the_gradient_of_a_saturated_softmax_keeps_its_digits(name):
+    p = SOFTMAXES[name]()
+    g = sa.gradient(p, [Z])
+    (found,) = sa.lambdify([Z, g.cotangent], g)(SHARP, TURNED)
+    np.testing.assert_allclose(found, exact_slopes(SHARP, TURNED), rtol=1e-13)
+    moved = sa.lambdify([Z, W], sa.jvp(p, {Z: W}))(SHARP, TURNED)
+    np.testing.assert_allclose(moved, exact_slopes(SHARP, TURNED), rtol=1e-13)
+
+
+CLASSES = {
+    "library": lambda: A.cross_entropy(Z, y, reduction="none"),
+    "mean": lambda: 3 * A.cross_entropy(Z, y),
+    "spelled": lambda: sa.logsumexp(Z) - sa.sum(A.one_hot(y, n) * Z, axis=-1),
+    "logs": lambda: -sa.sum(A.one_hot(y, n) * A.log_softmax(Z), axis=-1),
+    "logs of a softmax": lambda: -sa.sum(A.one_hot(y, n) * sa.log(sa.softmax(Z)), axis=-1),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_loss_of_a_class_that_is_nearly_certain_keeps_its_digits(name):
+    loss = CLASSES[name]()
+    g = sa.gradient(loss, [Z])
+    value, found = sa.lambdify([Z, y], [sa.mean(loss), sa.gradient(sa.mean(loss), [Z])])(SHARP[:1], [0])
+    rest = np.exp(SHARP[0, 1:])
+    scale = 3 if name == "mean" else 1
+    np.testing.assert_allclose(value, scale * np.log1p(rest.sum()), rtol=1e-14)
+    np.testing.assert_allclose(found, scale * np.array([[-rest.sum(), *rest]]) / (1 + rest.sum()), rtol=1e-13)
+    assert len(g) == 1
+
+
+def test_the_gradient_of_an_entropy_is_0_where_probabilities_are_equal():
+    p = sa.softmax(Z)
+    g = sa.gradient(-sa.sum(p * sa.log(p), axis=-1), [Z])
+    (d,) = sa.lambdify([Z, g.cotangent], g)(np.array([[1e9, 1e9, 1e9, 1e9 - 64], [0, 0, 0, 0]]), np.ones(2))
+    small = np.exp(-64.0)
+    np.testing.assert_allclose(d, [[-64 * small / 9] * 3 + [64 * small / 3], [0] * 4], rtol=1e-13)
+
+
 # --- rows of -inf ---
 
 
@@ -263,6 +334,33 @@ def test_the_logarithm_of_weights_by_their_logsumexp_has_a_gradient_everywhere()
     weights = np.exp(rows - rows.max(-1, keepdims=True))
     want = 1 - 4 * weights / weights.sum(-1, keepdims=True)
     np.testing.assert_allclose(sa.lambdify([Z], g[Z])(rows), want, atol=1e-12)
+
+
+RATIOS = {
+    "expm1(x)/x": (lambda: (sa.exp(u) - 1) / u, lambda t: mpmath.expm1(t) / t),
+    "named": (lambda: (sa.let("E", sa.exp(u)) - 1) / u, lambda t: mpmath.expm1(t) / t),
+    "(1 - exp(-x))/x": (lambda: (1 - sa.exp(-u)) / u, lambda t: -mpmath.expm1(-t) / t),
+    "3 (exp(2 x) - 1)/x": (lambda: 3 * (sa.exp(2 * u) - 1) / u, lambda t: 3 * mpmath.expm1(2 * t) / t),
+    "tanh(x)/x": (lambda: sa.tanh(u) / u, lambda t: mpmath.tanh(t) / t),
+    "tanh(x/2)/x": (lambda: sa.tanh(u / 2) / u, lambda t: mpmath.tanh(t / 2) / t),
+}
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_the_derivative_of_a_quotient_does_not_cancel_at_0(name):
+    spelled, exact = RATIOS[name]
+    at = np.array([1e-12, -1e-5, 1e-150, 0.3, -0.7, 2, -30, 40])
+    g = sa.gradient(spelled(), [u])
+    (found,) = sa.lambdify([u, g.cotangent], g)(at, np.full(8, 0.7))
+    with mpmath.workdps(400):
+        wanted = [0.7 * float(mpmath.diff(exact, mpmath.mpf(float(t)), h=mpmath.mpf(10) ** -180)) for t in at]
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_a_quotient_that_is_representable_does_not_overflow():
+    f = sa.lambdify([u], [(sa.exp(u) - 1) / u, (1 - sa.exp(-u)) / u])
+    np.testing.assert_allclose(f(np.array([711.0])), [[np.exp(709) / 711 * np.exp(2)], [1 / 711]], rtol=1e-13)
+    np.testing.assert_allclose(sa.lambdify([u], (sa.exp(u) - 1) / u)(np.array([-800.0])), 1 / 800, rtol=1e-15)
 
 
 def test_sums_of_weighed_exponentials_do_not_overflow():

@@ -278,6 +278,7 @@ def test_positions_are_compared_exactly_whatever_the_type_of_the_real_numbers_is
     count = sa.from_index((n,), lambda i: i)
     masks = [
         sa.equal(I[:, None] + 1, I[None, :]), I[:, None] - I[None, :] < 1, count < I[7] + 2045, sa.equal(count, I),
+        sa.shift(count, 1) <= count, sa.equal(sa.mod(count, 7), 2),
         sa.equal(sa.mod(3 * I + 1, 7), 2), sa.abs(I - I[-1]) <= 3, sa.equal(sa.floor((I + 1) / 3), 700),
     ]  # fmt: skip
     for mask in masks:
@@ -340,3 +341,21 @@ def test_an_array_of_others_that_fails_is_refused_by_name(problem):
 
     with pytest.raises(sa.EvaluationError, match=r"x is no array for x\[n\]: .*not here"):
         sa.lambdify([x], x)(Foreign())
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        sympy.Rational(44715, 10**6), sympy.Rational(10**6, 44715), sympy.Rational(100001, 10**5),
+        sympy.Rational(10**40, 10**40 + 1), sympy.pi / 3000, c * sympy.Rational(70001, 70000), sympy.Rational(-4099, 3),
+    ],
+)  # fmt: skip
+def test_a_fraction_is_a_number_of_its_own_in_half_precision(factor):
+    u = sympy.Symbol("u")
+    made = [factor * x, x / factor, sa.elementwise(sympy.Lambda(u, factor.subs(c, 2) * u + u), x)]
+    f = sa.lambdify([x], made)
+    given = {"c": 2} if "c" in f.binding.keywords else {}
+    values = np.array([0.5, 8, -12])
+    for got, want in zip(f(values.astype(np.float16), **given), f(values, **given), strict=True):
+        assert got.dtype == np.float16
+        np.testing.assert_allclose(got, want, rtol=5e-3)

@@ -420,7 +420,7 @@ def test_an_entry_too_large_to_read_says_so():
     x = A
     for _ in range(60):
         x = sa.softmax(x)
-    with pytest.raises(sa.OperandError, match=r"an entry of .* has \d+ parts, too many to read: name parts by sa\.let"):
+    with pytest.raises(sa.OperandError, match=r"has about 10\*\*18 parts, too many to read: name parts by sa\.let"):
         index(x)
 
 

@@ -44,3 +44,11 @@ def test_a_misfit_of_a_size_that_is_a_number_says_it_once():
     f = sa.lambdify([sa.tensor("A", 6)], sa.tensor("A", 6))
     with pytest.raises(sa.EvaluationError, match=r"axis -1 must be 6, not 7"):
         f(np.ones(7))
+
+
+@pytest.mark.parametrize("numbers", [(2.5, 0), (-3, 1), (1, 7)])
+def test_numbers_that_integers_alone_choose_compile(numbers):
+    y = sa.tensor("y", "T", integer=True)
+    f = sa.lambdify([y], sa.where(sa.equal(y, 1), *numbers))
+    np.testing.assert_array_equal(f([1, 0]), numbers)
+    assert f([1, 0]).dtype == float

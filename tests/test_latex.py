@@ -25,6 +25,7 @@ H = sa.tensor("H", h, T, d)
 a = sympy.Symbol("a", real=True)
 epsilon = sympy.Symbol("epsilon", positive=True)
 mask = sa.from_index((T, S), lambda i, j: j <= i)
+ONE_WHERE = r"\left[\begin{cases} 1 & \text{for}\: ? \\ 0 & \text{otherwise} \end{cases}\right]_{i j}"
 bias = sa.from_index((T, S), lambda i, j: sympy.Piecewise((0, j <= i), (-sympy.oo, True)))
 
 
@@ -246,6 +247,12 @@ def test_a_column_is_never_written_like_a_row():
         (A - x, r"\left[A_{i j} - x_{j}\right]_{i j}"),
         (A * x + y, r"\left[A_{i j} x_{j} + y_{j}\right]_{i j}"),
         (sa.exp(A + x), r"\exp\left(\left[A_{i j} + x_{j}\right]_{i j}\right)"),
+        (sa.mod(A, x), r"\left[A_{i j} - \left\lfloor \frac{A_{i j}}{x_{j}} \right\rfloor x_{j}\right]_{i j}"),
+        (sa.elementwise(sympy.Lambda((a, epsilon), a * epsilon), A, x), r"\left[A_{i j} x_{j}\right]_{i j}"),
+        (A < x, ONE_WHERE.replace("?", "A_{i j} < x_{j}")),
+        (sa.equal(x, A), ONE_WHERE.replace("?", "x_{j} = A_{i j}")),
+        (A < x[:, None], r"\left[A < \operatorname{col}\left(x\right)\right]"),
+        (x < y, r"\left[x < y\right]"),
         (A + 1, r"A + 1"),
         (x * y, r"x \odot y"),
     ],

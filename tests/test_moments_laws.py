@@ -140,3 +140,14 @@ def test_names_of_bound_letters_are_not_those_of_sizes_tensors_or_scalars():
     (total,) = found.atoms(sympy.Sum)
     assert str(total.limits[0][0]) not in {"k", "l", "m", "q"}
     settled(found, 27 * 5, {width: 2, scale: 3}, m=[1, 2])
+
+
+def test_moments_of_sines_and_cosines_are_written_without_imaginary_numbers():
+    x, n, mu = sa.tensor("x", "n"), sa.sizes("n"), sympy.Symbol("mu", real=True)
+    law, half = {x: sa.iid("normal", mean=mu)}, sympy.exp(sympy.Rational(-1, 2))
+    assert sa.expectation(sa.sum(sa.sin(x)), law) == n * half * sympy.sin(mu)
+    assert sa.expectation(sa.sum(sa.cos(x) * sa.exp(x)), law) == n * sympy.exp(mu) * sympy.cos(mu + 1)
+    found = sa.moments(sa.mean(sa.sin(2 * x) * x), law)
+    assert found.mean == sympy.expand(sympy.exp(-2) * (2 * sympy.cos(2 * mu) + mu * sympy.sin(2 * mu)))
+    assert not found.variance.has(sympy.I)
+    assert found.check()

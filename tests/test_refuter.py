@@ -582,3 +582,15 @@ def test_a_seed_fixes_the_answer_whatever_the_hash_seed() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_entries_are_tried(claim: Claim, seed: int) -> None:
     assert isinstance(ask(claim, seed=seed), Counterexample)
+
+
+def test_large_graphs_get_as_many_trials_as_their_cost_allows() -> None:
+    def layers(x: Any, depth: int) -> Any:
+        for k in range(depth):
+            q, v = sa.tensor(f"A_{k}", d, d), sa.tensor(f"B_{k}", d, d)
+            x = sa.attention.layer_norm(x + sa.softmax(x @ q @ x.T) @ (x @ v))
+        return x
+
+    trials = [ask(eq(layers(Pi @ X, depth), Pi @ layers(X, depth))).trials for depth in (1, 4, 8)]
+    assert trials == sorted(trials, reverse=True)
+    assert (trials[0], trials[-1] >= 10) == (40, True)

@@ -50,6 +50,7 @@ def test_what_is_described_takes_one_line():
         sa.lambdify([c], c / 2)(np.ma.array([1, 2]))
 
 
+T, d = sa.sizes("T d")
 X, Y = sa.tensor("X", "T d"), sa.tensor("Y", "T d")
 G = sa.gradient(sa.sum(X * Y), [X])
 LONG = sympy.Integer(10) ** 5000
@@ -81,12 +82,16 @@ LONG = sympy.Integer(10) ** 5000
         (lambda: sa.lambdify([X], LONG * X), "an integer of 16610 bits is beyond the largest float64"),
         (
             lambda: sa.attention.t5_bucket("T", max_distance=10**400),
-            "the distance an integer of 1329 bits are too many to be written out one by one",
+            "max_distance is below 2[*][*]63, not an integer of 1329 bits",
         ),
         (
             lambda: sa.attention.t5_bucket("T", buckets=10**6),
-            "1000000 buckets up to the distance 128 are too many to be written out one by one",
+            "t5_bucket: 1000000 buckets are made one by one, and there are at most 256",
         ),
+        (lambda: sa.attention.gpt_parameters(4, 4, 4, layers=10**30, heads=2), "0 layers are made one by one"),
+        (lambda: sa.attention.hopfield(X, X, 1, steps=10**30), "0 steps are made one by one, and .* at most 1000"),
+        (lambda: sa.attention.recurrence(*[sa.tensor("X", 10**30, "d")] * 3), "0 positions are made one by one"),
+        (lambda: sa.exp(X).as_explicit({T: 10**9, d: 2}), r"as_explicit of exp.*: 2000000000 entries of X\[1000000000"),
         (lambda: sa.equivariance(sa.exp, (X, Y)), "equivariance: <function exp .* does not take 2 arguments"),
         (lambda: sa.independent(X, X, when=sa.exp), "independent: when: <function exp .* does not take 2 arguments"),
         (lambda: sa.Derivation("A", given=1), "given holds tensors, scalar symbols and sentences, not 1"),
@@ -98,6 +103,9 @@ LONG = sympy.Integer(10) ** 5000
         (lambda: sa.iid(variance=-sympy.oo), "variance is a finite number or a scalar symbol, not -oo; for a limit"),
         (lambda: sa.iid(mean=float("inf")), "mean is a finite number or a scalar symbol, not inf; for a limit"),
         (lambda: sa.iid(cumulants=[0, 1, -sympy.oo]), "a cumulant is a finite number .*, not -oo; for a limit"),
+        (lambda: sa.iid_pair(correlation=LONG), "a correlation is between -1 and 1, not an integer of 16610 bits"),
+        (lambda: sa.iid(variance=-LONG), "no law has the variance an integer of 16610 bits: it is not negative"),
+        (lambda: assert_equivariant(np.exp, np.ones(2) * 1j, "permutation"), "real numbers, and .*: its entries are c"),
         (lambda: sa.normal(mean=-sympy.oo), "mean is a finite number .*, not -oo; for a limit"),
         (lambda: sa.iid(variance=sympy.Symbol("s", infinite=True)), "variance is a finite number .*, not s"),
         (lambda: sa.iid("bernoulli", probability=float("nan")), "probability is a finite number .*, not nan"),

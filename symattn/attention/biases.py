@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, Unpack
 
 import sympy
 
-from ..core.arguments import flag, one_of
+from ..core.arguments import few, flag, one_of
 from ..core.node import Tensor
 from ..core.sizes import as_size, same_size
 from ..errors import OperandError, ShapeError, described
@@ -30,7 +30,7 @@ from .masks import causal_mask
 from .options import Masking, exactly, kept, operand, same, scalar
 from .positions import sinusoidal
 
-_MOST_BUCKETS = 1024  # of which each is written out
+_MOST_BUCKETS = 256
 _FURTHEST = 2**63 - 1  # a distance that positions in arrays can have
 
 # --- linear biases ---
@@ -115,11 +115,9 @@ def t5_bucket(
     total, parts = int(buckets), 4 if flag("t5_bucket", "bidirectional", bidirectional) else 2
     if total < parts or total % parts:
         raise OperandError(f"t5_bucket: {described(total)} buckets are not {parts} equal parts")
-    if total > _MOST_BUCKETS or max_distance > _FURTHEST:
-        raise OperandError(
-            f"t5_bucket: {described(total)} buckets up to the distance {described(max_distance)} are too many to be "
-            f"written out one by one: there are at most {_MOST_BUCKETS}, and distances below 2**63"
-        )
+    few("t5_bucket", total, "buckets", _MOST_BUCKETS)
+    if max_distance > _FURTHEST:
+        raise OperandError(f"t5_bucket: max_distance is below 2**63, not {described(max_distance)}")
     n = total // 2 if bidirectional else total
     exact = n // 2
     if max_distance <= exact:

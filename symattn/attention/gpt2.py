@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.arguments import each_of, flag
+from ..core.arguments import each_of, few, flag
 from ..core.node import Tensor
 from ..core.sizes import as_size, quotient
 from ..errors import OperandError, ShapeError, described
@@ -82,6 +82,7 @@ def gpt_parameters(
     f = 4 * d if hidden is None else as_size(hidden)
     if isinstance(layers, bool) or not isinstance(layers, int) or layers < 1:
         raise OperandError(f"gpt_parameters: layers is a number of blocks, 1 or more, not {described(layers)}")
+    few("gpt_parameters", layers, "layers", 10_000)
     if (d / h).is_integer is False:
         raise ShapeError(f"gpt_parameters: {h} heads do not divide the width {d}")
     quotient(d, h)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from ..core.arguments import one_of
+from ..core.arguments import few, one_of
 from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
@@ -182,6 +182,7 @@ def hopfield(Q: Any, M: Any, beta: Any, *, steps: int = 1, **masking: Unpack[Mas
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise OperandError(f"hopfield: steps is a positive integer, not {described(steps)}")
+    few("hopfield", steps, "steps", 1000)
     state = as_tensor(Q)
     for _ in range(steps):
         state = attention_pooling(probabilities(scores(state, M, scale=beta), **masking), M)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..core.arguments import one_of
+from ..core.arguments import few, one_of
 from ..core.node import Tensor
 from ..errors import OperandError
 from ..ops import rows
@@ -154,6 +154,7 @@ def _whole(what: str, keys: Tensor) -> int:
             f"{what}: {keys.brief()} has {T} positions, and steps are written out one by one: make T a number, or "
             f"take a closed form: causal_linear, gated_linear, gla, delta_rule, gated_delta_rule, kimi_delta"
         )
+    few(what, int(T), "positions", 10_000)
     return int(T)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import numpy as np
 
@@ -31,9 +32,21 @@ def logsumexp(z, axis=-1, keepdims=False):
     """log(sum(exp(z))) that does not overflow; a row of -inf gives -inf."""
     top = z.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
-    with np.errstate(divide="ignore"):
-        total = top + np.log(np.exp(z - top).sum(axis=axis, keepdims=True))
+    total = top + log_sum(z - top, axis)
     return total if keepdims else total.squeeze(axis)
+
+
+def log_sum(z, axis):
+    """log(sum(exp(z))) where the largest entry is 0, and the others may be tiny; a row of -inf gives -inf."""
+    weights = np.exp(z)
+    total = weights.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore"):
+        if not (total.real < 1.5).any():
+            return np.log(total)
+        top = z == 0
+        others = np.where(top, 0, weights).sum(axis=axis, keepdims=True)
+        others += top.sum(axis=axis, keepdims=True) - 1
+        return np.where(total.real < 1.5, np.log1p(others), np.log(total))
 
 
 def largest(z, axis=-1, keepdims=False):
@@ -45,16 +58,15 @@ def largest(z, axis=-1, keepdims=False):
 def logsumexp_less(z, x, axis=-1, keepdims=False):
     """logsumexp(z) - x, where x may be as large as z: the largest entry less x, and then the rest."""
     top = largest(z, axis, keepdims=True)
-    with np.errstate(divide="ignore"):
-        rest = np.log(np.exp(z - top).sum(axis=axis, keepdims=keepdims))
-    return (top if keepdims else top.squeeze(axis)) - x + rest
+    rest = log_sum(z - top, axis)
+    return (top - x + rest) if keepdims else top.squeeze(axis) - x + rest.squeeze(axis)
 
 
 def log_softmax(z, axis=-1):
     """z - logsumexp(z), the largest entry taken off first; a row of -inf gives -inf."""
     z = z - largest(z, axis, keepdims=True)
-    total = np.exp(z).sum(axis=axis, keepdims=True)
-    return z - np.log(np.where(total == 0, 1, total))
+    rest = log_sum(z, axis)
+    return z - np.where(rest == -np.inf, 0, rest)
 
 
 def sigmoid(x):
@@ -94,15 +106,70 @@ def tanh_slope(x):
     return 4 * small / (1 + small) ** 2
 
 
+def softmax_slope(u, p, axis=-1):
+    """u - p * sum(u) for probabilities p; in rows where one is nearly 1, from what the others have."""
+    slope = p * -u.sum(axis=axis, keepdims=True)
+    slope += u
+    top = p.real.max(axis=axis, keepdims=True) > 0.75
+    if top.any():
+        last = -1 if isinstance(axis, int) else tuple(range(-len(axis), 0))
+        rows, *moved = (np.moveaxis(np.broadcast_to(x, slope.shape), axis, last) for x in (top, p, u))
+        rows = rows[(..., *(0,) * (slope.ndim - top.squeeze(axis).ndim))]
+        p, u = (x[rows] for x in moved)
+        others, rest = (np.where(p.real > 0.75, 0, x).sum(axis=last, keepdims=True) for x in (p, u))
+        whole = np.moveaxis(slope, axis, last)  # a view, through which these rows are written
+        whole[rows] = np.where(p.real > 0.75, u * others - p * rest, whole[rows])
+    return slope
+
+
+def expm1_ratio(x):
+    """(exp(x) - 1) / x, also where exp(x) overflows alone."""
+    half = np.expm1(x / 2)
+    return half / x * (half + 2)
+
+
+def expm1_ratio_slope(x):
+    """The derivative of (exp(x) - 1) / x: by its series near 0."""
+    near, below = np.abs(x) < 1, x.real < 0
+    small, large = np.where(near, x, 0), np.where(near, 1, x)
+    series = small * 0
+    for k in range(18, -1, -1):
+        series = series * small + 1 / (math.factorial(k) * (k + 2))
+    ratio = expm1_ratio(large)
+    low = (np.exp(np.where(below, large, 0)) - ratio) / large
+    return np.where(near, series, np.where(below, low, ratio - (ratio - 1) / large))
+
+
+def tanh_ratio_slope(x):
+    """The derivative of tanh(x) / x: by the series of 2x - sinh(2x) near 0."""
+    near = np.abs(x) < 1
+    small, large = np.where(near, x, 0), np.where(near, 1, x)
+    series = small * 0 + 1
+    for k in range(12, 0, -1):
+        series = 1 + 4 * small**2 / ((2 * k + 2) * (2 * k + 3)) * series
+    series = series * tanh_slope(small) * small / -1.5
+    return np.where(near, series, (tanh_slope(large) - np.tanh(large) / large) / large)
+
+
+def softmax_less(p, y, axis=-1):
+    """p - y for probabilities p and one class a row; where that is nearly 1, it gets minus the sum of the others."""
+    nearly = y & (p.real > 0.75)
+    if not nearly.any():
+        return p - y
+    return np.where(nearly, -np.where(y, 0, p).sum(axis=axis, keepdims=True), p - y)
+
+
 def weighed(p, x):
     """p * x, and 0 where p is 0."""
     return p * np.where(p == 0, 0, x)
 
 
-def is_usual(root):
-    """Whether no square of a row of this length, or of its inverse, overflows or vanishes."""
+def is_usual(root, mean, divides):
+    """Whether squares of rows of these (inverse) lengths neither overflow nor vanish, and means are not much larger."""
     low = 16 * float(np.finfo(root.dtype).tiny) ** 0.5
-    return ((root.real > low) & (root.real < 1 / low)).all()
+    if not ((root.real > low) & (root.real < 1 / low)).all():
+        return False
+    return mean is None or (np.abs(mean) < 8 * np.abs(root if divides else 1 / root)).all()
 
 
 def by_power(x, power):
@@ -117,32 +184,33 @@ def near_one(rows, factor, eps, axis, centred):
     top = np.maximum(np.abs(z).max(axis=axis, keepdims=True), abs(eps) ** 0.5)
     power = -np.frexp(top)[1]
     z = by_power(z, power)
-    z = z - z.mean(axis=axis, keepdims=True) if centred else z
+    for _ in range(2 * centred):  # the second time takes off what the first mean was rounded by
+        z = z - z.mean(axis=axis, keepdims=True)
     added = by_power(by_power(np.asarray(eps), power), power)
     return z, np.sqrt(factor * (z**2).sum(axis=axis, keepdims=True) + added), power
 
 
-def length(x, factor, eps, axis=-1, of=None):
-    """sqrt(factor * rowsum(x**2) + eps) for rows of any scale; x may be ``of`` less its row means."""
+def length(x, factor, eps, axis=-1, of=None, mean=None):
+    """sqrt(factor * rowsum(x**2) + eps) for rows of any scale; x may be ``of`` less its ``mean``."""
     with np.errstate(all="ignore"):
         root = np.sqrt(factor * (x**2).sum(axis=axis, keepdims=True) + eps)
-    if is_usual(root):
+    if is_usual(root, mean, True):
         return root
     _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
     return by_power(near, -power).astype(root.dtype)
 
 
-def unit_rows(x, root, factor, eps, axis=-1, of=None, divides=False):
+def unit_rows(x, root, factor, eps, axis=-1, of=None, mean=None, divides=False):
     """The rows x over their lengths; ``root`` is these or their inverses, which may not be representable."""
-    if is_usual(root):
+    if is_usual(root, mean, divides):
         return x / root if divides else x * root
     z, near, _ = near_one(x if of is None else of, factor, eps, axis, of is not None)
     return (z / near).astype(np.result_type(x, root))
 
 
-def over_length(u, root, x, factor, eps, axis=-1, of=None, divides=False):
+def over_length(u, root, x, factor, eps, axis=-1, of=None, mean=None, divides=False):
     """u over the lengths of the rows x; ``root`` is these or their inverses, which may not be representable."""
-    if is_usual(root):
+    if is_usual(root, mean, divides):
         return u / root if divides else u * root
     _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
     return by_power(u / near, power).astype(np.result_type(u, root))
@@ -292,14 +360,17 @@ def entmax15(z, axis=-1):
 
 
 _NORMS = ("is_usual", "by_power", "near_one")
-NEEDS = {"masked_softmax": ("softmax",), "log_softmax": ("largest",), "logsumexp_less": ("largest",),
+NEEDS = {"masked_softmax": ("softmax",), "logsumexp": ("log_sum",), "log_softmax": ("largest", "log_sum"),
+         "logsumexp_less": ("largest", "log_sum"), "expm1_ratio_slope": ("expm1_ratio",),
+         "tanh_ratio_slope": ("tanh_slope",),
          "silu": ("sigmoid",), "gelu": ("erfc",), "take": ("whole",), "scatter_add": ("whole",),
          "one_hot": ("whole",), "inv": ("for_linalg",), "solve": ("for_linalg",),
          "length": _NORMS, "unit_rows": _NORMS, "over_length": _NORMS}  # fmt: skip
 HELPERS = {
     f.__name__: f
-    for f in (softmax, masked_softmax, full_rows, logsumexp, largest, logsumexp_less, log_softmax, sigmoid,
-              softplus, silu, erf, erfc, gelu, tanh_slope, weighed, is_usual,
+    for f in (softmax, masked_softmax, full_rows, logsumexp, log_sum, largest, logsumexp_less, log_softmax, sigmoid,
+              softplus, silu, erf, erfc, gelu, tanh_slope, softmax_slope, softmax_less, expm1_ratio,
+              expm1_ratio_slope, tanh_ratio_slope, weighed, is_usual,
               by_power, near_one, length, unit_rows, over_length, spread, sum_to,
               split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, for_linalg,
               inv, solve,

@@ -10,6 +10,7 @@ from sympy.core.relational import Relational
 
 from ..core.naming import is_long
 from ..errors import NoRuleError, described
+from ..ops.arithmetic import is_wide
 from ..scalars.functions import FUNCTIONS
 from .helpers import HELPERS
 
@@ -79,6 +80,9 @@ class ScalarCode:
         return f"np.bool_({value})" if self.arrays else str(value)
 
     def _mul(self, e: sympy.Expr) -> str:
+        number, rest = e.as_coeff_Mul()
+        if self.arrays and is_wide(number):
+            return f"{self._part(number)} * {self._part(rest)}"
         above, below = sympy.fraction(e)
         factors = above.args if above.is_Mul else (above,)
         if factors[0] == -1 and len(factors) > 1:

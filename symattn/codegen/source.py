@@ -52,7 +52,7 @@ class Writer:
         self.names = self._names()
         self.text: dict[Tensor, str] = {}
         self.below, self.read = self._arguments_below(None), self._arguments_below(operands)
-        self.whole, self.writing_whole = self._of_integers(), False
+        self.whole, self.writing_whole = self._without_real_numbers(), False
         self.loops = self._with_loops()
         self.loop_shapes: dict[int, str] = {}
         self.uses = Counter(x for node in self.order for x in operands(node))
@@ -90,22 +90,18 @@ class Writer:
                 below[node] |= below[x]
         return below
 
-    def _of_integers(self) -> set[Tensor]:
-        """What integer tensors and constants alone make: exact in float64, whatever the type of the real numbers is."""
-        kinds = {a.kind for a in self.plan.tensors}
-        if "integer" not in kinds:
-            return set()
+    def _without_real_numbers(self) -> set[Tensor]:
+        """What integer tensors and constants alone make, in float64 whatever the type of the real numbers is."""
         real: set[Tensor] = set()
-        read: set[Tensor] = set()  # what is made from an integer tensor
+        whole: set[Tensor] = set()
         for node in self.order:
-            is_number = node.op is variable and node.kind == "real"
-            if is_number or node.op is cotangent_op or any(not s.is_integer for s in node.own_symbols):
+            inputs = operands(node)
+            is_number = node.kind == "real" if node.op is variable else node.op is cotangent_op
+            of_constants = not self.below[node] and any(x.rank for x in inputs)
+            if is_number or any(not s.is_integer for s in node.own_symbols) or any(x in real for x in inputs):
                 real.add(node)
-            elif node.op is variable:
-                read |= {node} if node.kind == "integer" else set()
-            real |= {node} if any(x in real for x in operands(node)) else set()
-            read |= {node} if any(x in read for x in operands(node)) else set()
-        whole = read - real
+            elif of_constants or node.kind == "integer" or any(x in whole for x in inputs):
+                whole.add(node)
         for node in reversed(self.order):  # and the constants that these are made with
             if node in whole:
                 whole |= {x for x in operands(node) if x not in real and x.op is not variable}
@@ -362,7 +358,7 @@ class Writer:
     def typed(self, inputs: Sequence[Tensor], a: str, b: str) -> str:
         """Two operands of a choice; two plain numbers take the dtype of the arguments."""
         plain = all(x.op is constant for x in inputs)
-        return f"{self.dtype()}.type({a}), {b}" if plain else f"{a}, {b}"
+        return f"np.asarray({a}, {self.dtype()}), {b}" if plain else f"{a}, {b}"
 
     def from_index(self, node: Tensor) -> str:
         """A constant by its indices, on open grids."""

@@ -31,6 +31,12 @@ def seeded(what: str, seed: Any) -> int:
     return seed
 
 
+def few(what: str, count: Any, of: str, most: int) -> None:
+    """Raise OperandError for a count of what is made one by one that nothing could hold."""
+    if count > most:
+        raise OperandError(f"{what}: {described(count)} {of} are made one by one, and there are at most {most}")
+
+
 def each_of(value: Any) -> list[Any]:
     """What was given as a list, tuple, set or iterator, in order; anything else is the only one."""
     return list(value) if isinstance(value, (list, tuple, Set, Iterator)) else [value]

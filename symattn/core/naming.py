@@ -57,6 +57,11 @@ def latex_name(name: str) -> str:
     return written + "'" * (len(name) - len(stem))
 
 
+def counted(count: int) -> str:
+    """A number of parts as text; of a large one, which Python may refuse to write out, the power of ten."""
+    return str(count) if count < 10**9 else f"about 10**{int(count.bit_length() * 0.30103)}"
+
+
 _DIGITS = 1000  # of a number that is written out
 
 

@@ -186,13 +186,14 @@ def squares(below: Tensor) -> Squares | None:
     rest = [a for a in terms if scalar_value(a) is None]
     if len(rest) != 1:
         return None
-    factor, inner = split_scalar(definition(rest[0]))
-    total = definition(rest[0] if inner is None else inner)
+    scaled = definition(rest[0])
+    factor, inner = split_scalar(scaled)
+    total = scaled if inner is None else definition(inner)
     if total.op not in (sum_op, mean_op) or not total.params["keepdims"]:
         return None
     square = definition(total.inputs[0])
     x = squared(square)
-    between = (below, whole, *terms, definition(rest[0]), total, total.inputs[0], square)
+    between = (below, whole, *terms, scaled, *scaled.inputs, total, total.inputs[0], square)
     return None if x is None else Squares(x, total, factor, sympy.Add(*numbers), between)
 
 

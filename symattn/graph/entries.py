@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
-from ..core.naming import free_letters, fresh_name
+from ..core.naming import counted, free_letters, fresh_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
 from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
@@ -25,6 +25,8 @@ from .names import displayed_names
 FREE_LETTERS, BOUND_LETTERS = "ijabcdefghkl", "klmnpqrtuvw"
 
 
+MOST_PARTS = 100_000  # of one entry as a formula, which SymPy still works through
+_FLAT = 16  # operations above each other that no entry grows too large by
 Read = tuple[Tensor, tuple[Any, ...]]
 _UNREAD = sympy.Dummy(real=True)  # an entry that has to be worked out first
 
@@ -47,6 +49,14 @@ def too_deep(x: Tensor) -> OperandError:
     return OperandError(
         f"an entry of {x.brief()}, a graph {x.height} operations high, is nested too deep for one formula of SymPy: "
         "sa.entries gives it as a system of equations"
+    )
+
+
+def too_large(x: Tensor, count: int) -> OperandError:
+    """The error for a tensor whose entry SymPy, which walks through shared parts again and again, cannot work with."""
+    return OperandError(
+        f"an entry of {x.brief()}, a graph {x.height} operations high, has {counted(count)} parts, too many for one "
+        "formula of SymPy: sa.entries gives it as a system of equations"
     )
 
 
@@ -76,6 +86,8 @@ def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:
 def _expand(root: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sympy.Expr:
     """The entry of the root; the nodes in ``names`` are read as named arrays."""
     known: dict[Read, sympy.Expr] = {}
+    if root.height > _FLAT and (count := entry_size(root, names)) > MOST_PARTS:
+        raise too_large(root, count)
     pending: list[Read] = [(root, index)]
     while pending:
         node, at = pending[-1]
@@ -99,6 +111,27 @@ def _expand(root: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -
             known[node, at] = entry
         pending.pop()
     return known[root, index]
+
+
+def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
+    """How many parts the entry of a tensor has where ``names`` are read by name; exact, however large."""
+    parts = dict[Tensor, int]()
+    for node in topological([x], stop=names):
+        parts[node] = 1 if node in names else 1 + sum(parts[i] for i in _reads(node))
+    return parts[x]
+
+
+def count_parts(formula: sympy.Basic, known: dict[sympy.Basic, int]) -> int:
+    """How many parts a formula has, shared ones as often as they stand in it; ``known`` has those of smaller ones."""
+    waiting = [formula]
+    while waiting:
+        part = waiting[-1]
+        if missing := [x for x in part.args if x not in known]:
+            waiting += missing
+            continue
+        known[part] = 1 + sum(known[x] for x in part.args)
+        waiting.pop()
+    return known[formula]
 
 
 def readable(formula: sympy.Expr) -> sympy.Expr:

@@ -143,9 +143,24 @@ def _rational(value: Number) -> sympy.Rational:
     return sympy.Rational(exact.numerator, exact.denominator)
 
 
+def _real(value: sympy.Expr) -> sympy.Expr:
+    """The value with cosines and sines in place of exponentials of imaginary numbers, where these leave none behind."""
+
+    def turned(e: sympy.Expr) -> sympy.Expr:
+        exponent = sympy.expand(e.args[0])
+        angle = exponent.coeff(sympy.I)
+        return sympy.exp(exponent - sympy.I * angle) * (sympy.cos(angle) + sympy.I * sympy.sin(angle))
+
+    if not value.has(sympy.I):
+        return value
+    found = value.replace(lambda e: isinstance(e, sympy.exp) and e.has(sympy.I), turned)
+    found = sympy.expand(found, power_exp=False)
+    return value if found.has(sympy.I) else found
+
+
 def plainest(value: sympy.Expr) -> sympy.Expr:
     """The shorter of the expanded and the factored form; sums and entries stay as they are."""
-    expanded = sympy.expand(value, power_exp=False)
+    expanded = _real(sympy.expand(value, power_exp=False))
     if expanded.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
         return expanded
     return min((expanded, sympy.factor(expanded)), key=lambda e: (sympy.count_ops(e), len(str(e))))

@@ -155,8 +155,14 @@ def iid(
         known[4] = sympy.expand((values["kurtosis"] - 3) * second**2)
         least = 1 + values.get("skewness", sympy.S.Zero) ** 2
         if (values["kurtosis"] - least).is_negative:  # whatever the variance is
-            raise OperandError(f"no law has the kurtosis {values['kurtosis']}: it is at least 1 + skewness^2 = {least}")
+            raise _no_kurtosis(values["kurtosis"], least)
     return _checked(Iid(None, known))
+
+
+def _no_kurtosis(kurtosis: sympy.Expr, least: sympy.Expr) -> OperandError:
+    return OperandError(
+        f"no law has the kurtosis {described(kurtosis)}: it is at least 1 + skewness^2 = {described(least)}"
+    )
 
 
 def _only(values: Mapping[str, sympy.Expr], allowed: Sequence[str], name: str) -> dict[int, sympy.Expr]:
@@ -168,7 +174,7 @@ def _only(values: Mapping[str, sympy.Expr], allowed: Sequence[str], name: str) -
 
 def _bernoulli_law(p: sympy.Expr) -> Iid:
     if p.is_negative or (1 - p).is_negative:
-        raise OperandError(f"a probability is between 0 and 1, not {p}")
+        raise OperandError(f"a probability is between 0 and 1, not {described(p)}")
     return _Bernoulli("bernoulli", {0: p})
 
 
@@ -182,13 +188,15 @@ class _Bernoulli(Iid):
 def _checked(law: Iid) -> Iid:
     second, third, fourth = map(law.known, (2, 3, 4))
     if second is not None and second.is_negative:
-        raise OperandError(f"no law has the variance {second}: it is not negative")
+        raise OperandError(f"no law has the variance {described(second)}: it is not negative")
     if second == 0 and any(c is not None and c.is_nonzero for c in (third, fourth)):
         raise OperandError("no law has the variance 0 and higher cumulants that are not 0")
     if second is not None and second.is_positive and fourth is not None:
         kurtosis, least = 3 + fourth / second**2, 1 + (third or sympy.S.Zero) ** 2 / second**3
         if (kurtosis - least).is_negative:
-            raise OperandError(f"no law has the kurtosis {kurtosis}: it is at least 1 + skewness^2 = {least}")
+            raise OperandError(
+                f"no law has the kurtosis {described(kurtosis)}: it is at least 1 + skewness^2 = {described(least)}"
+            )
     return law
 
 
@@ -241,10 +249,10 @@ def iid_pair(
         raise OperandError(f'iid_pair is "normal", or None for a law known by its cumulants, not {described(name)}')
     rho = _number(correlation, "correlation")
     if sympy.expand(1 - rho**2).is_negative:
-        raise OperandError(f"a correlation is between -1 and 1, not {rho}")
+        raise OperandError(f"a correlation is between -1 and 1, not {described(rho)}")
     (m1, m2), (v1, v2) = _two(mean, "means"), _two(variance, "variances")
     if v1.is_negative or v2.is_negative:
-        raise OperandError(f"no law has the variances {v1}, {v2}: they are not negative")
+        raise OperandError(f"no law has the variances {described(v1)}, {described(v2)}: they are not negative")
     known = {(1, 0): m1, (0, 1): m2, (2, 0): v1, (0, 2): v2, (1, 1): rho * sympy.sqrt(v1 * v2)}
     higher = {} if cumulants is None else cumulants
     if not isinstance(higher, Mapping) or any(not (isinstance(k, tuple) and len(k) == 2 < sum(k)) for k in higher):
@@ -295,7 +303,7 @@ def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
         else:
             values.append(_number(value, what))
     if not isinstance(values[1], Tensor) and values[1].is_negative:
-        raise OperandError(f"no law has the variance {values[1]}: it is not negative")
+        raise OperandError(f"no law has the variance {described(values[1])}: it is not negative")
     return NormalRows(*values)
 
 

@@ -155,12 +155,22 @@ def _multiply_notation(p: Any, node: Tensor) -> Written:
     return f"{p.operand(a, Binding.PRODUCT)} * {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
 
 
+_IN_HALF = 2**11  # up to here half precision has all integers
+
+
+def is_wide(factor: sympy.Expr) -> bool:
+    """Whether a fraction is a number of its own: an array times its numerator could overflow where it does not."""
+    return bool(factor.is_Rational and factor.q != 1 and max(abs(factor.p), factor.q) > _IN_HALF)
+
+
 def _multiply_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
     value = scalar_value(node.inputs[0])
     if value is None:
         return f"({a}) * ({b})"
     if value == -1:
         return f"-({b})"
+    if is_wide(value.as_coeff_Mul()[0]):
+        return f"({code.scalar(value)}) * ({b})"
     above, below = sympy.fraction(value)
     product = f"({b})" if above == 1 else f"({code.scalar(above)}) * ({b})"
     return product if below == 1 else f"{product} / ({code.scalar(below)})"

@@ -176,6 +176,8 @@ class _Signs:
             return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
         if type(e) in FUNCTIONS:
             return self._of_values(e, FUNCTIONS[type(e)].values)
+        if isinstance(e, sympy.KroneckerDelta):
+            return Sign.NONNEGATIVE
         if e.is_Mul:
             return min(map(self._of, e.args))
         if e.is_Add:

@@ -15,7 +15,7 @@ from ..core.node import Tensor, topological
 from ..core.operation import Operation
 from ..core.sizes import ONE, Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
-from ..scalars.formulas import Choice, without_piecewise
+from ..scalars.formulas import Choice, plainly_joined, without_piecewise
 from .notation import Binding, Written, scaled
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
@@ -206,7 +206,7 @@ def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
     if not _is_condition(value):
         value = as_scalar(value)
     without_piecewise(value)  # which must have a value everywhere
-    return from_index_op(formula=value, shape=dims)
+    return from_index_op(formula=plainly_joined(value), shape=dims)
 
 
 def eye(n: Any) -> Tensor:

@@ -11,7 +11,7 @@ from ..core.exact import ARGUMENTS, as_scalar
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..errors import OperandError, described
-from ..scalars.formulas import choose, compared, without_piecewise
+from ..scalars.formulas import choose, compared, plainly_joined, without_piecewise
 from .arithmetic import add, divide, multiply, negative, power, product_rule, subtract
 from .broadcasting import broadcast, broadcast_index, unbroadcast
 from .leaves import as_tensor, zeros
@@ -221,7 +221,7 @@ def elementwise(function: Any, *inputs: Any) -> Tensor:
     without_piecewise(body)  # which must have a value everywhere
     if body.has(sympy.Indexed, sympy.S.NegativeInfinity):
         raise OperandError(f"the function {function} holds a tensor's entry or an infinity")
-    return elementwise_op(*operands, formula=body)
+    return elementwise_op(*operands, formula=plainly_joined(body))
 
 
 # --- public spellings ---

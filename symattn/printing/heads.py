@@ -14,10 +14,10 @@ import sympy
 
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import Shape
-from ..graph.entries import _bound_indices, _expand
+from ..graph.entries import _bound_indices, _expand, entry_size
 from ..ops.index import index_op
 from ..ops.leaves import indexed, stand_in
-from .index import LONGEST, entry_size, outermost_first
+from .index import LONGEST, outermost_first
 
 
 class Head(NamedTuple):

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from ..core.naming import free_letters, latex_name
+from ..core.naming import counted, free_letters, latex_name
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
 from ..errors import OperandError
-from ..graph.entries import BOUND_LETTERS, _expand, _reads
+from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
 from ..ops.gather import reads_outside, shift_op
 from ..ops.leaves import constant, definition, indexed, is_named
@@ -45,18 +45,13 @@ def _upright(written: str) -> str:
     return rf"\mathrm{{{word[0]}}}{written[word.end() :]}" if word else written
 
 
-def entry_size(x: Tensor, names: Collection[Tensor]) -> int:
-    """How many parts the entry of a tensor has where ``names`` are read by name; exact, however large."""
-    parts = dict[Tensor, int]()
-    for node in topological([x], stop=names):
-        parts[node] = 1 if node in names else 1 + sum(parts[i] for i in _reads(node))
-    return parts[x]
-
-
 _MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
 
 
-_ENTRYWISE = ("add", "multiply", "divide", "power", "maximum", "minimum", "where")
+_ENTRYWISE = (
+    "add", "multiply", "divide", "power", "maximum", "minimum", "where", "mod", "elementwise",
+    "less", "less_equal", "greater", "greater_equal", "equal", "logical_and", "logical_or",
+)  # fmt: skip
 
 
 def moves_entries(x: Tensor) -> bool:
@@ -170,7 +165,8 @@ class IndexPrinter:
             return self.scalars.doprint(indexed(self.names[x], index))
         size = entry_size(x, self.names)
         if size > LONGEST:
-            raise OperandError(f"an entry of {x.brief()} has {size} parts, too many to read: name parts by sa.let")
+            shown = counted(size)
+            raise OperandError(f"an entry of {x.brief()} has {shown} parts, too many to read: name parts by sa.let")
         order = [node for node in topological([x], stop=self.names) if node in self.names]
         inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
         formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)

@@ -15,7 +15,7 @@ from typing import Any
 
 import sympy
 
-from ..core.naming import free_letters, latex_name, with_short_numbers
+from ..core.naming import counted, free_letters, latex_name, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, symbol_names, tree_size
@@ -274,7 +274,9 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | Non
     for root in roots:
         size = tree_size(root)
         if size > LONGEST:
-            raise OperandError(f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let")
+            raise OperandError(
+                f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
+            )
     names, _ = _distinct_spelling(roots, {} if spellings is None else spellings, latex_name)
     return Printer(names, latex=True, spellings=spellings)
 

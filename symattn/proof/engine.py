@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sympy.polys.polyerrors import BasePolynomialError
@@ -24,6 +25,7 @@ from .given import Given, applied, contradiction, sorted_out, stated_in
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
+from .size_cases import size_cases
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
@@ -61,9 +63,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
         raise OperandError(f"what is given contradicts itself: {false}")
     argument, missing = None, _Missing("")
     try:
-        argument, missing = _argued(*put, own := time.part(0.7))
-        if argument is None and isinstance(put[1], Claim):
-            argument = enumerated(put[1], own)
+        argument, missing = argued(*put, time.part(0.7))
     except OutOfBudget as problem:
         missing = _Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -153,6 +153,14 @@ class _Missing:
         self.reason, self.left_over = reason, left_over
 
 
+def argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
+    """A proof of a claim by any of the ways there are, or what is missing. Raises OutOfBudget and PROBLEMS."""
+    argument, missing = _argued(given, claim, time)
+    if argument is None and isinstance(claim, Claim):
+        argument = enumerated(claim, time) or size_cases(claim, given, partial(_decided, time))
+    return argument, missing
+
+
 def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
     """A proof, by the way that fits the kind of claim."""
     if (stated := stated_in(given, claim)) is not None:
@@ -163,6 +171,12 @@ def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Ar
         found = bound_proof(claim, given.claims, time)
         return found, _Missing("the inequality does not follow from the signs and bounds of its parts")
     return _equal(claim.left, claim.right, given, time)
+
+
+def _decided(time: Budget, given: Given, claim: Claim) -> Argument | None:
+    """A proof at sizes that a relation leaves."""
+    argument, _ = _argued(given, claim, time)
+    return argument or enumerated(claim, time)
 
 
 def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
 from .claims import Claim, Independence
+from .given import Given
 from .verdict import Argument
 
 _LARGE = 8  # from which on a size is taken as a symbol
@@ -34,8 +34,8 @@ class Generalised:
     def assumptions(self) -> tuple[str, ...]:
         return getattr(self.argument, "assumptions", ())
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        wider = generalised(claim) if isinstance(claim, Claim) and not given else None
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        wider = generalised(claim) if isinstance(claim, Claim) and not given.stated else None
         return wider is not None and self.literal == wider[1] and self.argument.proves(wider[0], given)
 
     def check(self) -> bool:

@@ -94,8 +94,9 @@ class Stated:
 
     claim: Claim
     facts: tuple[Claim, ...]
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        return self.claim.says(claim) and say_the_same(self.facts, given)
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return self.claim.says(claim) and say_the_same(self.facts, given.claims)
 
     def check(self) -> bool:
         sides = (self.claim.sides, self.claim.sides[::-1]) if self.claim.relation == "=" else (self.claim.sides,)
@@ -115,7 +116,7 @@ def stated_in(given: Given, claim: Claim | Independence) -> Stated | None:
     return found if found.check() else None
 
 
-def _replaced(claim: Any, new: dict[Any, Any]) -> Any:
+def replaced(claim: Any, new: dict[Any, Any]) -> Any:
     """A claim with tensors or sizes replaced."""
     sizes = {k: v for k, v in new.items() if isinstance(k, sympy.Symbol)}
     tensors = {k: v for k, v in new.items() if k not in sizes}
@@ -138,7 +139,7 @@ def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[
                 both = {*x.params["hypotheses"], *y.params["hypotheses"]}
                 joined = tuple(h for h in HYPOTHESES if h in both)
                 new = variable(name=x.name, shape=y.shape, hypotheses=joined)
-                claim, claims = _replaced(claim, {y: new}), [_replaced(c, {y: new}) for c in claims]
+                claim, claims = replaced(claim, {y: new}), [replaced(c, {y: new}) for c in claims]
     return claim, claims
 
 
@@ -159,7 +160,7 @@ def _equal_sizes(
             rest.append(value >= 1)
         new = {symbol: as_size(value)}
         try:
-            claim, claims = _replaced(claim, new), [_replaced(c, new) for c in claims]
+            claim, claims = replaced(claim, new), [replaced(c, new) for c in claims]
         except SymattnError as problem:
             raise OperandError(f"what is given leaves no value: {symbol} = {value}, and {problem}") from None
         pending, rest = ([r.xreplace(new) for r in part if r.xreplace(new) != sympy.true] for part in (pending, rest))
@@ -176,9 +177,9 @@ def _equal_tensors(claim: Any, claims: list[Claim]) -> tuple[Any, list[Claim]]:
         for x, y in (fact.sides, fact.sides[::-1]):
             free = x.op is variable and not x.params["hypotheses"] and x not in topological([y])
             if fact.relation == "=" and free and not (isinstance(claim, Independence) and x is claim.variable):
-                claim = _replaced(claim, {x: y})
-                pending = [_replaced(c, {x: y}) for c in pending]
-                rest = [_replaced(c, {x: y}) for c in rest]
+                claim = replaced(claim, {x: y})
+                pending = [replaced(c, {x: y}) for c in pending]
+                rest = [replaced(c, {x: y}) for c in rest]
                 break
         else:
             rest.append(fact)

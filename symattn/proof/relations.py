@@ -83,7 +83,7 @@ def solution(relation: Boolean) -> tuple[sympy.Symbol, sympy.Expr] | None:
     Of several sizes, one whose value is positive whatever the others are: n = m - 1 gives m = n + 1.
     """
     tidy = _tidied(relation)
-    if not isinstance(tidy, sympy.Eq) or not _is_polynomial(tidy.lhs - tidy.rhs):
+    if not isinstance(tidy, sympy.Eq) or not is_polynomial(tidy.lhs - tidy.rhs):
         return None
     difference = sympy.expand(tidy.lhs - tidy.rhs)
     sides = [s for s in relation.args if s in tidy.free_symbols]
@@ -106,7 +106,7 @@ def _tidied(relation: Boolean) -> Boolean:
     if not isinstance(relation, sympy.Eq):
         return relation
     above, below = sympy.fraction(sympy.together(relation.lhs - relation.rhs))
-    if not (_is_polynomial(above) and _is_polynomial(below) and is_size(below)):
+    if not (is_polynomial(above) and is_polynomial(below) and is_size(below)):
         return relation
     factors = [f for f, _ in sympy.factor_list(above)[1] if not (is_size(f) or is_size(-f))]
     if len(factors) > 1:
@@ -114,7 +114,7 @@ def _tidied(relation: Boolean) -> Boolean:
     return sympy.Eq(factors[0], 0) if factors else sympy.sympify(above == 0)
 
 
-def _is_polynomial(e: sympy.Expr) -> bool:
+def is_polynomial(e: sympy.Expr) -> bool:
     """Whether it is a polynomial of sizes with rational coefficients."""
     if not e.free_symbols:
         return bool(e.is_Rational)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -23,7 +22,7 @@ from .wording import Wording
 class Argument(Protocol):
     """One kind of proof: by rewriting, by entries, by bounds, or by what entries depend on."""
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool: ...
+    def proves(self, claim: Claim | Independence, given: Given) -> bool: ...
     def check(self) -> bool: ...
     def text(self) -> str: ...
     def latex(self) -> str: ...
@@ -83,7 +82,7 @@ class Proof:
         claims = tuple(g for g in self.given if isinstance(g, Claim))
         relations = tuple(g for g in self.given if isinstance(g, Boolean))
         given, claim = applied(Given(claims, relations, self.given), self.claim)
-        if not (self.argument.proves(claim, given.claims) and self.argument.check()):
+        if not (self.argument.proves(claim, given) and self.argument.check()):
             return False
         if self.witness is None:
             return not self.side_conditions

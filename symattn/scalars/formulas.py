@@ -173,12 +173,22 @@ def without_piecewise(formula: Any) -> Any:
     return formula.replace(lambda part: isinstance(part, sympy.Piecewise), _as_choices)
 
 
+_JOINED = (sympy.ITE, sympy.Xor, sympy.Implies, sympy.Equivalent)
+
+
+def plainly_joined(formula: Any) -> Any:
+    """The formula with its conditions joined by and, or and not alone: SymPy makes others of nested choices."""
+    if not formula.has(*_JOINED):
+        return formula
+    return formula.replace(lambda part: isinstance(part, _JOINED), lambda part: part.to_nnf(simplify=False))
+
+
 def _as_choices(piecewise: Any) -> Any:
     value, condition = piecewise.args[-1]
     if condition != sympy.true:
         raise OperandError(f"{piecewise} has no value where none of its conditions holds: end it by (value, True)")
     for other, condition in reversed(piecewise.args[:-1]):
-        value = Choice(condition, other, value)
+        value = Choice(plainly_joined(condition), other, value)
     return value
 
 

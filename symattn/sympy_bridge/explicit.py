@@ -8,13 +8,16 @@ from typing import Any
 
 import sympy
 
+from ..core.arguments import few
 from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
-from ..graph.entries import too_deep
+from ..graph.entries import MOST_PARTS, count_parts, too_deep, too_large
 from ..graph.names import displayed_names
 from ..ops.leaves import computed, indexed, operands, variable
 from ..scalars.explicit import maybe_infinite, written_out
 from ..scalars.formulas import Choice, Max, Min
+
+_MOST = 10**6  # entries that are written out
 
 
 def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
@@ -39,6 +42,8 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     for node in order:
         if not all(size.is_Integer for size in node.shape):
             raise ShapeError(f"the entries of {x.brief()}: at these sizes {node.brief()} has a size that is not whole")
+    for node in order:
+        few(f"as_explicit of {x.brief()}", sympy.Mul(*node.shape), f"entries of {node.brief()}", _MOST)
     displayed_names([fixed])  # one name, one meaning: otherwise the entries of two tensors would look alike
     try:
         entries = _explicit_entries(fixed, order)
@@ -54,8 +59,12 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
 
 def _explicit_entries(x: Tensor, order: Sequence[Tensor]) -> list[Any]:
     known: dict[Tensor, dict[tuple[Any, ...], Any]] = {}
+    parts: dict[sympy.Basic, int] = {}
     for node in order:
         known[node] = _entries(node, known)
+        for value in known[node].values():
+            if (count := count_parts(value, parts)) > MOST_PARTS:
+                raise too_large(x, count)
     return [_with_cases(value) for value in known[x].values()]
 
 

@@ -137,7 +137,7 @@ def _try(f: Callable[[Any], Any], arrays: Iterable[Any], action: _Action, seed: 
     rng = np.random.default_rng(seed)
     for x in arrays:
         where = f"an array of shape {tuple(x.shape)}"
-        plain = as_array(called("f", f, [x], where))
+        plain = _of_numbers(called("f", f, [x], where))
         tolerance = TOLERANCES.get(str(x.dtype).rpartition(".")[2], TOLERANCES["float64"])
         for _ in range(_ELEMENTS):
             element = _element(action, x.shape[action.axis(len(x.shape))], rng)
@@ -153,6 +153,13 @@ def _try(f: Callable[[Any], Any], arrays: Iterable[Any], action: _Action, seed: 
             found = problems("f", left, [claim], [Wanted(right)], tolerance, [])
             if found:
                 raise AssertionError(f"the equivariance fails at {where}, by numbers:\n  {found[0]}")
+
+
+def _of_numbers(result: Any) -> np.ndarray:
+    try:
+        return as_array(result)
+    except (TypeError, ValueError) as problem:
+        raise OperandError(f"assert_equivariant compares arrays of real numbers, and f(X) is none: {problem}") from None
 
 
 def _element(action: _Action, size: int, rng: np.random.Generator) -> np.ndarray:

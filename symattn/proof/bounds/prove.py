@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
@@ -46,6 +46,9 @@ from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..claims import Claim, Independence, say_the_same
 from .writing import Writing
+
+if TYPE_CHECKING:
+    from ..given import Given
 
 MOST_STEPS = 40
 
@@ -98,8 +101,8 @@ class BoundProof:
         nodes = computed(self.claim.sides) if self.in_order else ()
         return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        return self.claim.says(claim) and say_the_same(self.given, given)
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return self.claim.says(claim) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""

@@ -23,6 +23,7 @@ from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX
 from ..claims import Claim, Independence
+from ..given import Given
 from .formula_walk import Facts, FormulaWalk, formula_of, is_short
 from .index_constraints import (
     Constraint,
@@ -54,7 +55,8 @@ class DependenceProof:
 
     claim: Independence
     steps: tuple[Step, ...]
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return self.claim.says(claim)
 
     def check(self) -> bool:

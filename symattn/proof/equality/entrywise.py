@@ -14,6 +14,7 @@ from ...normal.terms import Poly
 from ...normal.writing import Writer
 from ...printing.align import tex_text
 from ..claims import Claim, Independence, say_the_same
+from ..given import Given
 from .decide import Comparison, Piece, compare
 
 _LETTERS = "ijhabcefg"
@@ -43,8 +44,8 @@ class EntrywiseProof:
         """What is divided by and is different from zero, with the reason."""
         return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False))
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given)
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Work out both normal forms again, which needs no search, and hold what is written against them."""

@@ -11,6 +11,7 @@ from ...graph.names import LONGEST, displayed_names, tree_size
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
 from ..claims import Claim, Independence, say_the_same
+from ..given import Given
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -33,8 +34,9 @@ class RewritingProof:
         """What must have no entry 0 for the lemmas to hold."""
         return tuple(dict.fromkeys(x for lemma in self.lemmas for x in lemma.nonzero))
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
-        return claim.says(Claim(self.rewriting.left, "=", self.rewriting.right)) and say_the_same(self.given, given)
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        found = Claim(self.rewriting.left, "=", self.rewriting.right)
+        return claim.says(found) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Apply every lemma again, and hold both sides against the form in which they meet."""

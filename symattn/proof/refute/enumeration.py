@@ -20,6 +20,7 @@ from ...graph.entries import entry, index_symbols
 from ...ops.leaves import operands, variable
 from ...scalars.explicit import written_out
 from ..claims import Claim, Independence
+from ..given import Given
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .values import Evaluator, Point, ordered, unknown_names
 
@@ -42,7 +43,7 @@ class Enumeration:
         """How many entries were compared."""
         return math.prod(int(size) for size in self.claim.left.shape if size.is_Integer)
 
-    def proves(self, claim: Claim | Independence, given: Sequence[Claim]) -> bool:
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return self.claim.says(claim)
 
     def check(self) -> bool:

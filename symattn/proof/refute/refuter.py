@@ -34,7 +34,7 @@ _BITS = (192, 1000)  # of the balls, and of those for what was too close to call
 _TRIALS = (4, 40)  # at least, and at most
 _FEW = 8  # that agree, before a proof is looked for
 _AT_A_SIZE = 3  # the one entry that differs may be drawn as 0
-_WORK = 20_000  # entries and terms, after which no more than the least trials are made; none after ten times that
+_WORK = (200_000, 40_000)  # entries and terms, after which none of the least trials is made, and none of the others
 _SMALL = 4_000  # entries and terms of the first trials, up to which fractions in a claim are looked at
 _POINTED = 60_000  # entries and terms of the trials with numbers of the claim as entries, and of those with sizes
 _SHRINKING = 40_000  # entries and terms on the way to a smaller counterexample
@@ -159,7 +159,7 @@ class Search:
         """Points to try: a few generic ones, then those where the claim points, then more generic ones."""
         pointed = 0
         for trial in range(_TRIALS[1]):
-            large = self.evaluator.work - pointed > (_WORK if trial >= _TRIALS[0] else 10 * _WORK)
+            large = self.evaluator.work - pointed > _WORK[trial >= _TRIALS[0]]
             if not pointed and (large or trial == _FEW):
                 before = self.evaluator.work
                 yield from self.pointed()

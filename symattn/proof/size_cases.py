@@ -1,0 +1,136 @@
+"""Sizes of which a relation leaves finitely many: a claim that holds at each of them holds for all of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import sympy
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import Boolean
+
+from ..core.node import Tensor
+from .claims import Claim, Independence
+from .given import Given, replaced
+from .relations import is_polynomial
+from .verdict import Argument
+
+_MOST = 24  # choices of sizes at which a claim is proved one by one
+_TRIED = 4096  # choices of which it is asked whether the relations hold
+_ROUNDS = 3  # in which a bound of one size gives one of another
+
+Sizes = dict[sympy.Symbol, int]
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCases:
+    """A proof at each of the sizes that what is given leaves."""
+
+    cases: tuple[tuple[Sizes, Argument], ...]
+
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        """What must have no entry 0 for the proofs to hold."""
+        met = (x for _, argument in self.cases for x in getattr(argument, "divisors", ()))
+        return tuple(dict.fromkeys(met))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of operations and not proved."""
+        met = (said for _, argument in self.cases for said in getattr(argument, "assumptions", ()))
+        return tuple(dict.fromkeys(met))
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        if not isinstance(claim, Claim) or sizes_left(given.relations) != [sizes for sizes, _ in self.cases]:
+            return False
+        return all(argument.proves(*_at(sizes, claim, given)) for sizes, argument in self.cases)
+
+    def check(self) -> bool:
+        """Whether the proof at each of the sizes holds."""
+        return all(argument.check() for _, argument in self.cases)
+
+    def text(self) -> str:
+        """The proofs, one after the other."""
+        parts = [f"At {_shown(sizes)}:\n{argument.text()}" for sizes, argument in self.cases]
+        return "\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
+
+    def latex(self) -> str:
+        """The same as LaTeX."""
+        parts = [f"At ${_shown(sizes)}$: {argument.latex()}" for sizes, argument in self.cases]
+        return "\n\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
+
+
+def _shown(sizes: Sizes) -> str:
+    return ", ".join(f"{s} = {n}" for s, n in sizes.items())
+
+
+def size_cases(claim: Claim, given: Given, argued: Callable[[Given, Claim], Argument | None]) -> SizeCases | None:
+    """The proof of a claim at each of the sizes that are left, if they are few; ``argued`` proves it at one of them."""
+    cases = []
+    for sizes in sizes_left(given.relations) or ():
+        at, under = _at(sizes, claim, given)
+        argument = argued(under, at)
+        if argument is None:
+            return None
+        cases.append((sizes, argument))
+    return SizeCases(tuple(cases)) if cases else None
+
+
+def _at(sizes: Sizes, claim: Claim, given: Given) -> tuple[Claim, Given]:
+    """The claim and what is given at some sizes."""
+    new = {s: sympy.Integer(n) for s, n in sizes.items()}
+    relations = (r.xreplace(new) for r in given.relations)
+    left = tuple(r for r in relations if r != sympy.true)
+    return replaced(claim, new), Given(tuple(replaced(c, new) for c in given.claims), left, given.stated)
+
+
+def sizes_left(relations: Sequence[Boolean]) -> list[Sizes] | None:
+    """All values of the sizes that relations bound, under which they may hold; None if there are none or many."""
+    tops = _tops(relations)
+    choices = itertools.product(*(range(1, top + 1) for top in tops.values()))
+    tried = list(itertools.islice(choices, _TRIED + 1)) if tops else []
+    found = [dict(zip(tops, values, strict=True)) for values in tried]
+    kept = [sizes for sizes in found if not any(r.subs(sizes) == sympy.false for r in relations)]
+    return kept if kept and len(kept) <= _MOST and len(tried) <= _TRIED else None
+
+
+def _tops(relations: Sequence[Boolean]) -> Sizes:
+    """The largest value that each size may have, as far as relations bound it."""
+    tops: Sizes = {}
+    differences = [e for r in relations for e in _at_most_zero(r)]
+    for _ in range(_ROUNDS):
+        for e in differences:
+            for symbol, top in _bounded(e, tops):
+                tops[symbol] = min(top, tops.get(symbol, top))
+    return dict(sorted(tops.items(), key=lambda pair: pair[0].name))
+
+
+def _at_most_zero(relation: Boolean) -> Iterator[sympy.Expr]:
+    """Polynomials that a relation says to be at most 0, multiplied out."""
+    if isinstance(relation, sympy.And):
+        for part in relation.args:
+            yield from _at_most_zero(part)
+    elif isinstance(relation, Relational) and not isinstance(relation, sympy.Ne):
+        less, more = (relation.lts, relation.gts) if not isinstance(relation, sympy.Eq) else relation.args
+        pairs = [(less, more), (more, less)] if isinstance(relation, sympy.Eq) else [(less, more)]
+        for a, b in pairs:
+            parts = a.args if isinstance(a, sympy.Max) else (a,)  # all of which are at most b
+            yield from (sympy.expand(part - b) for part in parts if is_polynomial(part - b))
+
+
+def _bounded(e: sympy.Expr, tops: Sizes) -> Iterator[tuple[sympy.Symbol, int]]:
+    """The sizes that are bounded where a polynomial is at most 0, all of them being at least 1."""
+    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(e)]
+    most = sympy.Add(*(-c * rest.subs(tops) for c, rest in terms if c < 0))  # of what is taken off
+    if most.is_number:
+        for c, rest in terms:
+            yield from ((s, int(sympy.floor(most / c))) for s in rest.free_symbols if c > 0)
+    if len(e.free_symbols) == 1:  # beyond Cauchy's bound a polynomial has the sign of its first coefficient
+        (symbol,) = e.free_symbols
+        first, *others = sympy.Poly(e, symbol).all_coeffs()
+        if first > 0:
+            yield symbol, int(1 + sympy.floor(max(map(abs, others)) / first))
+
+
+__all__ = ["SizeCases", "size_cases", "sizes_left"]
