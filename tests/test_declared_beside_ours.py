@@ -68,9 +68,9 @@ def pair(request):
 
 
 def answers(f, asked):
-    """The verdicts on some claims, and how many conditions they have."""
+    """The verdicts on some claims, and whether they have conditions."""
     verdicts = [sa.prove(*one) for one in asked(f)]
-    return [(v.status, len(v.proof.side_conditions) if v.proof else 0) for v in verdicts]
+    return [(v.status, bool(v.proof and v.proof.side_conditions)) for v in verdicts]
 
 
 def named(text):

@@ -15,6 +15,12 @@ A, B, R = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("R", n, n, inver
 M = sa.tensor("M", n, binary=True)
 O = sa.zeros(n, n)
 
+
+def scalar(f):
+    v = sympy.Symbol("v", real=True)
+    return sa.elementwise(sympy.Lambda(v, f(v)), x)
+
+
 KEPT = {
     "0 / x": (0 / x, "x != 0"),
     "zeros / sum": (sa.zeros(n) / sa.sum(x), "sum(x) != 0"),
@@ -35,16 +41,22 @@ KEPT = {
     "remainder": (0 * sa.mod(x, y), "y != 0"),
     "remainder of 0": (sa.mod(0, x), "x != 0"),
     "slice": (0 * x[:m], "m <= n"),
+    "softmax of rows that may be empty": (
+        0 * sa.softmax(x, where=M, empty="error"), 'softmax(x, where=M, empty="error") is defined',
+    ),
+    "arc sine": (0 * scalar(sympy.asin), "x >= -1", "x <= 1"),
+    "area cosine": (0 * scalar(sympy.acosh), "x >= 1"),
+    "area tangent": (0 * scalar(lambda v: sympy.atanh(2 * v)), "elementwise(lambda i: atanh(2*i), x) is defined"),
     "by a name": (0 * sa.let("w", sa.log(x)), "x > 0"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_what_is_0_where_it_has_a_value_keeps_its_condition(name):
-    left, listed = KEPT[name]
+    left, *listed = KEPT[name]
     verdict = sa.prove(left, sa.zeros(*left.shape))
     assert verdict, verdict
-    assert verdict.proof.side_conditions == (listed,)
+    assert verdict.proof.side_conditions == tuple(listed)
     assert verdict.proof.check()
 
 
@@ -68,6 +80,7 @@ TOTAL = {
     "unknown": 0 * sa.unknown("phi", x, rowwise=False),
     "slice": 0 * x[:1],
     "constant": 0 * sa.from_index((n,), lambda i: 1 / (1 + i)),
+    "functions of any number": 0 * scalar(lambda v: sympy.atan(v) + sympy.asinh(v) * sympy.cosh(v)),
     "size": 0 * (x / sympy.sqrt(n)),
 }
 
@@ -141,3 +154,10 @@ def test_a_matrix_that_is_an_inverse_or_declared_so_has_one():
         (R.T, ()),
     ):
         assert sa.prove(sa.inv(matrix) @ x, sa.inv(matrix) @ x + 0).proof.side_conditions == listed
+
+
+def test_rows_that_may_not_be_empty_sum_to_1_where_they_have_values():
+    verdict = sa.prove(sa.sum(sa.softmax(x, where=M, empty="error")), sa.ones())
+    assert verdict.proof.side_conditions == ('softmax(x, where=M, empty="error") is defined',)
+    assert verdict.proof.check()
+    assert sa.prove(sa.sum(sa.softmax(x, where=M)), sa.ones()).status == "refuted"

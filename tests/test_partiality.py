@@ -322,3 +322,16 @@ def test_that_an_index_lies_inside_is_a_condition(left, right, listed):
     assert verdict.proof.side_conditions == listed
     assert verdict.proof.witness is not None
     assert verdict.proof.check()
+
+
+SPLIT = sa.split_axis(x, 0, (sa.sizes("h"), n / sa.sizes("h")))
+
+
+@pytest.mark.parametrize(
+    ("part", "fits"),
+    [(SPLIT, ()), (SPLIT[:, 1:], ("2*h <= n",)), (SPLIT[:, :-1], ("2*h <= n",)), (SPLIT[:, 1:-1], ("3*h <= n",))],
+    ids=["whole", "first", "last", "both"],
+)
+def test_a_slice_of_a_part_leaves_an_entry(part, fits):
+    proof = sa.prove(sa.exp(part) * sa.exp(-part), sa.ones(*part.shape)).proof
+    assert proof.side_conditions == ("h divides n", *fits)

@@ -93,6 +93,14 @@ def test_where_it_is_not_defined_is_a_condition(case: str) -> None:
     assert "; ".join(sa.prove(y + y, 2 * y).proof.side_conditions) == conditions
 
 
+@pytest.mark.parametrize("record", FUNCTIONS.values(), ids=lambda record: record.name)
+def test_a_logarithm_of_it_asks_for_positive_values_unless_they_are(record: ScalarFunction) -> None:
+    """Of a positive number: exp and cosh are positive, and what rises from 0 at 0 is."""
+    conditions = sa.prove(0 * sa.log(applied(record, p)), 0 * p).proof.side_conditions
+    seen = {"exp", "cosh", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "erf"}
+    assert any(c.endswith("> 0") for c in conditions) == (record.name not in seen)
+
+
 def test_what_another_function_gives_lies_in_the_domain() -> None:
     inside = sympy.asin(sympy.sin(u)) + sympy.log(sympy.cosh(u)) + sympy.atanh(sympy.tanh(u) / 2 - sympy.tanh(u) / 2)
     y = sa.elementwise(sympy.Lambda(u, inside + sympy.asin(sympy.Rational(1, 3))), x)

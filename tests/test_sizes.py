@@ -137,6 +137,7 @@ def test_a_keyword_or_bad_name_inside_a_size_is_refused():
 
 def test_fractions_of_sizes_state_what_divides_what():
     assert divisibility([d / h, T, 2 * n, d / h, (S + 1) / 2]) == ["h divides d", "2 divides S + 1"]
+    assert divisibility([d / h, d / h - 1, 2 * n + d / h]) == ["h divides d"]
 
 
 @pytest.mark.parametrize(

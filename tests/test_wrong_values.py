@@ -62,6 +62,7 @@ LONG = sympy.Integer(10) ** 5000
         (lambda: sa.cumsum(X, reverse=np.ones(2)), "cumsum: reverse is True or False, not array"),
         (lambda: sa.softmax(X, empty=np.ones(2)), "softmax: empty is 'zero' or 'error', not array"),
         (lambda: sa.attention.causal_linear(X, X, X, normalise=1), "normalise is True or False, not 1"),
+        (lambda: sa.attention.linear(X, X, X, feature=np.ones(2)), "feature is 'elu[+]1', a function .*, not array"),
         (lambda: sa.prove(X, Y, seed=0.5), "prove: seed is a whole number, 0 or more, not 0.5"),
         (lambda: sa.prove(X, Y, given=[np.ones(2)]), "given holds claims .*, not array"),
         (lambda: sa.prove(X, Y, given=sa.sizes), "given holds claims .*, not <function sizes"),

@@ -254,7 +254,7 @@ def _features(what: str, feature: Any, Q: Any, K: Any, V: Any) -> tuple[Tensor, 
     same(what, keys, -2, values, -2, "the number of keys and values")
     if feature is None:
         return queries, keys, values
-    if feature == "elu+1":
+    if isinstance(feature, str) and feature == "elu+1":
         feature = elu_plus_one
     elif not callable(feature):
         raise OperandError(f"{what}: feature is 'elu+1', a function of a tensor, or None, not {described(feature)}")

@@ -31,6 +31,7 @@ from .plan import Plan
 from .scalars import ScalarCode
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
+_TOLD = 60  # the height of a graph that is still printed for a comment
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
 _STAY_WHOLE = {"max", "maximum", "min", "minimum", "mod", "relu", "sign", "take", "where"}  # never beyond int64
 
@@ -138,7 +139,7 @@ class Writer:
             return
         written = self.graph.forms.get(node)
         if written is not None:
-            self.lines.append(f"# {written.brief()}, in a form that is equal and no less accurate")
+            self.lines.append(f"# {self._said(node, written)}, in a form that is equal and no less accurate")
         self.writing_whole = node in self.whole
         if node.op is cotangent_op:
             expression = self._gradient(node)
@@ -154,6 +155,12 @@ class Writer:
             self._assign(node, self._identifier("y" if node in self.outputs else "t"), expression)
         else:
             self.text[node] = expression
+
+    def _said(self, node: Tensor, written: Tensor) -> str:
+        """What a form stands for: as it is written, or by its name where it stands on much, which a text walks over."""
+        if written.height < _TOLD:
+            return written.brief()
+        return f"{self.names.get(node, written.op.name)}{show_shape(written.shape)}"
 
     def _needs_line(self, node: Tensor, expression: str) -> bool:
         if node.op is constant or expression.isidentifier():

@@ -139,8 +139,13 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor | None:
     if scalar_value(a) is not None:  # the product behind a factor is built with it
         inner = _multiply(*b.inputs) if b.op is multiply_op else None
         return None if inner is None else multiply(a, inner)
-    rules = (softmax_product, _weighed, by_length)
+    rules = (softmax_product, _weighed, _by_inverse)
     return _first(rule(x, y) for x, y in ((a, b), (b, a)) for rule in rules)
+
+
+def _by_inverse(u: Tensor, root: Tensor) -> Tensor | None:
+    """``u * r`` with the inverse r of a length; a length itself is multiplied as it stands."""
+    return by_length(u, root) if root.op is divide_op else None
 
 
 def _weighed(p: Tensor, x: Tensor) -> Tensor | None:

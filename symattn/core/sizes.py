@@ -163,7 +163,9 @@ def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[Stated]:
     for size in dict.fromkeys(sizes_used):
         if size.is_Symbol or size.is_Integer:
             continue
-        above, below = sympy.fraction(sympy.together(size))
+        parts = sympy.Add.make_args(sympy.expand(size))
+        broken = sympy.Add(*(part for part in parts if sympy.fraction(part)[1] != 1))
+        above, below = sympy.fraction(sympy.together(broken))
         if below != 1:
             stated.append(Stated(f"{below} divides {above}", partial(_between, below, r"\mid", above)))
     return list(dict.fromkeys(stated))

@@ -1,7 +1,7 @@
 """From tensors to polynomials of entries, through the entry formula of each operation.
 
 The formula of a node is asked for once, with symbols in place of the entries that it reads, and then read as a
-polynomial. Named and shared nodes stay whole: their normal form is worked out once, as a *definition*, and read as an
+polynomial. Shared nodes stay whole: their normal form is worked out once, as a *definition*, and read as an
 atom that is unfolded only where that helps. Two definitions with one normal form are one atom, and a permutation that
 every occurrence of an index goes through is taken out of it, so that f(Pi X) and f(X) meet in one definition.
 """
@@ -17,7 +17,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..core.sizes import never_negative
-from ..ops.leaves import bare, constant, from_index_op, is_named, variable
+from ..ops.leaves import bare, constant, from_index_op, variable
 from ..ops.template import Template, template
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
@@ -112,17 +112,17 @@ class Lowering:
     # --- definitions ---
 
     def define(self, order: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
-        """Work out named and shared nodes, inputs before users; those over ranges taken apart stay open."""
+        """Work out shared nodes, inputs before users; those over ranges taken apart stay open."""
         uses = Counter[Tensor]()
         for node in order:
             self.ring.budget.check()
-            uses.update(bare(node.inputs[k]) for k, _ in self._template(node).reads.values())
-        named = {bare(node) for node in order if is_named(node)}
+            if bare(node) is node:  # a name reads what it stands for, which is no use of it
+                uses.update(bare(node.inputs[k]) for k, _ in self._template(node).reads.values())
         above: dict[Tensor, int] = {}  # how far a node is above the next definitions, so that no walk goes deep
         for node in order:
             self.ring.budget.check()
-            above[node] = 1 + max((above[x] for x in node.inputs), default=0)
-            wanted = uses[node] > 1 or node in named or above[node] >= _DEEP
+            above[node] = (bare(node) is node) + max((above[x] for x in node.inputs), default=0)
+            wanted = uses[node] > 1 or above[node] >= _DEEP  # whatever is named: names change no verdict
             if node.op in _LEAVES or not wanted or bare(node) is not node or node in roots:
                 continue
             above[node] = 0

@@ -17,7 +17,7 @@ import sympy
 from ..core.exact import INDICES
 from ..core.node import Tensor, topological
 from ..core.sizes import divisibility, inequality, never_negative
-from ..scalars.formulas import Choice, InverseEntry, Max, Min
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
 from .template import Template, template
@@ -55,6 +55,10 @@ class Domain:
 
 _domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
 _ZERO = sympy.Dummy("0", zero=True)
+_TOTAL = (  # functions beside those of the table that have a value at every number
+    Choice, Held, Ranged, Unknown, sympy.erfc, sympy.frac, sympy.Max, sympy.Min, sympy.KroneckerDelta,
+    sympy.Heaviside, sympy.sinc,
+)  # fmt: skip
 
 
 def domain(x: Tensor) -> Domain:
@@ -74,7 +78,8 @@ def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
     """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
     nodes = computed(roots)
     sizes = dict.fromkeys(size for node in nodes for size in node.shape)
-    found = [size - 1 for size in sizes if not divisibility([size])]
+    plain = [size for size in sizes if size.is_Add or not divisibility([size])]  # n/h is at least 1 if h divides n
+    found = [sympy.fraction(sympy.together(size - 1))[0] for size in plain]
     found += [room for node in nodes for room in domain(node).inside]
     return list(dict.fromkeys(sympy.expand(room) for room in found if not never_negative(room)))
 
@@ -198,7 +203,7 @@ class _Signs:
 
     def _of_values(self, e: Any, values: sympy.Interval) -> Sign:
         """The sign of all values of a function; at -oo the end of an open interval may be reached."""
-        if values.start.is_negative:
+        if not values.start.is_nonnegative:  # also where it is -oo
             return Sign.ANY
         infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
         open_end = values.left_open and not infinite
@@ -240,6 +245,8 @@ class _Signs:
             yield from self._power(*e.args)
         elif type(e) in FUNCTIONS:
             yield from self._argument(e.args[0], FUNCTIONS[type(e)])
+        elif isinstance(e, (sympy.Function, sympy.Mod)) and not self._is_total(e):
+            yield Condition("{} is defined")
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
@@ -257,6 +264,10 @@ class _Signs:
             yield Condition(f"{f.poles.__name__}({{}}) != 0", self.read[e])
         elif f.poles is not None:
             yield Condition("{} is defined")
+
+    def _is_total(self, e: Any) -> bool:
+        """Whether a function has a value wherever its arguments have; a remainder, by what is not 0."""
+        return isinstance(e, _TOTAL) or (isinstance(e, sympy.Mod) and self.of(e.args[1]) is Sign.POSITIVE)
 
     def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
         sign = self.of(base)

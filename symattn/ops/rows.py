@@ -259,7 +259,8 @@ def _softmax_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     for axis, (k, _, _) in zip(axes, limits, strict=True):
         over[axis] = k
     total = sympy.Sum(weight(tuple(over)), *limits)
-    if len(node.inputs) == 1 and not z.holds_minus_infinity:
+    always = len(node.inputs) == 1 and not z.holds_minus_infinity
+    if always or node.params["empty"] == "error":
         return weight(index) / total
     return choose(sympy.Eq(total, 0), sympy.S.Zero, weight(index) / total)
 

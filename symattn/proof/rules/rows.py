@@ -324,8 +324,8 @@ def _front_pair() -> tuple[Tensor, Tensor]:
 
 def _join_pair() -> tuple[Tensor, Tensor]:
     (a, b), (c, d) = ((tensor(left, "n m"), tensor(right, "n k")) for left, right in ("AB", "CD"))
-    left = concat_op(a, b, axis=-1) ** concat_op(c, d, axis=-1)
-    return left, concat_op(a**c, b**d, axis=-1)
+    left = concat_op(a, b, axis=-1) * concat_op(c, d, axis=-1)
+    return left, concat_op(a * c, b * d, axis=-1)
 
 
 def _sum_join_pair() -> tuple[Tensor, Tensor]:
