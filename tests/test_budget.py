@@ -49,6 +49,7 @@ HEAVY: dict[str, Callable[[], Claim]] = {
     "clamps": lambda: sa.eq(clamped(3), clamped(1)),
     "many clamps": lambda: sa.eq(clamped(12), clamped(1)),
     "inverses": lambda: sa.eq(sa.inv(M @ N), sa.inv(N) @ sa.inv(M) + 0 * M),
+    "an inverse by its entries": lambda: sa.eq(sa.inv(M) @ sa.tensor("x", 20), sa.tensor("x", 20)),
     "a large inverse": lambda: sa.eq(sa.inv(LARGE) @ LARGE.T @ LARGE, LARGE),
     "an inverse of exponentials": lambda: sa.eq(sa.inv(sa.exp(LARGE)) @ LARGE, LARGE),
     "powers of sums": powers,

@@ -17,6 +17,7 @@ from ...core.budget import Budget
 from ...core.node import Tensor
 from ...errors import SymattnError
 from ...graph.entries import entry, index_symbols
+from ...ops.inverse import inv_op
 from ...ops.leaves import operands, variable
 from ...scalars.explicit import written_out
 from ..claims import Claim, Independence
@@ -111,6 +112,8 @@ def _parts(claim: Claim, order: Sequence[Tensor], evaluator: Evaluator) -> int:
     for node in order:
         inputs = operands(node)
         terms = max((n for x in inputs for n in _literal(x)), default=1) if evaluator.folds(node) else 1
+        if node.op is inv_op:  # by Cramer's rule, whose determinants are multiplied out
+            terms = math.factorial(min(terms, _ENTRIES))
         parts[node] = 1 + terms * sum(parts[x] for x in inputs)
     return sum(math.prod(_literal(x)) * parts[x] for x in claim.sides)
 
