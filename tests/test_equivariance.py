@@ -185,3 +185,9 @@ def test_it_prints() -> None:
 def test_what_is_no_function_is_refused(f):
     with pytest.raises(OperandError, match="equivariance takes a function of tensors first, such as sa.softmax, not "):
         equivariance(f, sa.tensor("X", "n d"))
+
+
+def test_thousands_of_arguments_are_refused_with_the_way_out():
+    x = sa.tensor("x", "n")
+    with pytest.raises(sa.OperandError, match="at most 16, not of 3000: give those that move"):
+        sa.equivariance(lambda *arguments: x, [1.0] * 3000)

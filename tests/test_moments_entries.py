@@ -229,3 +229,18 @@ def test_delta_method_answers_where_the_next_term_is_smaller():
     weights = sa.softmax(w)
     found = sa.expectation(sa.sum(weights * weights), {w: sa.iid("normal")}, method="delta").value
     assert sympy.simplify(found - (2 / n - 1 / n**2)) == 0
+
+
+UNWRITTEN = {
+    "inverse": lambda A, K: (sa.inv(sa.softmax(A)) * K)[0, j],
+    "extreme": lambda A, K: (K * sa.max(A))[0, j],
+    "row": lambda A, K: (sa.unknown("f", A, rowwise=True) @ K)[0, j],
+}
+
+
+@pytest.mark.parametrize("kind", UNWRITTEN)
+def test_what_no_scalar_of_sympy_can_hold_is_refused_by_its_kind(kind):
+    n = sa.sizes("n")
+    A, K = sa.tensor("A", n, n), sa.tensor("K", n, n)
+    with pytest.raises(sa.NoRuleError, match=f"an answer that holds {kind} is not written"):
+        sa.variance(UNWRITTEN[kind](A, K), {A: "constant", K: sa.iid("rademacher")})

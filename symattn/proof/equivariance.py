@@ -108,6 +108,9 @@ def equivariance(f: Callable[..., Any], X: Any, budget: float = 10.0) -> Equivar
     return _Questions(f, tuple(map(as_tensor, X)) if isinstance(X, (tuple, list)) else (as_tensor(X),), budget).report()
 
 
+_MOST_ARGUMENTS = 16
+
+
 class _Questions:
     """The symmetries that are asked of one function."""
 
@@ -117,6 +120,11 @@ class _Questions:
         if not callable(f):
             raise OperandError(
                 f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}"
+            )
+        if len(arguments) > _MOST_ARGUMENTS:
+            raise OperandError(
+                f"equivariance asks of each argument by itself, of at most {_MOST_ARGUMENTS}, not of {len(arguments)}: "
+                "give those that move, and let f hold the others"
             )
         check_takes("equivariance", f, len(arguments))
         self.f, self.arguments, self.budget = f, arguments, budget
