@@ -209,3 +209,24 @@ def test_conditions_on_places_are_mathematics_in_latex():
     far = sa.tensor("v", 2 * n + 1)
     written = sa.prove(sa.take(far, t, axis=0) * 2, sa.take(far, t, axis=0) + sa.take(far, t, axis=0)).proof.latex()
     assert r"$0 \le t < 2 n + 1$" in written
+
+
+# --- what is seen to be positive is no condition ---
+
+R, U, Z = sa.tensor("R", n, n, positive=True), sa.tensor("U", n), sa.tensor("Z", n, n)
+POSITIVE = {
+    "1 + x**2": 1 + x**2, "exp": sa.exp(x), "1 + exp": 1 + sa.exp(x), "softplus": sa.softplus(x),
+    "sigmoid": sa.sigmoid(x), "2 + tanh": 2 + sa.tanh(x), "2 + sin": 2 + sa.sin(x), "2 - sigmoid": 2 - sa.sigmoid(x),
+    "2 - softmax": 2 - sa.softmax(Z), "softmax": sa.softmax(Z), "exp(x) - x": sa.exp(x) - x, "a square": x * x - x + 1,
+    "erf + 2": sa.erf(x) + 2, "3 + x - floor(x)": 3 + x - sa.floor(x), "2 + U": 2 + U, "1 + relu": 1 + sa.relu(x),
+    "2 cosh": sa.exp(x) + sa.exp(-x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_what_is_seen_to_be_positive_is_no_condition(name):
+    q = POSITIVE[name]
+    given = [sa.le(-1, U), sa.le(U, 1)] if name == "2 + U" else []
+    for p in (q, q * (R if q.rank == 2 else sa.tensor("r", n, positive=True))):
+        for a, b in ((p / p, sa.ones(*p.shape)), (sa.log(p) + sa.log(p), 2 * sa.log(p)), (sa.sqrt(p) ** 2, p)):
+            assert sa.prove(a, b, given=given).proof.side_conditions == ()

@@ -179,6 +179,10 @@ def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
         yield _minus(e, total_of(term, limits) / count), _above(sympy.log(count))  # exp is convex
 
 
+def _floor(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    yield _minus(e.args[0], e), Range(sympy.S.Zero, False, sympy.S.One, True)
+
+
 def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
     """A sum of terms that are not negative is at least any of them."""
     terms = list(walk.known.terms_at(e, others))
@@ -203,6 +207,7 @@ def _min(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
 _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Range]]]] = {
     sympy.exp: _exp,
     sympy.log: _log,
+    sympy.floor: _floor,
     sympy.Sum: _sum,
     Max: _max,
     Min: _min,
