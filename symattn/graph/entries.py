@@ -18,7 +18,7 @@ from ..core.naming import counted, free_letters, fresh_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
 from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
-from ..ops.template import template
+from ..ops.template import merged, template
 from ..scalars.formulas import _Extreme
 from .names import displayed_names
 
@@ -250,8 +250,8 @@ def _reads(node: Tensor) -> list[Tensor]:
     if not node.inputs:
         return []
     entry = template(node)
-    shown = (entry.reads[part] for part in sympy.preorder_traversal(entry.formula) if part in entry.reads)
-    return [node.inputs[k] for k, _ in shown]
+    formula = entry.formula.xreplace(merged(node, entry))
+    return [node.inputs[entry.reads[part][0]] for part in sympy.preorder_traversal(formula) if part in entry.reads]
 
 
 def _deep(node: Tensor, names: Mapping[Tensor, str]) -> bool:

@@ -20,7 +20,7 @@ from ..core.sizes import divisibility, inequality, never_negative
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
-from .template import Template, template
+from .template import Template, merged, template
 
 
 class Sign(IntEnum):
@@ -160,13 +160,8 @@ class _Signs:
     """Signs of the parts of one entry formula, from those of the inputs."""
 
     def __init__(self, node: Tensor, entry: Template) -> None:
-        same: dict[Any, Any] = {}
-        self.read: dict[Any, Tensor] = {}
-        self.merged: dict[Any, Any] = {}
-        for symbol, (k, where) in entry.reads.items():
-            first = same.setdefault((node.inputs[k], where), symbol)
-            self.merged[symbol] = first
-            self.read[symbol] = node.inputs[k]
+        self.read = {symbol: node.inputs[k] for symbol, (k, _) in entry.reads.items()}
+        self.merged = merged(node, entry)
         self.axes = {size for x in (node, *node.inputs) for size in x.shape}
         self.signs = {symbol: _domains[x].sign for symbol, x in self.read.items()}
 
