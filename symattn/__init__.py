@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 _HOMES = {
-    "sizes": "sizes",
+    "core.sizes": "sizes",
     "ops.leaves": "tensor let from_index eye ones zeros",
     "ops.arithmetic": "maximum minimum mod",
     "ops.logic": "where equal",
@@ -26,21 +26,21 @@ _HOMES = {
     "ops.inverse": "inv",
     "ops.sparse": "sparsemax entmax15",
     "ops.opaque": "unknown stop_gradient",
-    "entries": "entries",
-    "calculus": "gradient jvp",
-    "jacobians": "jacobian hessian hvp",
+    "graph.entries": "entries",
+    "calculus.gradient": "gradient jvp",
+    "calculus.jacobians": "jacobian hessian hvp",
     "codegen": "lambdify",
-    "latex": "latex",
+    "printing.matrix": "latex",
     "sympy_bridge": "from_sympy",
-    "derivation": "Derivation",
-    "declared": "operation",
-    "declared_verify": "verify",
+    "document.derivation": "Derivation",
+    "declare.operation": "operation",
+    "declare.verify": "verify",
     "moments.laws": "iid iid_pair normal sphere",
     "moments": "expectation variance covariance moments",
     "proof.claims": "eq le lt independent",
     "proof.engine": "prove",
     "proof.equivariance": "equivariance",
-    "tensor": "Tensor",
+    "core.node": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError",
 }
 _MODULES = ("attention",)  # reached as they are: sa.attention.multi_head
@@ -69,7 +69,7 @@ def _suggestion(name: str) -> str:
     from difflib import get_close_matches  # for a message only
 
     from . import attention
-    from .elsewhere import WRITTEN
+    from .core.elsewhere import WRITTEN
 
     if name in attention.__all__:
         return f"; did you mean 'sa.attention.{name}'?"
@@ -84,7 +84,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps ``sa.tensor`` the function after the file ``symattn/tensor.py`` has been imported."""
+    """Keeps ``sa.moments`` the function after the folder ``symattn/moments`` has been imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _MODULE_OF and isinstance(value, ModuleType)):

@@ -7,14 +7,14 @@ from typing import Any
 import sympy
 from sympy.printing.pretty.stringpict import prettyForm
 
-from .entries import entry
+from .core.node import Tensor
 from .errors import OperandError
-from .latex import latex, outline, text
+from .graph.entries import entry
 from .ops import arithmetic, contraction, layout, logic, pointwise
-from .ops.formulas import ranged
 from .ops.index import getitem
+from .printing.matrix import latex, outline, text
+from .scalars.formulas import ranged
 from .sympy_bridge import as_explicit, to_sympy
-from .tensor import Tensor
 
 
 def _operators(function: Any) -> tuple[Any, Any]:
@@ -76,7 +76,8 @@ _OTHER = {
 }
 
 
-def _attach() -> None:
+def attach() -> None:
+    """Operators, printing and entries, on every tensor."""
     for name, function in _BINARY.items():
         left, right = _operators(function)
         setattr(Tensor, f"__{name}__", left)
@@ -94,4 +95,4 @@ def _attach() -> None:
     Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]
 
 
-_attach()
+attach()

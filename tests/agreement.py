@@ -16,8 +16,8 @@ import sympy
 
 import symattn as sa
 from symattn.codegen.sampling import generic_array, generic_sizes
+from symattn.core.node import rebuild, topological
 from symattn.ops.leaves import variable
-from symattn.tensor import rebuild, topological
 
 TOLERANCE = 1e-7
 POINTS = 8

@@ -8,9 +8,9 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symattn as sa
-from symattn.ops.formulas import Held
+from symattn.scalars.formulas import Held
 
-from .test_registry import EXAMPLES
+from .ops.test_registry import EXAMPLES
 
 T, S, d, e, n, m = sa.sizes("T S d e n m")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)

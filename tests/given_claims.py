@@ -16,10 +16,10 @@ import numpy as np
 import sympy
 
 import symattn as sa
+from symattn.core.node import topological
 from symattn.errors import OperandError, SymattnError
 from symattn.ops.leaves import variable
 from symattn.proof.claims import Claim
-from symattn.tensor import topological
 
 from .agreement import arrays_for, gap, known
 from .mutants import mutated

@@ -14,14 +14,14 @@ from typing import Any
 import sympy
 
 import symattn as sa
+from symattn.core.node import rebuild, topological
+from symattn.core.sizes import same_shape
 from symattn.errors import SymattnError
 from symattn.ops.arithmetic import sum_of
 from symattn.ops.broadcasting import broadcast_to
 from symattn.ops.contraction import einsum_of
 from symattn.ops.index import index
 from symattn.ops.layout import transpose
-from symattn.sizes import same_shape
-from symattn.tensor import rebuild, topological
 
 from .claims_corpus import Case
 

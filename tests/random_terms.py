@@ -15,9 +15,9 @@ from typing import Any
 import sympy
 
 import symattn as sa
+from symattn.core.sizes import as_shape, never_negative, same_shape, same_size
 from symattn.errors import SymattnError
 from symattn.ops.broadcasting import broadcast_to
-from symattn.sizes import as_shape, never_negative, same_shape, same_size
 
 n, m, h, d, r = sa.sizes("n m h d r")
 Shape = tuple[Any, ...]

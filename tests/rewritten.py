@@ -9,9 +9,9 @@ import numpy as np
 import sympy
 
 import symattn as sa
-from symattn.budget import Budget
 from symattn.codegen.sampling import generic_array
-from symattn.proof.rewriting import Lemma, normalise
+from symattn.core.budget import Budget
+from symattn.proof.equality.rewriting import Lemma, normalise
 from symattn.proof.rules import Rule
 
 n, m, d, k, p, h = sa.sizes("n m d k p h")
@@ -30,7 +30,7 @@ SIZES = (
 
 def known(x: sa.Tensor) -> sa.Tensor:
     """The expression with a known function in the place of every unknown one."""
-    from symattn.tensor import topological
+    from symattn.core.node import topological
 
     unknown = [node for node in topological([x]) if node.op.name == "unknown"]
     while unknown:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import symattn as sa
-from symattn.budget import Budget, OutOfBudget
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.core.node import topological
 from symattn.errors import EvaluationError
 from symattn.normal.constructors import CONSTRUCTORS
 from symattn.normal.contraction import RULES
@@ -25,12 +26,11 @@ from symattn.normal.lowering import Lowering, Partition, Repartition
 from symattn.normal.ring import Ring
 from symattn.normal.terms import TooLarge, Undefined, Unsupported
 from symattn.proof.claims import eq
-from symattn.proof.counterexample import Counterexample
-from symattn.proof.decide import Unreached, definitions_in, in_one_order
-from symattn.proof.entrywise import EntrywiseProof, entrywise_proof
-from symattn.proof.refuter import refute
-from symattn.proof.rewriting import rewrite
-from symattn.tensor import topological
+from symattn.proof.equality.decide import Unreached, definitions_in, in_one_order
+from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
+from symattn.proof.equality.rewriting import rewrite
+from symattn.proof.refute.counterexample import Counterexample
+from symattn.proof.refute.refuter import refute
 
 from .agreement import TOLERANCE, evaluations, gap, largest_gap
 from .claims_corpus import CLAIMS

@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.elsewhere import WRITTEN
+from symattn.core.elsewhere import WRITTEN
 
 T, S, d, e, h = sa.sizes("T S d e h")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)

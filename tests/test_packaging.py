@@ -87,3 +87,9 @@ def test_the_project_states_what_it_needs():
     assert project["requires-python"] == ">=3.11"
     assert project["dependencies"] == ["sympy>=1.14", "numpy>=2.0", "python-flint"]
     assert project["scripts"] == {"symattn": "symattn.cli:main"}
+
+
+def test_the_recipes_name_files_that_are_there():
+    named = re.findall(r"`((?:symattn|tests|derivations|\.ci)/[\w./*]*)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert len(named) > 12
+    assert not [path for path in named if not list(ROOT.glob(path))]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import symattn as sa
+from symattn.core.node import rebuild, topological
 from symattn.errors import SymattnError
 from symattn.ops.broadcasting import broadcast_to
-from symattn.tensor import rebuild, topological
 
 from .random_terms import letters_of
 

@@ -37,14 +37,7 @@ from .heads import (
     multi_query,
     talking_heads,
 )
-from .kernels import (
-    aft,
-    average_pooling,
-    compatibility,
-    hopfield,
-    kernel_regression,
-    kernel_regression_dot,
-)
+from .kernels import aft, average_pooling, compatibility, hopfield, kernel_regression, kernel_regression_dot
 from .latent import latent, latent_absorbed
 from .linear_forms import (
     causal_linear,

@@ -12,7 +12,9 @@ from typing import Any, SupportsIndex, Unpack
 
 import sympy
 
-from ..arguments import few, flag, one_of
+from ..core.arguments import few, flag, one_of
+from ..core.node import Tensor
+from ..core.sizes import as_size, same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, divide, maximum, multiply, negative, power
 from ..ops.contraction import einsum
@@ -23,8 +25,6 @@ from ..ops.leaves import as_tensor, from_index, let
 from ..ops.logic import logical_and
 from ..ops.pointwise import abs as absolute
 from ..ops.pointwise import log1p, relu, sign
-from ..sizes import as_size, same_size
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
 from .options import Masking, exactly, kept, operand, same, scalar

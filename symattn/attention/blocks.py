@@ -7,13 +7,13 @@ from typing import Any
 
 import sympy
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.node import Tensor
+from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, multiply
 from ..ops.leaves import as_tensor, let
 from ..ops.pointwise import gelu, relu, sigmoid, silu, tanh
-from ..sizes import same_shape
-from ..tensor import Tensor
 from .norms import layer_norm
 from .options import operand, same
 

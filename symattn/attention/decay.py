@@ -6,7 +6,8 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.node import Tensor
 from ..errors import ShapeError
 from ..ops.arithmetic import multiply, power
 from ..ops.contraction import einsum_of
@@ -15,7 +16,6 @@ from ..ops.leaves import from_index, let
 from ..ops.logic import logical_and, where
 from ..ops.pointwise import exp, softplus
 from ..ops.scans import cumsum, tril
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .masks import causal_mask
 from .options import Masking, factor, kept, operand, same

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.node import Tensor
 from ..ops.arithmetic import multiply
 from ..ops.inverse import inv
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import eye, let
 from ..ops.scans import tril
-from ..tensor import Tensor
 from .decay import decay_matrix, decayed_products, per_channel, per_position, positions
 from .options import factor
 

@@ -6,13 +6,13 @@ from typing import Any, Unpack
 
 import sympy
 
+from ..core.node import Tensor
 from ..errors import OperandError
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let, scalar_value
 from ..ops.pointwise import tanh
 from ..ops.rows import softmax
-from ..tensor import Tensor
 from .options import Masking, Scoring, factor, fitting, kept, known, masking_of, one_query, operand, same
 
 

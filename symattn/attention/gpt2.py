@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..arguments import each_of, few, flag
+from ..core.arguments import each_of, few, flag
+from ..core.node import Tensor
+from ..core.sizes import as_size, quotient
 from ..errors import OperandError, ShapeError, described
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let, tensor
-from ..sizes import as_size, quotient
-from ..tensor import Tensor
 from .blocks import affine, mlp, pre_norm_block
 from .dot_product import scaled_dot_product
 from .masks import causal_mask

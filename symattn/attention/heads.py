@@ -9,17 +9,18 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.exact import as_scalar
+from ..core.node import Tensor
+from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import multiply, subtract
 from ..ops.contraction import einsum_of
 from ..ops.gather import tile
 from ..ops.layout import moveaxis, repeat
-from ..ops.leaves import as_scalar, as_tensor, let
+from ..ops.leaves import as_tensor, let
 from ..ops.pointwise import exp, sigmoid
-from ..sizes import as_size, quotient, same_size
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores, weights
 from .norms import rms_norm
 from .options import Masking, Scoring, operand, same, scalar

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from ..arguments import few, one_of
+from ..core.arguments import few, one_of
+from ..core.node import Tensor
+from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import multiply
@@ -14,8 +16,6 @@ from ..ops.leaves import as_tensor, let, ones
 from ..ops.logic import equal, where
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import abs, exp, relu, sigmoid, sqrt
-from ..sizes import same_shape
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .normalisers import masked
 from .options import Masking, one_query, operand, same

@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import sympy
 
+from ..core.node import Tensor
 from ..ops.arithmetic import add
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, let
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled
 from .heads import joined
 from .options import Masking, exactly, known, masking_of, same

@@ -7,18 +7,19 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..arguments import flag, one_of
+from ..core.arguments import flag, one_of
+from ..core.exact import as_scalar
+from ..core.node import Tensor
+from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import maximum, minimum, multiply
 from ..ops.contraction import einsum_of
 from ..ops.layout import concat, matrix_transpose, merge_axes
-from ..ops.leaves import as_scalar, as_tensor, from_index, let, ones
+from ..ops.leaves import as_tensor, from_index, let, ones
 from ..ops.logic import equal, where
 from ..ops.pointwise import exp, relu
 from ..ops.scans import cumsum, tril
-from ..sizes import same_size
-from ..tensor import Tensor
 from .dot_product import attention_pooling, scores
 from .options import Masking, epsilon, kept_or_zero, one_query, operand, same
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.node import Tensor
+from ..core.sizes import broadcast_shapes, same_shape, same_size
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import add, divide, multiply, negative, subtract
 from ..ops.classes import one_hot
 from ..ops.leaves import as_tensor, let, scalar_value
 from ..ops.logic import equal, logical_not, where
-from ..sizes import broadcast_shapes, same_shape, same_size
-from ..tensor import Tensor
 from .options import operand
 
 Reduction = Literal["mean", "sum", "none"]

@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import sympy
 
-from ..arguments import flag, one_of
+from ..core.arguments import flag, one_of
+from ..core.node import Tensor
+from ..core.sizes import as_size
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add, mod
 from ..ops.classes import holds_integers
 from ..ops.index import getitem
 from ..ops.leaves import as_tensor, from_index, scalar_value
 from ..ops.logic import as_mask, equal, less, logical_or, where
-from ..sizes import as_size
-from ..tensor import Tensor
 from .options import operand
 
 Align = Literal["top-left", "bottom-right"]

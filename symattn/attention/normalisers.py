@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import sympy
 
+from ..core.node import Tensor
 from ..ops import rows
 from ..ops.arithmetic import maximum
 from ..ops.leaves import as_tensor, let
@@ -13,7 +14,6 @@ from ..ops.logic import where
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import abs, exp, relu, sigmoid
 from ..ops.sparse import entmax15, sparsemax
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scores
 from .options import Masking, epsilon, kept_or_zero
 from .similarities import per_head

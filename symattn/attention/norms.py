@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.node import Tensor
+from ..core.sizes import as_size, broadcast_shapes, quotient, same_shape
 from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import merge_axes, split_axis
 from ..ops.leaves import as_tensor, let
 from ..ops.pointwise import rsqrt
-from ..sizes import as_size, broadcast_shapes, quotient, same_shape
-from ..tensor import Tensor
 from .options import epsilon, operand
 
 

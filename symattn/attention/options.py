@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.node import Tensor
+from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError
 from ..ops.leaves import as_tensor, scalar_value
 from ..ops.logic import as_mask, logical_not
-from ..sizes import same_size
-from ..tensor import Tensor
 
 
 class Masking(TypedDict, total=False):

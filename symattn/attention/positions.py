@@ -7,17 +7,18 @@ from typing import Any
 
 import sympy
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.exact import as_scalar
+from ..core.node import Tensor
+from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add, divide, maximum, minimum, multiply
 from ..ops.gather import take
 from ..ops.index import getitem
 from ..ops.layout import concat, merge_axes, split_axis
-from ..ops.leaves import as_scalar, as_tensor, from_index, let, scalar_value
+from ..ops.leaves import as_tensor, from_index, let, scalar_value
 from ..ops.pointwise import cos as cosine
 from ..ops.pointwise import sin as sine
-from ..sizes import as_size, quotient, same_size
-from ..tensor import Tensor
 from .options import exactly, operand, same, scalar
 
 TWO = sympy.Integer(2)

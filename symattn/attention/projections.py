@@ -7,12 +7,12 @@ from typing import Any, Literal, Unpack
 
 import sympy
 
-from ..arguments import each_of, one_of
+from ..core.arguments import each_of, one_of
+from ..core.node import Tensor
+from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops.layout import merge_axes, moveaxis, split_axis
 from ..ops.leaves import as_tensor, let
-from ..sizes import as_size, quotient, same_size
-from ..tensor import Tensor
 from .dot_product import scaled_dot_product
 from .options import Scoring, operand, same
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..arguments import few, one_of
+from ..core.arguments import few, one_of
+from ..core.node import Tensor
 from ..errors import OperandError
 from ..ops import rows
 from ..ops.arithmetic import maximum, multiply, power
@@ -13,7 +14,6 @@ from ..ops.layout import concat, matrix_transpose
 from ..ops.leaves import as_tensor, from_index, let
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import exp
-from ..tensor import Tensor
 from .decay import per_channel, per_position, positions, retention
 from .dot_product import scores
 from .options import factor, operand, same

@@ -7,7 +7,9 @@ from typing import Any, Unpack
 
 import sympy
 
-from ..arguments import one_of
+from ..core.arguments import one_of
+from ..core.node import Tensor
+from ..core.sizes import broadcast_shapes, same_shape
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import maximum, multiply
@@ -15,8 +17,6 @@ from ..ops.broadcasting import broadcast_to
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, definition, let, scalar_value
 from ..ops.pointwise import log, tanh
-from ..sizes import broadcast_shapes, same_shape
-from ..tensor import Tensor
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
 from .norms import features, l2_norm, layer_norm, rms_norm
 from .options import Masking, kept, known, one_query, operand, same

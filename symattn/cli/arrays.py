@@ -13,7 +13,7 @@ from ..errors import EvaluationError, SymattnError
 from .expressions import add_expression, arguments_of, differentiated, read_output
 
 if TYPE_CHECKING:
-    from ..tensor import Tensor
+    from ..core.node import Tensor
 
 
 def add_commands(commands: Any) -> None:

@@ -13,7 +13,7 @@ from .expressions import add_declarations, declarations
 
 if TYPE_CHECKING:
     from ..proof.claims import Claim
-    from ..proof.counterexample import Counterexample, EntryValue, Example
+    from ..proof.refute.counterexample import Counterexample, EntryValue, Example
     from ..proof.verdict import Unknown, Verdict
 
 _EXIT_CODES = {"proved": 0, "refuted": 1, "unknown": 3}
@@ -93,7 +93,7 @@ def _depth(text: str, place: int) -> int:
 
 def _hypotheses(options: argparse.Namespace) -> tuple[dict[str, Any], list[Any]]:
     """What is declared, with its properties and with equal sizes as one, and the other hypotheses."""
-    from ..tensor import Tensor
+    from ..core.node import Tensor
 
     names, given = declarations(options), list[Any]()
     properties = [match for text in options.given if (match := _PROPERTIES.fullmatch(text))]
@@ -134,9 +134,9 @@ def _related(names: Mapping[str, Any], text: str) -> tuple[dict[str, Any], Any]:
     """A relation between sizes; where it makes a size equal to others, these take its place in all shapes."""
     import sympy
 
+    from ..core.node import Tensor
     from ..ops.leaves import constant
     from ..reading import read
-    from ..tensor import Tensor
 
     definitions, left, sign, right = _taken_apart(text)
     sizes = {s.name: s for x in names.values() if isinstance(x, Tensor) for s in sorted(x.free_symbols, key=str)}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OperandError
 
 if TYPE_CHECKING:
-    from ..gradients import Gradient, Step
-    from ..tensor import Tensor
+    from ..calculus.result import Gradient, Step
+    from ..core.node import Tensor
 
 
 def add_commands(commands: Any) -> None:
@@ -41,7 +41,7 @@ def declarations(options: argparse.Namespace) -> dict[str, Any]:
     """The tensors and scalar symbols that the command line declares."""
     import sympy
 
-    from ..naming import check_name
+    from ..core.naming import check_name
     from ..reading import parse_shape
 
     tensors = [parse_shape(text) for text in options.shape]
@@ -56,7 +56,7 @@ def declarations(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:
     """The expression, under a name, and the declared names."""
-    from ..naming import fresh_name
+    from ..core.naming import fresh_name
     from ..ops.leaves import let, let_op
     from ..reading import read
 
@@ -67,7 +67,7 @@ def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:
 
 
 def _below(output: Tensor) -> list[Tensor]:
-    from ..tensor import topological
+    from ..core.node import topological
 
     return topological([output])
 
@@ -89,7 +89,7 @@ def _variables(options: argparse.Namespace, output: Tensor, names: Mapping[str, 
 
 
 def differentiated(options: argparse.Namespace) -> tuple[Tensor, Gradient, list[Any]]:
-    from ..calculus import gradient
+    from ..calculus.gradient import gradient
 
     output, names = read_output(options)
     g = gradient(output, _variables(options, output, names))
@@ -117,7 +117,7 @@ def _grad(options: argparse.Namespace) -> int:
 
 
 def _as_json(expression: str, output: Tensor, g: Gradient) -> dict[str, Any]:
-    from ..naming import latex_name
+    from ..core.naming import latex_name
 
     text, latex = g.printer(latex=False), g.printer(latex=True)
 

@@ -14,8 +14,8 @@ from ..errors import OperandError, ParseError, SymattnError
 from .expressions import add_declarations, declarations
 
 if TYPE_CHECKING:
+    from ..core.node import Tensor
     from ..moments import Moments
-    from ..tensor import Tensor
 
 _EPILOG = """
 A law is a kind with what is known: "q: iid" (mean 0, variance 1), "k: iid mean=mu variance=s kurtosis=3", "k: iid
@@ -121,8 +121,8 @@ def _scalars(stated: Sequence[Stated], names: Mapping[str, Any]) -> dict[str, An
     """Real symbols for the names in laws that are not declared; positive ones where one is part of a variance."""
     import sympy
 
-    from ..naming import check_name
-    from ..tensor import Tensor
+    from ..core.naming import check_name
+    from ..core.node import Tensor
 
     sizes = {s.name for x in names.values() if isinstance(x, Tensor) for s in x.free_symbols}
     met = {name: key for law in stated for key, value in law.known.items() for name in _WORD.findall(value)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EvaluationError, OperandError
 
 if TYPE_CHECKING:
-    from ..derivation import Derivation
+    from ..document.derivation import Derivation
 
 
 def add_commands(commands: Any) -> None:

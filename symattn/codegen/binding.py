@@ -8,8 +8,8 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
 from ..errors import EvaluationError
-from ..tensor import Tensor
 from .conditions import Condition
 from .gate import checked_scalar
 from .plan import Plan

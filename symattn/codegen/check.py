@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
-from ..tensor import Tensor, rebuild
+from .function import NumPyFunction
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes
-
-if TYPE_CHECKING:
-    from .function import NumPyFunction
 
 _STEP = 1e-5
 _EXACT, _DIFFERENCED = 1e-9, 1e-5
@@ -37,6 +35,12 @@ class Point:
 
     def __init__(self, sizes: Any, scalars: Any, arrays: Mapping[Tensor, Any]) -> None:
         self.sizes, self.scalars, self.arrays = sizes, scalars, arrays
+        self._found: dict[Tensor, np.ndarray] = {}
+
+    def values(self, roots: Sequence[Tensor]) -> Mapping[Tensor, np.ndarray]:
+        """The arrays of nodes by their entry formulas, each worked out once."""
+        self._found = values(roots, self.arrays, {**self.sizes, **self.scalars}, self._found)
+        return self._found
 
     def __str__(self) -> str:
         return ", ".join(f"{s} = {v}" for s, v in self.sizes.items()) or "no sizes"
@@ -48,13 +52,12 @@ def sample_point(outputs: Sequence[Tensor], tensors: Sequence[Tensor], seed: int
     for positive in (False, True):
         rng = np.random.default_rng(seed)
         sizes = generic_sizes(roots, seed)
-        scalars = generic_scalars(roots, rng)
-        arrays = generic_arrays(tensors, sizes, rng, positive)
+        point = Point(sizes, generic_scalars(roots, rng), generic_arrays(tensors, sizes, rng, positive))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = values(outputs, arrays, {**sizes, **scalars})
+            found = point.values(outputs)
         if all(np.isfinite(found[y]).all() for y in outputs):
-            return Point(sizes, scalars, arrays)
+            return point
     raise EvaluationError("no generic point was found at which all outputs are finite")
 
 
@@ -88,7 +91,7 @@ def compare(what: str, got: np.ndarray, want: np.ndarray, tolerance: float, wher
 
 
 def _against_entries(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) -> list[str]:
-    found = values(f.outputs, point.arrays, {**point.sizes, **point.scalars})
+    found = point.values(f.outputs)
     lines = []
     for k, y in enumerate(f.outputs):
         error = compare(_label(y, k), got[k], found[y], _EXACT, point)
@@ -114,7 +117,7 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
     if any(c.rank != y.rank for y, c in zip(outputs, cotangents, strict=True)):
         return None
     known = {**point.sizes, **point.scalars}
-    found = values([*cotangents, *outputs, of], point.arrays, known)
+    found = point.values([*cotangents, *outputs, of])
     outputs, point = _held(outputs, found, point)  # what gradients do not pass through does not move
     moved = of
     if of.op is constant:  # a scalar symbol: moved as a keyword
@@ -140,8 +143,6 @@ def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> t
 
 
 def _forward(outputs: Sequence[Tensor], point: Point) -> Any:
-    from .function import NumPyFunction  # which calls this file for its check
-
     tensors = [x for x in computed(outputs) if x.op is variable]
     f = NumPyFunction(tensors, outputs, True)
 

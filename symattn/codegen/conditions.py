@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.sizes import Shape
 from ..ops.gather import tile_op
 from ..ops.index import NEW, edges, embed_op, index_op, lies_inside
 from ..ops.layout import repeat_op
-from ..sizes import Shape
-from ..tensor import Tensor
 
 
 class Condition(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor
+from ..core.node import Tensor
 
 
 def matmul_code(code: Any, node: Tensor, a: str, b: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..operation import Operation
+from ..core.operation import Operation
 from ..ops.broadcasting import broadcast
 from ..ops.notation import call
 from ..ops.rows import logsumexp_op

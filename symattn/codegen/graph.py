@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..latex import displayed_names
-from ..normalisers import without_names
+from ..core.node import Tensor, topological
+from ..graph.canonical import without_names
+from ..graph.names import displayed_names
 from ..ops.leaves import computed, cotangent_op, is_named, operands, variable
-from ..tensor import Tensor, topological
 from .stable import stable
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import sympy
 
-from ..normalisers import squares
+from ..core.node import Tensor
+from ..core.sizes import Shape
+from ..graph.canonical import squares
 from ..ops.arithmetic import add_op, divide_op, split_scalar
 from ..ops.broadcasting import broadcast
 from ..ops.leaves import constant, scalar_value
 from ..ops.rows import mean_op, sum_op
-from ..sizes import Shape
-from ..tensor import Tensor
 from .form import axis_option, form
 
 

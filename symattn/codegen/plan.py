@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from ..core.naming import check_name
+from ..core.node import Tensor
 from ..errors import EvaluationError, NamingError, OperandError, described
-from ..naming import check_name
 from ..ops.leaves import as_tensor, variable
-from ..tensor import Tensor
 
 Argument: TypeAlias = Tensor | sympy.Symbol
 

@@ -5,26 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import sympy
 from sympy.core.relational import Relational
 
+from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..ops.formulas import Choice, Held, InverseEntry, Max, Min
 from ..ops.leaves import computed, variable
-from ..tensor import Tensor
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min
+from ..scalars.functions import FUNCTIONS, ScalarFunction
 
 Env = dict[Any, Any]
 Term = Callable[[Env], Any]
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    sympy.log: lambda x: _log(x), sympy.sin: np.sin, sympy.cos: np.cos, sympy.tan: np.tan, sympy.tanh: np.tanh,
-    sympy.sinh: np.sinh, sympy.cosh: np.cosh, sympy.atan: np.arctan, sympy.asin: np.arcsin, sympy.acos: np.arccos,
-    sympy.asinh: np.arcsinh, sympy.acosh: np.arccosh, sympy.atanh: np.arctanh, sympy.erf: lambda x: _real_erf(x),
-    sympy.floor: np.floor, sympy.ceiling: np.ceil, sympy.exp: np.exp,
-    sympy.Abs: lambda x: x * np.sign(x.real), sympy.sign: lambda x: np.sign(x.real),  # so a complex step passes
     sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
     sympy.KroneckerDelta: lambda a, b: int(a == b), Held: np.real,  # no complex step passes
 }  # fmt: skip
@@ -35,24 +32,44 @@ _RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-def _log(x: Any) -> Any:
-    """The logarithm, -inf at 0: of the sum of an empty row, for example."""
-    with np.errstate(divide="ignore"):
-        return np.log(x)
+def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
+    """A scalar function of numbers; where NumPy lacks it, no complex step passes."""
+    if function.value is not None:
+        return function.value
+    name = function.numpy or function.name
+    if not hasattr(np, name):
+        return _of_reals(getattr(math, function.math or function.name))
+
+    def of(x: Any) -> Any:
+        with np.errstate(divide="ignore"):  # log(0) is -inf: of the sum of an empty row, for example
+            return getattr(np, name)(x)
+
+    return of
 
 
-def _real_erf(x: Any) -> float:
-    if isinstance(x, complex):
-        raise TypeError("erf of a complex number")
-    return math.erf(x)
+def _of_reals(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def of(x: Any) -> Any:
+        if isinstance(x, complex):
+            raise TypeError(f"{call.__name__} of a complex number")
+        return call(x)
+
+    return of
 
 
 def values(
-    roots: Sequence[Tensor], arrays: Mapping[Tensor, Any], symbols: Mapping[sympy.Symbol, Any]
+    roots: Sequence[Tensor],
+    arrays: Mapping[Tensor, Any],
+    symbols: Mapping[sympy.Symbol, Any],
+    known: Mapping[Tensor, np.ndarray] = MappingProxyType({}),
 ) -> dict[Tensor, np.ndarray]:
-    """The array of every node below the roots, each entry from its formula and the arrays of its inputs."""
-    found: dict[Tensor, np.ndarray] = {}
+    """The array of every node below the roots, each entry from its formula and the arrays of its inputs.
+
+    What is ``known`` of them is not worked out again.
+    """
+    found = dict(known)
     for node in computed(roots):
+        if node in found:
+            continue
         found[node] = np.asarray(arrays[node]) if node.op is variable else _value(node, found, symbols)
     return found
 
@@ -118,7 +135,8 @@ def _combined(e: Any, parts: Sequence[Term]) -> Term:
         return lambda env: any(p(env) for p in parts)
     if isinstance(e, sympy.Not):
         return lambda env: not parts[0](env)
-    function = _FUNCTIONS.get(type(e))
+    known = FUNCTIONS.get(type(e))
+    function = _FUNCTIONS.get(type(e)) if known is None else _evaluated(known)
     if function is None:
         raise NoRuleError(f"no value is known for {type(e).__name__} in {e}")
     return lambda env: function(*(p(env) for p in parts))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import variable
-from ..tensor import Tensor, topological
 from .conditions import size_conditions
 
 _RANGE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)

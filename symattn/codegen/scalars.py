@@ -8,20 +8,12 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
+from ..core.naming import is_long
 from ..errors import NoRuleError, described
-from ..naming import is_long
 from ..ops.arithmetic import is_wide
+from ..scalars.functions import FUNCTIONS
+from .helpers import HELPERS
 
-_FUNCTIONS = {
-    sympy.exp: "exp", sympy.log: "log", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan", sympy.tanh: "tanh",
-    sympy.sinh: "sinh", sympy.cosh: "cosh", sympy.asin: "asin", sympy.acos: "acos", sympy.atan: "atan",
-    sympy.asinh: "asinh", sympy.acosh: "acosh", sympy.atanh: "atanh", sympy.floor: "floor", sympy.ceiling: "ceil",
-    sympy.atan2: "atan2",
-}  # fmt: skip
-_IN_NUMPY = {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-    "atan2": "arctan2",
-}  # fmt: skip
 _RELATIONS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
 
 
@@ -38,7 +30,7 @@ class ScalarCode:
     def __init__(self, names: Mapping[sympy.Symbol, str], array_symbols: Collection[sympy.Symbol] = ()) -> None:
         self.names, self.array_symbols = names, set(array_symbols)
         self.arrays = bool(array_symbols)
-        self.needs_erf = False
+        self.helpers: set[str] = set()
 
     def write(self, e: Any) -> str:
         """Python text, with every operand between parentheses."""
@@ -64,9 +56,7 @@ class ScalarCode:
             (sympy.Add, lambda e: " + ".join(map(self._part, e.args))),
             (sympy.Mul, self._mul),
             (sympy.Pow, self._pow),
-            (sympy.exp, lambda e: self._call("exp", [e.exp])),
-            (tuple(_FUNCTIONS), self._function),
-            (sympy.erf, self._erf),
+            (sympy.atan2, lambda e: self._call("arctan2", "atan2", e.args)),
             (sympy.Abs, lambda e: f"abs({self.write(e.args[0])})"),
             (sympy.sign, self._sign),
             (sympy.Mod, lambda e: f"{self._part(e.args[0])} % {self._part(e.args[1])}"),
@@ -76,6 +66,7 @@ class ScalarCode:
             (Relational, lambda e: f"{self._part(e.lhs)} {_RELATIONS[type(e)]} {self._part(e.rhs)}"),
             ((sympy.And, sympy.Or), self._logic),
             (sympy.Not, lambda e: f"np.logical_not({self.write(e.args[0])})"),
+            (tuple(FUNCTIONS), self._function),
         )
 
     @property
@@ -105,29 +96,32 @@ class ScalarCode:
         if exponent.is_negative and exponent.is_Rational:
             return f"1 / {self._part(sympy.Pow(base, -exponent, evaluate=False) if exponent != -1 else base)}"
         if exponent == sympy.Rational(1, 2):
-            return self._call("sqrt", [base])
+            return self._call("sqrt", "sqrt", [base])
         if not self.arrays and not exponent.is_Integer and not _is_size(e):
             return f"np.float_power({self.write(base)}, {self.write(exponent)}).item()"
         base_text = f"{float(base)!r}" if self.arrays and base.is_Integer else self.write(base)
         return f"({base_text}) ** {self._part(exponent)}"
 
     def _function(self, e: sympy.Expr) -> str:
-        return self._call(_FUNCTIONS[type(e)], e.args)
+        f = FUNCTIONS[type(e)]
+        module, _, name = (f.numpy or f.name).rpartition(".")
+        number = f.math or f.name
+        if not module:
+            return self._call(name, number, [e.exp if isinstance(e, sympy.exp) else e.args[0]])
+        if not self.arrays:
+            return f"math.{number}({self.write(e.args[0])})"
+        inside = self.write(e.args[0])
+        if name in HELPERS:
+            self.helpers.add(name)
+            return f"{name}({inside})"
+        return f"special.{name}({inside}).astype(np.result_type({inside}, 0.0))"
 
-    def _call(self, name: str, arguments: Sequence[Any]) -> str:
+    def _call(self, of_arrays: str, of_numbers: str, arguments: Sequence[Any]) -> str:
         """A function: of arrays by np, of sizes by math, of other scalars by np, which also takes complex ones."""
         inside = ", ".join(map(self.write, arguments))
         if self.arrays:
-            return f"np.{_IN_NUMPY.get(name, name)}({inside})"
-        if all(map(_is_size, arguments)):
-            return f"math.{name}({inside})"
-        return f"np.{_IN_NUMPY.get(name, name)}({inside}).item()"
-
-    def _erf(self, e: sympy.Expr) -> str:
-        if not self.arrays:
-            return f"math.erf({self.write(e.args[0])})"
-        self.needs_erf = True
-        return f"erf({self.write(e.args[0])})"
+            return f"np.{of_arrays}({inside})"
+        return f"math.{of_numbers}({inside})" if all(map(_is_size, arguments)) else f"np.{of_arrays}({inside}).item()"
 
     def _sign(self, e: sympy.Expr) -> str:
         if self.arrays:

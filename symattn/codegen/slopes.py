@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
 from ..ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, split_scalar, subtract
 from ..ops.broadcasting import broadcast
 from ..ops.classes import one_hot_op
@@ -13,7 +14,6 @@ from ..ops.leaves import constant, scalar_value
 from ..ops.logic import where_op
 from ..ops.pointwise import exp_op, tanh_op
 from ..ops.rows import softmax_op, sum_op
-from ..tensor import Tensor
 from .form import axis_option, expm1_ratio_op, form, largest_op, log_softmax_op, tanh_slope_op, weighed_op
 
 # --- of a softmax ---

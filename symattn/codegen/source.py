@@ -18,11 +18,12 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import ARGUMENTS, INDICES
+from ..core.naming import fresh_name
+from ..core.node import Tensor, topological
+from ..core.sizes import show_shape
 from ..errors import NoRuleError
-from ..naming import fresh_name
-from ..ops.leaves import ARGUMENTS, INDICES, computed, constant, cotangent_op, is_eye, operands, variable
-from ..sizes import show_shape
-from ..tensor import Tensor, topological
+from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, variable
 from .contraction import einsum_code, matmul_code
 from .graph import Graph
 from .helpers import HELPERS, text_of
@@ -314,8 +315,7 @@ class Writer:
             self.used[symbol] = None
         writer = ScalarCode({**self.symbols, **own}, own if arrays else ())
         text = writer.write(formula)
-        if writer.needs_erf:
-            self.helpers.add("erf")
+        self.helpers |= writer.helpers
         return text
 
     def _is_number(self, x: Tensor) -> bool:

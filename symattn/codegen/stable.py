@@ -11,8 +11,9 @@ from typing import Any
 
 import sympy
 
-from ..normalisers import squared
-from ..operation import Operation
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..graph.canonical import squared
 from ..ops.arithmetic import (
     add_op,
     divide_op,
@@ -30,7 +31,6 @@ from ..ops.logic import greater_op, where_op
 from ..ops.pointwise import erf_op, exp_op, log_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
 from ..ops.rows import expand_axes, logsumexp_op, softmax_op, sum_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
-from ..tensor import Tensor
 from .form import (
     erfc_op,
     expm1_op,

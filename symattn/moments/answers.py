@@ -8,14 +8,14 @@ from typing import Any
 
 import sympy
 
+from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..naming import free_letters
 from ..normal.indices import ZERO as FIRST
 from ..normal.indices import Index, affine, combined, number, plus, symbols
 from ..normal.ring import Ring
 from ..normal.terms import Atom, Factor, Number, Poly, Term, split_components
-from ..ops.formulas import Choice
 from ..ops.leaves import indexed
+from ..scalars.formulas import Choice
 
 _LETTERS = "klmnpqrtuvw"
 
@@ -116,6 +116,8 @@ class Answer:
             return Choice(self.index(atom.indices[0]) >= 0, sympy.S.One, sympy.S.Zero)
         if atom.kind == "imaginary":
             return sympy.I
+        if atom.kind not in ("power", "log", "function", "positive", "zero"):  # others bind indices of their own
+            raise NoRuleError(f"an answer that holds {atom.kind} is not written as a SymPy expression")
         inner = [self.of(poly) for poly in atom.inner]
         if atom.kind == "power":
             return inner[0]
@@ -126,7 +128,7 @@ class Answer:
         if atom.kind in ("positive", "zero"):
             relation = sympy.Gt if atom.kind == "positive" else sympy.Eq
             return Choice(relation(inner[0], 0), sympy.S.One, sympy.S.Zero)
-        raise NoRuleError(f"an answer that holds {atom.kind} is not written as a SymPy expression")
+        raise NoRuleError(f"an answer that holds the function {atom.name} is not written as a SymPy expression")
 
     def index(self, index: Index) -> sympy.Expr:
         if isinstance(index, int):

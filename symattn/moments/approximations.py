@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 
 import sympy
 
-from ..budget import Budget, OutOfBudget
+from ..core.budget import Budget, OutOfBudget
+from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..latex import tex_text
 from ..normal.constructors import scalar
 from ..normal.derivative import Derivative
 from ..normal.functions import single
 from ..normal.indices import Index
 from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported
-from ..tensor import Tensor
+from ..printing.align import tex_text
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer
 from .problem import Problem
@@ -71,7 +71,7 @@ class Approximation:
         return rf"{self._left()} \approx {written(value)} \quad \text{{({tex_text(self.explanation)})}}"
 
     def _left(self) -> str:
-        from ..latex import latex
+        from ..printing.matrix import latex
 
         shown = ", ".join(latex(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
         return rf"{_SIGNS[self.what][1]}\left[{shown}\right]"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Sequence
 from fractions import Fraction
 
+from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..naming import free_letters
 from ..normal.functions import exp, single
 from ..normal.indices import Index, affine
 from ..normal.ring import Ring

@@ -13,9 +13,9 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import as_scalar
+from ..core.node import Tensor
 from ..errors import NoRuleError, OperandError, described
-from ..ops.leaves import as_scalar
-from ..tensor import Tensor
 
 _HALF = sympy.Rational(1, 2)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import sympy
 
-from ..index_style import IndexPrinter
-from ..latex import printer_in
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..printing.index import IndexPrinter
+from ..printing.matrix import printer_in
 
 
 class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]

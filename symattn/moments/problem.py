@@ -9,10 +9,12 @@ from typing import Any, TypeGuard, TypeVar
 
 import sympy
 
-from ..budget import Budget, OutOfBudget
-from ..entries import checked_index
+from ..core.budget import Budget, OutOfBudget
+from ..core.exact import exact
+from ..core.node import Tensor, topological
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
-from ..latex import displayed_names
+from ..graph.entries import checked_index
+from ..graph.names import displayed_names
 from ..normal.constructors import CONSTRUCTORS
 from ..normal.contraction import RULES
 from ..normal.formulas import Env, Reader
@@ -20,9 +22,8 @@ from ..normal.indices import Index, divided, plus
 from ..normal.lowering import Lowering, Partition, Repartition
 from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
-from ..ops.formulas import without_piecewise, without_ranges
-from ..ops.leaves import as_tensor, exact, indexed, variable
-from ..tensor import Tensor, topological
+from ..ops.leaves import as_tensor, indexed, variable
+from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, plainest
 from .expectation import Expectation
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid

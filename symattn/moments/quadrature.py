@@ -15,10 +15,10 @@ import numpy as np
 import sympy
 
 from ..codegen import lambdify
+from ..core.node import Tensor
 from ..errors import EvaluationError, NoRuleError, OperandError
 from ..normal.indices import ZERO
 from ..normal.terms import Atom, Poly
-from ..tensor import Tensor
 from .approximations import Approximation
 from .laws import Iid
 from .problem import Problem

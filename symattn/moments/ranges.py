@@ -14,10 +14,10 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.sizes import never_negative
 from ..normal.indices import divided
-from ..ops.formulas import Choice, Ranged, _Extreme
-from ..sizes import never_negative
-from ..tensor import Tensor
+from ..scalars.formulas import Choice, Ranged, _Extreme
 
 Limits = dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr]]
 _CONDITIONS = (Choice, sympy.KroneckerDelta, sympy.Mod, sympy.floor)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
+from ..core.late import late
+from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..latex import Row, align, tex_text
-from ..tensor import Tensor
+from ..printing.align import Row, align, tex_text
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
 from .problem import Problem, solved
 from .steps import Explanation, assumptions, explained
 from .unrolled import agrees
-
-if TYPE_CHECKING:
-    from ..derivation import Derivation
 
 _PATIENCE = 5.0  # seconds that printing waits for skewness and for kurtosis
 _LONGEST, _LONGEST_TITLE = 200, 70  # characters of a moment, and of a title
@@ -85,11 +83,9 @@ class Moments:
         return solved((self.quantity,), self.law, calculate)
 
     @property
-    def derivation(self) -> Derivation:
+    def derivation(self) -> Any:
         """Mean and variance in readable steps, with a reason each, under the assumptions that were used."""
-        from ..derivation import Derivation  # which writes moments, among other things
-
-        return Derivation(self.title, given=self.tensors).extend(self)
+        return late("Derivation")(self.title, given=self.tensors).extend(self)
 
     def check(self) -> bool:
         """Whether mean and variance hold at small sizes, entry by entry, and all lines come out as they are again.

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import sympy
 
+from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..normal.constructors import scalar
 from ..normal.functions import single
 from ..normal.ring import Ring
 from ..normal.terms import ZERO, Atom, Poly
-from ..tensor import Tensor
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, needed
 
 Item = TypeVar("Item")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..entries import entry
-from ..latex import LONGEST, tree_size
+from ..core.node import Tensor
+from ..graph.entries import entry
+from ..graph.names import LONGEST, tree_size
 from ..normal.terms import Poly
 from ..ops.leaves import definition, let_op, variable
-from ..tensor import Tensor
 from .answers import plainest
 from .laws import Law, NormalRows, Sphere
 from .notation import Difference, Mean, Variance, bound_by_letters

@@ -15,11 +15,11 @@ import sympy
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
-from ..entries import entry
-from ..latex import tree_size
-from ..ops.formulas import Choice, Held, Ranged, without_piecewise
-from ..ops.leaves import exact
-from ..tensor import Tensor
+from ..core.exact import exact
+from ..core.node import Tensor
+from ..graph.entries import entry
+from ..graph.names import tree_size
+from ..scalars.formulas import Choice, Held, Ranged, without_piecewise
 from .laws import Iid, IidPair, Law, NormalRows, Sphere
 from .ranges import index_ranges
 

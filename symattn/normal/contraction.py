@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import sympy
 
-from ..sizes import never_negative
+from ..core.sizes import never_negative
 from .deltas import Bound, Factors, delta, replaced_in, without
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy
 
-from ..sizes import never_negative
+from ..core.sizes import never_negative
 from .indices import Index, affine, combined, divided, number, permuted, plus, solved, symbols
 from .ring import Replacement, Ring
 from .terms import ZERO, Atom, Factor, Poly, Term

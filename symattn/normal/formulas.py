@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.core.relational import Relational
 
-from ..ops.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from . import circular, functions
 from .constructors import index_value, scalar
 from .functions import MINUS_INFINITY, single

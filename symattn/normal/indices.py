@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from ..sizes import never_negative
+from ..core.sizes import never_negative
 
 Index = Any  # int | tuple, see above
 Affine = dict[Index, sympy.Expr]

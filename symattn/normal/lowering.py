@@ -15,10 +15,10 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.sizes import never_negative
 from ..ops.leaves import bare, constant, from_index_op, variable
 from ..ops.template import Template, template
-from ..sizes import never_negative
-from ..tensor import Tensor
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
 from .formulas import Reader

@@ -12,22 +12,10 @@ from typing import Any, Protocol
 
 import sympy
 
-from ..budget import Budget
-from ..sizes import Shape, never_negative
+from ..core.budget import Budget
+from ..core.sizes import Shape, never_negative
 from .indices import Index, affine, bounds, number, plus, replaced, symbols
-from .terms import (
-    ONE,
-    ZERO,
-    Atom,
-    Factor,
-    Keys,
-    Number,
-    Poly,
-    Term,
-    TooLarge,
-    Unsupported,
-    plain,
-)
+from .terms import ONE, ZERO, Atom, Factor, Keys, Number, Poly, Term, TooLarge, Unsupported, plain
 
 MOST_TERMS = 4000  # of one polynomial
 

@@ -11,7 +11,7 @@ from itertools import count
 
 import sympy
 
-from ..naming import free_letters, latex_name
+from ..core.naming import free_letters, latex_name
 from .indices import Index
 from .terms import Atom, Factor, Number, Poly, Term, plain
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..operation import Operation
-from ..tensor import Table, Tensor, topological
+from ..core.operation import Operation
 from . import (
     arithmetic,
     broadcasting,
@@ -39,20 +37,3 @@ RECORDS: Mapping[str, Operation] = MappingProxyType(
 def record(name: str) -> Operation:
     """The record of a name."""
     return RECORDS[name]
-
-
-def flatten(roots: Sequence[Tensor]) -> Table:
-    """The graph as a flat table, and the places of the roots: pickling neither recurses nor repeats a shared node."""
-    order = topological(roots)
-    place = {node: number for number, node in enumerate(order)}
-    rows = [(node.op, tuple(place[x] for x in node.inputs), node.params) for node in order]
-    return rows, [place[root] for root in roots]
-
-
-def unflatten(table: Table) -> list[Tensor]:
-    """The roots of a flat table, as pickling stores it."""
-    import_module("symattn.language")  # operators and printing, in a process that has only unpickled
-    nodes: list[Tensor] = []
-    for op, inputs, params in table[0]:
-        nodes.append(op.node(*(nodes[k] for k in inputs), **params))
-    return [nodes[place] for place in table[1]]

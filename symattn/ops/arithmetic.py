@@ -11,19 +11,13 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, broadcast_shapes, same_shape
 from ..errors import OperandError
-from ..operation import Operation
-from ..sizes import Shape, broadcast_shapes, same_shape
-from ..tensor import Tensor
-from .broadcasting import (
-    broadcast,
-    broadcast_index,
-    broadcast_to,
-    broadcast_to_op,
-    unbroadcast,
-)
+from ..scalars.formulas import choose, compared
+from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
 from .domain import is_total, vanished
-from .formulas import choose, compared
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
 from .notation import Binding, Written, call
 

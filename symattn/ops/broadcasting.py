@@ -6,10 +6,10 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, broadcast_shapes, same_shape, same_size, show_shape
 from ..errors import ShapeError
-from ..operation import Operation
-from ..sizes import Shape, broadcast_shapes, same_shape, same_size, show_shape
-from ..tensor import Tensor
 from .leaves import constant, ones, zeros
 from .notation import Binding, Written
 

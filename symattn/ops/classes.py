@@ -6,12 +6,12 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor, topological
+from ..core.operation import Operation
+from ..core.sizes import as_size
 from ..errors import OperandError
-from ..operation import Operation
-from ..sizes import as_size
-from ..tensor import Tensor, topological
+from ..scalars.formulas import choose
 from .arithmetic import add_op, maximum_op, minimum_op, multiply_op
-from .formulas import choose
 from .leaves import as_tensor, zeros
 from .logic import where_op
 from .notation import Binding, Written, call

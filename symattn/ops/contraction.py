@@ -7,14 +7,14 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, broadcast_shapes, same_size
 from ..errors import OperandError, ShapeError, described
-from ..operation import Operation
-from ..sizes import Shape, broadcast_shapes, same_size
-from ..tensor import Tensor
+from ..scalars.formulas import bound
 from .arithmetic import multiply, sum_of
 from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
 from .domain import vanished
-from .formulas import bound
 from .index import expand_dims, moved, without_new_axes
 from .layout import matrix_transpose
 from .leaves import as_tensor, eye, is_zero, ones

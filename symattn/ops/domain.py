@@ -14,11 +14,13 @@ from weakref import WeakKeyDictionary
 
 import sympy
 
-from ..sizes import divisibility, inequality, never_negative
-from ..tensor import Tensor, topological
-from .formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
-from .leaves import INDICES, INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
-from .template import Template, template
+from ..core.exact import INDICES
+from ..core.node import Tensor, topological
+from ..core.sizes import divisibility, inequality, never_negative
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
+from ..scalars.functions import FUNCTIONS, ScalarFunction
+from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
+from .template import Template, merged, template
 
 
 class Sign(IntEnum):
@@ -53,10 +55,9 @@ class Domain:
 
 _domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
 _ZERO = sympy.Dummy("0", zero=True)
-_TOTAL = (  # functions that have a value at every number; of logarithms and tangents it is told where
-    Choice, Held, Ranged, Unknown, sympy.exp, sympy.log, sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh,
-    sympy.asinh, sympy.atan, sympy.erf, sympy.erfc, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.frac,
-    sympy.Max, sympy.Min, sympy.KroneckerDelta, sympy.Heaviside, sympy.sinc,
+_TOTAL = (  # functions beside those of the table that have a value at every number
+    Choice, Held, Ranged, Unknown, sympy.erfc, sympy.frac, sympy.Max, sympy.Min, sympy.KroneckerDelta,
+    sympy.Heaviside, sympy.sinc,
 )  # fmt: skip
 
 
@@ -159,13 +160,8 @@ class _Signs:
     """Signs of the parts of one entry formula, from those of the inputs."""
 
     def __init__(self, node: Tensor, entry: Template) -> None:
-        same: dict[Any, Any] = {}
-        self.read: dict[Any, Tensor] = {}
-        self.merged: dict[Any, Any] = {}
-        for symbol, (k, where) in entry.reads.items():
-            first = same.setdefault((node.inputs[k], where), symbol)
-            self.merged[symbol] = first
-            self.read[symbol] = node.inputs[k]
+        self.read = {symbol: node.inputs[k] for symbol, (k, _) in entry.reads.items()}
+        self.merged = merged(node, entry)
         self.axes = {size for x in (node, *node.inputs) for size in x.shape}
         self.signs = {symbol: _domains[x].sign for symbol, x in self.read.items()}
 
@@ -178,10 +174,9 @@ class _Signs:
             return self.signs[e]
         if e.is_Symbol or e.is_number:
             return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
-        if isinstance(e, sympy.exp):
-            infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
-            return Sign.NONNEGATIVE if infinite else Sign.POSITIVE
-        if isinstance(e, (sympy.Abs, sympy.KroneckerDelta)):
+        if type(e) in FUNCTIONS:
+            return self._of_values(e, FUNCTIONS[type(e)].values)
+        if isinstance(e, sympy.KroneckerDelta):
             return Sign.NONNEGATIVE
         if e.is_Mul:
             return min(map(self._of, e.args))
@@ -200,6 +195,14 @@ class _Signs:
                 return min(Sign.NONNEGATIVE, self._of(b))
             return min(self._of(a), self._of(b))
         return Sign.ANY
+
+    def _of_values(self, e: Any, values: sympy.Interval) -> Sign:
+        """The sign of all values of a function; at -oo the end of an open interval may be reached."""
+        if not values.start.is_nonnegative:  # also where it is -oo
+            return Sign.ANY
+        infinite = any(self.read[s].holds_minus_infinity for s in e.free_symbols if s in self.read)
+        open_end = values.left_open and not infinite
+        return Sign.POSITIVE if values.start.is_positive or open_end else Sign.NONNEGATIVE
 
     def _of_nothing(self, e: Any) -> Sign:
         """The sign of a sum or an extreme over a range that may be empty, as far as that restricts it."""
@@ -235,15 +238,27 @@ class _Signs:
             return
         if e.is_Pow:
             yield from self._power(*e.args)
-        elif isinstance(e, sympy.log) and self.of(e.args[0]) is not Sign.POSITIVE:
-            yield self._condition(e.args[0], "> 0")
-        elif isinstance(e, sympy.tan) and e.args[0] in self.read:
-            yield Condition("cos({}) != 0", self.read[e.args[0]])
+        elif type(e) in FUNCTIONS:
+            yield from self._argument(e.args[0], FUNCTIONS[type(e)])
         elif isinstance(e, (sympy.Function, sympy.Mod)) and not self._is_total(e):
             yield Condition("{} is defined")
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
+
+    def _argument(self, e: Any, f: ScalarFunction) -> Iterator[Condition]:
+        """Conditions on the argument of a scalar function that its sign, value or range does not show."""
+        inner = FUNCTIONS.get(type(e))
+        if (e.is_number and e in f.domain) or (inner is not None and inner.values.is_subset(f.domain)):
+            return
+        if f.domain.start.is_finite and not (f.domain.start.is_zero and self.of(e) is Sign.POSITIVE):
+            yield self._condition(e, f"{'>' if f.domain.left_open else '>='} {f.domain.start}")
+        if f.domain.end.is_finite:
+            yield self._condition(e, f"{'<' if f.domain.right_open else '<='} {f.domain.end}")
+        if f.poles is not None and e in self.read:
+            yield Condition(f"{f.poles.__name__}({{}}) != 0", self.read[e])
+        elif f.poles is not None:
+            yield Condition("{} is defined")
 
     def _is_total(self, e: Any) -> bool:
         """Whether a function has a value wherever its arguments have; a remainder, by what is not 0."""

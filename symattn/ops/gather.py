@@ -9,14 +9,15 @@ from typing import Any
 
 import sympy
 
+from ..core.exact import INDICES
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, as_integer, as_size
 from ..errors import OperandError, ShapeError, described
-from ..operation import Operation
-from ..sizes import Shape, as_integer, as_size
-from ..tensor import Tensor
-from .formulas import Choice, bound
+from ..scalars.formulas import Choice, bound
 from .index import moved, replaced, sliced
 from .layout import split_axis_op
-from .leaves import INDICES, as_tensor, constant, from_index_op, zeros
+from .leaves import as_tensor, constant, from_index_op, zeros
 from .notation import Binding, Written, call
 from .rows import checked_axis, summed
 

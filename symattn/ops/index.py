@@ -14,12 +14,12 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import ONE, Shape, as_size, never_negative, same_size
 from ..errors import OperandError, ShapeError, described
-from ..operation import Operation
-from ..sizes import ONE, Shape, as_size, never_negative, same_size
-from ..tensor import Tensor
+from ..scalars.formulas import Choice
 from .broadcasting import broadcast_to
-from .formulas import Choice
 from .leaves import constant
 from .notation import Binding, Written, call
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operation import Operation
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..scalars.formulas import InverseEntry, bound
 from .arithmetic import negative
 from .contraction import _square, matmul_of
-from .formulas import InverseEntry, bound
 from .layout import matrix_transpose
 from .leaves import INVERTIBLE, as_tensor, bare, is_eye, variable
 from .notation import Binding, Written, raised

@@ -10,11 +10,11 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, as_size, same_shape, same_size
 from ..errors import OperandError, ShapeError, described
-from ..operation import Operation
-from ..sizes import Shape, as_size, same_shape, same_size
-from ..tensor import Tensor
-from .formulas import Choice
+from ..scalars.formulas import Choice
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Written, call, raised

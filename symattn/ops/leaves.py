@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import Any
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.exact import INDICES, as_scalar
+from ..core.late import late
+from ..core.naming import check_name
+from ..core.node import Tensor, topological
+from ..core.operation import Operation
+from ..core.sizes import ONE, Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
-from ..naming import check_name
-from ..operation import Operation
-from ..sizes import ONE, as_integer, as_shape, same_shape, show_shape
-from ..tensor import Tensor, topological
-from .formulas import Choice, plainly_joined, without_piecewise
+from ..scalars.formulas import Choice, plainly_joined, without_piecewise
 from .notation import Binding, Written, scaled
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
 INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
 _SQUARE = {"permutation", "orthogonal", "invertible", "symmetric"}
-INDICES = tuple(
-    sympy.Dummy(letter, integer=True, nonnegative=True, dummy_index=n + 1) for n, letter in enumerate("ijlmnpqr")
-)
-ARGUMENTS = tuple(sympy.Dummy(letter, real=True, dummy_index=n + 1) for n, letter in enumerate("xyzuvw"))
-_BOUND = {*INDICES, *ARGUMENTS}
 
 
 def _no_inputs(*_: Any, **__: Any) -> tuple[()]:
@@ -97,69 +91,14 @@ def tensor(name: str, *shape: Any, **hypotheses: bool) -> Tensor:
     return variable(name=name, shape=dims, hypotheses=declared)
 
 
+def stand_in(name: str, shape: Shape, kind: str = "real", infinite: bool = False) -> Tensor:
+    """A leaf of that name and shape, for a tensor of that kind that may hold -oo."""
+    if infinite:
+        return let_op(from_index_op(formula=sympy.S.NegativeInfinity, shape=shape), name=name)
+    return variable(name=name, shape=shape, hypotheses=() if kind == "real" else (kind,))
+
+
 # --- scalars ---
-
-
-def as_scalar(value: Any) -> sympy.Expr:
-    """An exact SymPy scalar; a float becomes the rational of its shortest decimal spelling."""
-    if type(value) is int:
-        return sympy.Integer(value)
-    if isinstance(value, bool):
-        raise OperandError(_not_an_operand(value))
-    if isinstance(value, sympy.Expr):
-        if value.has(sympy.Lambda) or type(value) is sympy.Expr:
-            raise OperandError(f"{value} is a function, not a scalar: apply it entry by entry by sa.elementwise")
-        scalar = exact(value)
-    elif isinstance(value, numbers.Integral):
-        whole = as_integer(value)
-        if whole is None:  # a time of NumPy
-            raise OperandError(_not_an_operand(value))
-        scalar = sympy.Integer(whole)
-    elif isinstance(value, numbers.Rational):
-        scalar = sympy.Rational(value.numerator, value.denominator)
-    elif isinstance(value, numbers.Real):
-        scalar = _exact_float(repr(float(str(value))))
-    else:
-        raise OperandError(_not_an_operand(value))
-    if scalar.has(sympy.nan, sympy.zoo, sympy.S.Infinity, sympy.I) or scalar.is_extended_real is False:
-        raise OperandError(f"{value} is not a real scalar")
-    for symbol in scalar.free_symbols - _BOUND:
-        _check_symbol(symbol, scalar)
-    return scalar
-
-
-def exact(value: sympy.Expr) -> sympy.Expr:
-    """The expression with its floats as the rationals of their decimal spelling."""
-    if not value.has(sympy.Float):
-        return value
-    return value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
-
-
-def _check_symbol(symbol: Any, scalar: sympy.Expr) -> None:
-    if not isinstance(symbol, sympy.Symbol) or isinstance(symbol, sympy.Dummy):
-        raise OperandError(f"the scalar {scalar} holds {symbol}: a scalar is an expression of plain symbols")
-    check_name(symbol.name)
-
-
-def _exact_float(spelled: str) -> sympy.Expr:
-    number = float(spelled)
-    if math.isnan(number) or number == math.inf:
-        raise OperandError(f"{spelled} is not a real scalar")
-    return sympy.S.NegativeInfinity if math.isinf(number) else sympy.Rational(*Fraction(spelled).as_integer_ratio())
-
-
-def _not_an_operand(value: Any) -> str:
-    if isinstance(value, str):
-        return (
-            f"the text {described(value)} stands where a tensor is meant: "
-            f"make one by sa.tensor({described(value)}, ...)"
-        )
-    if type(value).__module__.partition(".")[0] in ("numpy", "torch", "jax", "jaxlib"):
-        return (
-            f"an array of shape {getattr(value, 'shape', ())} stands in an expression: write the formula with "
-            "sa.tensor(...) and give the array to the function made by sa.lambdify"
-        )
-    return f"{described(value)} is neither a tensor nor a real scalar"
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -169,9 +108,7 @@ def as_tensor(value: Any) -> Tensor:
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         raise OperandError(f"{value} is an explicit SymPy matrix: make a constant of it by sa.from_sympy, or a tensor")
     if getattr(value, "is_Matrix", False):
-        from ..sympy_bridge import from_sympy  # which builds tensors itself
-
-        return from_sympy(value)
+        return late("from_sympy")(value)
     return constant(formula=as_scalar(value))
 
 

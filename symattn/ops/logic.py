@@ -7,13 +7,13 @@ from typing import Any
 
 import sympy
 
+from ..core.node import Tensor
+from ..core.operation import Operation
 from ..errors import OperandError
-from ..operation import Operation
-from ..tensor import Tensor
+from ..scalars.formulas import choose, compared
 from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .domain import vanished
-from .formulas import choose, compared
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Notation, Written, call, infix
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import flag
+from ..core.arguments import flag
+from ..core.naming import check_name, latex_name
+from ..core.node import Tensor
+from ..core.operation import Operation
 from ..errors import NoRuleError, ShapeError
-from ..naming import check_name, latex_name
-from ..operation import Operation
-from ..tensor import Tensor
+from ..scalars.formulas import Held, Unknown, UnknownOfRow, bound
 from .arithmetic import multiply
-from .formulas import Held, Unknown, UnknownOfRow, bound
 from .index import replaced
 from .leaves import as_tensor, zeros
 from .notation import Binding, Written, function

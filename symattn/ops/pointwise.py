@@ -7,21 +7,14 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from ..core.exact import ARGUMENTS, as_scalar
+from ..core.node import Tensor
+from ..core.operation import Operation
 from ..errors import OperandError, described
-from ..operation import Operation
-from ..tensor import Tensor
-from .arithmetic import (
-    add,
-    divide,
-    multiply,
-    negative,
-    power,
-    product_rule,
-    subtract,
-)
+from ..scalars.formulas import choose, compared, plainly_joined, without_piecewise
+from .arithmetic import add, divide, multiply, negative, power, product_rule, subtract
 from .broadcasting import broadcast, broadcast_index, unbroadcast
-from .formulas import choose, compared, plainly_joined, without_piecewise
-from .leaves import ARGUMENTS, as_scalar, as_tensor, zeros
+from .leaves import as_tensor, zeros
 from .logic import greater
 from .notation import Binding, Written, enclosed, function
 

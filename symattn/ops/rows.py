@@ -6,14 +6,14 @@ from typing import Any
 
 import sympy
 
-from ..arguments import flag, one_of
+from ..core.arguments import flag, one_of
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import ONE, Shape, as_integer
 from ..errors import ShapeError, described
-from ..operation import Operation
-from ..sizes import ONE, Shape, as_integer
-from ..tensor import Tensor
+from ..scalars.formulas import Max, Min, bound, choose
 from .arithmetic import divide, multiply, subtract
 from .broadcasting import broadcast, broadcast_index, broadcast_to, spread, unbroadcast
-from .formulas import Max, Min, bound, choose
 from .index import expand_dims
 from .leaves import as_tensor, constant
 from .logic import as_mask, equal

@@ -6,11 +6,11 @@ from typing import Any
 
 import sympy
 
-from ..arguments import flag
+from ..core.arguments import flag
+from ..core.node import Tensor
+from ..core.operation import Operation
 from ..errors import ShapeError
-from ..operation import Operation
-from ..tensor import Tensor
-from .formulas import Choice, bound
+from ..scalars.formulas import Choice, bound
 from .gather import whole_number
 from .index import moved, replaced
 from .leaves import as_tensor

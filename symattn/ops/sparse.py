@@ -12,10 +12,10 @@ from typing import Any
 
 import sympy
 
-from ..operation import Operation
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..scalars.formulas import Choice, bound, compared
 from .arithmetic import divide, maximum, multiply, subtract
-from .formulas import Choice, bound, compared
 from .index import replaced
 from .leaves import as_tensor
 from .logic import greater, where

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from ..tensor import Tensor
+from ..core.node import Tensor
 from .leaves import constant
 
 
@@ -50,3 +50,9 @@ def template(node: Tensor, zero: sympy.Expr = sympy.S.Zero) -> Template:
         return symbol
 
     return Template(sympy.sympify(node.op.entry(read, index, node)), index, reads)
+
+
+def merged(node: Tensor, entry: Template) -> dict[sympy.Symbol, sympy.Symbol]:
+    """Each symbol by the first one that reads the same entry of the same tensor, as both do in ``x * x``."""
+    first: dict[tuple[Tensor, tuple[Any, ...]], sympy.Symbol] = {}
+    return {symbol: first.setdefault((node.inputs[k], where), symbol) for symbol, (k, where) in entry.reads.items()}

@@ -9,14 +9,15 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..arguments import check_takes
+from ..core.arguments import check_takes
+from ..core.naming import free_letters
+from ..core.node import Tensor
+from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
-from ..latex import Printer, displayed_names, latex_printer, text_in, text_printer
-from ..naming import free_letters
+from ..graph.names import displayed_names
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
-from ..sizes import same_shape
-from ..tensor import Tensor
+from ..printing.matrix import Printer, latex_printer, text_in, text_printer
 
 _LATEX = {"=": "=", "<=": r"\le", "<": "<"}
 

@@ -6,29 +6,32 @@ claim, whatever the way in which it is proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import sympy
 
-from ..budget import Budget, OutOfBudget
+from ..core.budget import Budget, OutOfBudget
+from ..core.naming import latex_name
+from ..core.node import Tensor
+from ..core.sizes import same_shape, same_size
+from ..core.stated import Stated, in_latex
 from ..errors import SymattnError
-from ..latex import LONGEST, latex_printer, tex_text, tree_size
-from ..naming import latex_name
+from ..graph.names import LONGEST, tree_size
 from ..ops.domain import Condition, domain
 from ..ops.index import squeeze
 from ..ops.leaves import bare, computed, definition
 from ..ops.template import Template, template
-from ..sizes import same_shape, same_size
-from ..stated import Stated, in_latex
-from ..tensor import Tensor
-from .bounds import bound_proof
+from ..printing.align import tex_text
+from ..printing.matrix import latex_printer
+from .bounds.prove import bound_proof
 from .claims import Claim, le, lt
+from .equality.rewriting import rewrite
 from .fitting import fitting
 from .relations import is_relation
-from .rewriting import rewrite
 
 _NONZERO, _POSITIVE, _NONNEGATIVE = "{} != 0", "{} > 0", "{} >= 0"
 _SECONDS = 1.0  # for the conditions of a claim, of which each may take a third of what is left
@@ -50,6 +53,14 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Any] = (), divisors: Ite
 
 
 Asked = tuple[Tensor, Condition]
+_COMPARED: Mapping[str, Callable[[Tensor, sympy.Expr], tuple[tuple[Claim, ...], ...]]] = {
+    "!=": lambda x, end: ((lt(end, x),), (lt(x, end),)),
+    ">": lambda x, end: ((lt(end, x),),),
+    ">=": lambda x, end: ((le(end, x),),),
+    "<": lambda x, end: ((lt(x, end),),),
+    "<=": lambda x, end: ((le(x, end),),),
+}
+_COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
 
 
 def _plain(asked: Iterable[Asked]) -> list[Asked]:
@@ -81,12 +92,8 @@ def _ways(x: Tensor, condition: Condition) -> Sequence[tuple[Claim, ...]]:
     """Claims of which those of one way are enough for the condition."""
     if condition.below is not None:
         return ((le(0, x), lt(x, condition.below)),)
-    ways: Mapping[str, Any] = {
-        _NONZERO: lambda: ((lt(0, x),), (lt(x, 0),)),
-        _POSITIVE: lambda: ((lt(0, x),),),
-        _NONNEGATIVE: lambda: ((le(0, x),),),
-    }
-    return ways[condition.says]() if condition.says in ways else ()
+    compared = _COMPARISON.fullmatch(condition.says)
+    return () if compared is None else _COMPARED[compared[1]](x, sympy.Integer(compared[2]))
 
 
 def _follows(asked: Asked, given: Sequence[Claim], time: Budget) -> bool:

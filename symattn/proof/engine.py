@@ -9,22 +9,22 @@ from typing import Any
 
 from sympy.polys.polyerrors import BasePolynomialError
 
-from ..arguments import seeded
-from ..budget import Budget, OutOfBudget
+from ..core.arguments import seeded
+from ..core.budget import Budget, OutOfBudget
+from ..core.node import Tensor
 from ..errors import OperandError, SymattnError, described
-from ..tensor import Tensor
-from .bounds import bound_proof
+from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
-from .counterexample import Agreement, Counterexample
-from .decide import Unreached
-from .dependence import dependence_proof
-from .entrywise import EntrywiseProof, Residual, entrywise_proof, residual
-from .enumeration import enumerated
+from .dependence.prove import dependence_proof
+from .equality.decide import Unreached
+from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
+from .equality.readable import RewritingProof
+from .equality.rewriting import rewrite
 from .generalised import Generalised, generalised
 from .given import Given, applied, contradiction, sorted_out, stated_in
-from .readable import RewritingProof
-from .refuter import refute
-from .rewriting import rewrite
+from .refute.counterexample import Agreement, Counterexample
+from .refute.enumeration import enumerated
+from .refute.refuter import Search
 from .size_cases import size_cases
 from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
@@ -55,14 +55,15 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     put = applied(hypotheses, asked)
     if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
         return Proved(asked, proof)
-    found = _refuted(asked, hypotheses, seed, time)
+    trials = _Trials(asked, hypotheses, seed)
+    found = trials.run(time.part(0.3), few=True)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
     if not found.points and (false := _contradiction(put[0], time)):
         raise OperandError(f"what is given contradicts itself: {false}")
     argument, missing = None, _Missing("")
     try:
-        argument, missing = argued(*put, time)
+        argument, missing = argued(*put, time.part(0.7))
     except OutOfBudget as problem:
         missing = _Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -70,6 +71,9 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     if argument is not None:
         proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
         return _proved(proof, found)
+    found = trials.run(time)
+    if isinstance(found, Counterexample):
+        return Refuted(asked, found, given=hypotheses.stated)
     return Unknown(asked, missing.reason, missing.left_over, found, given=hypotheses.stated)
 
 
@@ -120,11 +124,19 @@ def _claim(left: Any, right: Any) -> Claim | Independence:
     return eq(left, right)
 
 
-def _refuted(claim: Claim | Independence, given: Given, seed: int, time: Budget) -> Counterexample | Agreement:
-    try:
-        return refute(claim, given.claims, given.relations, seed=seed, budget=time.part(0.3))
-    except PROBLEMS as problem:
-        return Agreement(0, 0, 0, (), str(problem))
+class _Trials:
+    """The search for a counterexample: a few points before a proof is looked for, the others if none was found."""
+
+    def __init__(self, claim: Claim | Independence, given: Given, seed: int) -> None:
+        self.question = (claim, given.claims, given.relations, seed)
+        self.search: Search | None = None
+
+    def run(self, time: Budget, few: bool = False) -> Counterexample | Agreement:
+        try:
+            self.search = self.search or Search(*self.question)
+            return self.search.run(time, few)
+        except PROBLEMS as problem:
+            return Agreement(0, 0, 0, (), str(problem))
 
 
 def _contradiction(given: Given, time: Budget) -> str:

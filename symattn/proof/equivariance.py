@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..arguments import check_takes
+from ..core.arguments import check_takes
+from ..core.naming import fresh_name
+from ..core.node import Tensor
+from ..core.sizes import same_shape, same_size
 from ..errors import AbsentError, OperandError, SymattnError, described
-from ..latex import displayed_names, tex_text
-from ..naming import fresh_name
+from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, tensor
-from ..sizes import same_shape, same_size
-from ..tensor import Tensor
+from ..printing.align import tex_text
 from .engine import prove
 from .verdict import Verdict
 
@@ -107,6 +108,9 @@ def equivariance(f: Callable[..., Any], X: Any, budget: float = 10.0) -> Equivar
     return _Questions(f, tuple(map(as_tensor, X)) if isinstance(X, (tuple, list)) else (as_tensor(X),), budget).report()
 
 
+_MOST_ARGUMENTS = 16
+
+
 class _Questions:
     """The symmetries that are asked of one function."""
 
@@ -116,6 +120,11 @@ class _Questions:
         if not callable(f):
             raise OperandError(
                 f"equivariance takes a function of tensors first, such as sa.softmax, not {described(f)}"
+            )
+        if len(arguments) > _MOST_ARGUMENTS:
+            raise OperandError(
+                f"equivariance asks of each argument by itself, of at most {_MOST_ARGUMENTS}, not of {len(arguments)}: "
+                "give those that move, and let f hold the others"
             )
         check_takes("equivariance", f, len(arguments))
         self.f, self.arguments, self.budget = f, arguments, budget

@@ -8,11 +8,11 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.node import Tensor
+from ..core.sizes import divisibility, inequality
 from ..ops.domain import rooms
-from ..sizes import divisibility, inequality
-from ..tensor import Tensor
-from .index_constraints import Constraint, negated, possible
-from .reading import FormulaWalk
+from .dependence.formula_walk import FormulaWalk
+from .dependence.index_constraints import Constraint, negated, possible
 from .relations import solution
 
 

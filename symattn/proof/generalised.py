@@ -7,11 +7,11 @@ from typing import Any
 
 import sympy
 
+from ..core.naming import fresh_name
+from ..core.node import Tensor, rebuild, topological
+from ..core.sizes import sizes
 from ..errors import SymattnError
-from ..naming import fresh_name
 from ..ops.leaves import variable
-from ..sizes import sizes
-from ..tensor import Tensor, rebuild, topological
 from .claims import Claim, Independence
 from .given import Given
 from .verdict import Argument

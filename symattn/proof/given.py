@@ -9,14 +9,14 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..arguments import each_of
-from ..budget import Budget
+from ..core.arguments import each_of
+from ..core.budget import Budget
+from ..core.node import Tensor, rebuild, topological
+from ..core.sizes import as_size, same_shape
 from ..errors import OperandError, ShapeError, SymattnError, described
-from ..latex import displayed_names
+from ..graph.names import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
-from ..sizes import as_size, same_shape
-from ..tensor import Tensor, rebuild, topological
-from .bounds import bound_proof
+from .bounds.prove import bound_proof
 from .claims import Claim, Independence, say_the_same
 from .relations import check_relations, is_relation, is_size, solution
 

@@ -8,13 +8,13 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..budget import Budget
+from ..core.budget import Budget
+from ..core.sizes import never_negative
 from ..errors import NoRuleError, OperandError
-from ..sizes import never_negative
-from .balls import Arithmetic, Outside, Undecided
-from .index_constraints import possible
-from .reading import FormulaWalk
-from .values import Compiled
+from .dependence.formula_walk import FormulaWalk
+from .dependence.index_constraints import possible
+from .refute.balls import Arithmetic, Outside, Undecided
+from .refute.values import Compiled
 
 _UNDERSTOOD = (
     "relations between sizes are equalities and inequalities of sizes and integers, made with +, -, *, /, powers, "
@@ -36,8 +36,8 @@ class Relations:
     def __init__(self, relations: Sequence[Boolean]) -> None:
         self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
         self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
-        code = Compiled(Arithmetic((), Budget(float("inf"))), self.symbols)
-        self._conditions = [code.function(_written(code, relation)) for relation in relations]
+        code, arithmetic = Compiled(self.symbols), Arithmetic((), Budget(float("inf")))
+        self._conditions = [code.program(_written(code, r)).function(arithmetic) for r in relations]
 
     def hold(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         """Whether all of them hold for sure at these sizes."""

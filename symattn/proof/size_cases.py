@@ -10,7 +10,7 @@ import sympy
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
-from ..tensor import Tensor
+from ..core.node import Tensor
 from .claims import Claim, Independence
 from .given import Given, replaced
 from .relations import is_polynomial

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Protocol
 
 from sympy.logic.boolalg import Boolean
 
-from ..latex import tex_text
-from ..tensor import Tensor
+from ..core.node import Tensor
+from ..printing.align import tex_text
 from .claims import Claim, Independence
-from .counterexample import Agreement, Counterexample
 from .definedness import conditions
-from .entrywise import Residual
+from .equality.entrywise import Residual
 from .given import Given, applied
+from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import Wording
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from sympy.logic.boolalg import Boolean
 
-from ..budget import Budget
+from ..core.budget import Budget
 from .claims import Claim, Independence, say_the_same
-from .counterexample import Agreement, Example
-from .refuter import Search
-from .values import Point
+from .refute.counterexample import Agreement, Example
+from .refute.refuter import Search
+from .refute.values import Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Witness:
     __str__ = text
 
     def _search(self) -> Search:
-        return Search(self.claim, self.given, self.relations, 0, Budget(float("inf")))
+        return Search(self.claim, self.given, self.relations, 0)
 
 
 def witness(
@@ -59,7 +59,7 @@ def witness(
     """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
     point = tried.point
     if point is None:
-        point = Search(claim, given, relations, seed, budget).example()
+        point = Search(claim, given, relations, seed).example(budget)
     return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import sympy
 
+from ..core.naming import latex_name
+from ..core.node import Tensor, topological
 from ..errors import OperandError
-from ..latex import Printer, latex_printer, membership, tex_text, text_in, text_printer
-from ..naming import latex_name
 from ..ops.leaves import definition, is_named, variable
-from ..tensor import Tensor, topological
+from ..printing.align import tex_text
+from ..printing.matrix import Printer, latex_printer, membership, text_in, text_printer
 from .claims import Claim, Independence
 
 _MOST = 12  # definitions that somebody still reads

@@ -14,16 +14,17 @@ import sympy
 
 import symattn
 
+from ..core.exact import ARGUMENTS, INDICES
+from ..core.naming import check_name
+from ..core.node import Tensor
+from ..core.sizes import as_shape
 from ..errors import NamingError, ParseError, ShapeError
-from ..naming import check_name
 from ..ops.broadcasting import broadcast_to
 from ..ops.contraction import matmul_of
 from ..ops.layout import transpose
-from ..ops.leaves import ARGUMENTS, HYPOTHESES, INDICES, as_tensor, let, tensor
+from ..ops.leaves import HYPOTHESES, as_tensor, let, tensor
 from ..ops.logic import equal
-from ..sizes import as_shape
-from ..tensor import Tensor
-from .formulas import FUNCTIONS, RELATIONS, Formula
+from .formulas import RELATIONS, Formula, functions
 from .source import Source
 
 
@@ -172,7 +173,7 @@ class _Expression(Formula):
             return _COMPARISONS[type(tree.ops[0])](as_tensor(left), as_tensor(right))
 
     def call(self, tree: ast.Call) -> Any:
-        name = self.called(tree, {*KNOWN, *FUNCTIONS, *RELATIONS, "Piecewise"})
+        name = self.called(tree, {*KNOWN, *functions(), *RELATIONS, "Piecewise"})
         if name == "Piecewise" or (name in RELATIONS and name not in KNOWN):
             return Formula(self.source, self._scalars()).call(tree)
         if name in ("from_index", "elementwise"):
@@ -180,7 +181,7 @@ class _Expression(Formula):
         text_at = _TAKES_TEXT.get(name, ())
         values = [self.argument(argument, place in text_at) for place, argument in enumerate(tree.args)]
         options = {str(k.arg): self.argument(k.value, k.arg == "empty") for k in tree.keywords}
-        if name in FUNCTIONS and not options and all(isinstance(x, sympy.Expr) for x in values):
+        if name in functions() and not options and all(isinstance(x, sympy.Expr) for x in values):
             return self.apply(tree, name, values)
         if name not in KNOWN:
             raise self.source.error(f"{name} is for scalars; of tensors, known are {', '.join(sorted(KNOWN))}", tree)

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..scalars.functions import FUNCTIONS
 from .source import Source
 
 LARGEST = 10**30  # whole numbers and exponents of ten that may be written
@@ -41,10 +42,9 @@ _COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.NotEq: sympy.Ne,
 }
 CONSTANTS = {"pi": sympy.pi, "E": sympy.E, "oo": sympy.oo}
-_ONE_ARGUMENT = "exp log sqrt sin cos tan sinh cosh tanh atan erf floor ceiling sign Abs"
-FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
-    **{name: (1, getattr(sympy, name)) for name in _ONE_ARGUMENT.split()},
+_OTHER_FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "abs": (1, sympy.Abs),
+    "sqrt": (1, sympy.sqrt),
     "rsqrt": (1, lambda x: 1 / sympy.sqrt(x)),
     "log1p": (1, lambda x: sympy.log(1 + x)),
     "mod": (2, sympy.Mod),
@@ -56,6 +56,11 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "KroneckerDelta": (2, sympy.KroneckerDelta),
 }
 RELATIONS = {"Eq": sympy.Eq, "Ne": sympy.Ne, "equal": sympy.Eq}
+
+
+def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
+    """The scalar functions by the names that are read, with how many arguments they take."""
+    return {**{f.name: (1, f.head) for f in FUNCTIONS.values()}, **_OTHER_FUNCTIONS}
 
 
 def is_relation(value: Any) -> bool:
@@ -175,7 +180,7 @@ class Formula:
     # --- calls ---
 
     def call(self, tree: ast.Call) -> Any:
-        name = self.called(tree, [*FUNCTIONS, *RELATIONS, "Piecewise", "where"])
+        name = self.called(tree, [*functions(), *RELATIONS, "Piecewise", "where"])
         if tree.keywords:
             raise self.source.error(f"{name} of scalars takes no keywords", tree.keywords[0].value)
         if name == "Piecewise":
@@ -206,7 +211,7 @@ class Formula:
 
     def apply(self, tree: ast.Call, name: str, values: list[Any]) -> Any:
         """A scalar function of scalars."""
-        count, function = FUNCTIONS[name]
+        count, function = functions()[name]
         if count == 1:
             self.check_count(tree, name, 1)
         elif len(values) < 2:

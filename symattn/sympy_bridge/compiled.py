@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..codegen import lambdify
+from ..core.node import Tensor, rebuild
+from ..core.sizes import ONE
 from ..ops.index import expand_dims, getitem
 from ..ops.leaves import variable
-from ..sizes import ONE
-from ..tensor import Tensor, rebuild
 
 _functions: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)

@@ -15,6 +15,9 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.matrices.expressions.slice import MatrixSlice
 from sympy.tensor.array.expressions import ArraySymbol
 
+from ..core.exact import as_scalar
+from ..core.node import Tensor
+from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops import arithmetic, pointwise
 from ..ops.arithmetic import add, multiply, power
@@ -22,10 +25,9 @@ from ..ops.contraction import diag, einsum, matmul, trace
 from ..ops.index import getitem
 from ..ops.inverse import inv
 from ..ops.layout import concat, matrix_transpose, merge_axes
-from ..ops.leaves import as_scalar, constant, eye, from_index, ones, tensor, zeros
+from ..ops.leaves import constant, eye, from_index, ones, tensor, zeros
 from ..ops.opaque import unknown
-from ..sizes import same_size
-from ..tensor import Tensor
+from ..scalars.functions import FUNCTIONS
 
 Reader = Callable[[Any], Tensor]  # from a part of the expression to its tensor
 
@@ -159,27 +161,15 @@ def _kronecker(expr: Any, read: Reader) -> Tensor:
 
 # --- entrywise functions ---
 
-_FUNCTIONS: dict[Any, pointwise.Entrywise] = {
-    sympy.exp: pointwise.exp,
-    sympy.log: pointwise.log,
-    sympy.tanh: pointwise.tanh,
-    sympy.sin: pointwise.sin,
-    sympy.cos: pointwise.cos,
-    sympy.erf: pointwise.erf,
-    sympy.floor: pointwise.floor,
-    sympy.Abs: pointwise.abs,
-    sympy.sign: pointwise.sign,
-}
-
-
 def _applied(function: Any, x: Tensor) -> Tensor:
     """A SymPy function or Lambda of a tensor, by symattn's own name for it where there is one."""
     u = sympy.Dummy(real=True)
     body = function(u)
     if isinstance(body, AppliedUndef):
         return unknown(body.func.__name__, x)
-    if body.args == (u,) and body.func in _FUNCTIONS:
-        return _FUNCTIONS[body.func](x)
+    own = getattr(pointwise, body.func.__name__.lower(), None) if body.func in FUNCTIONS else None
+    if body.args == (u,) and own is not None:
+        return own(x)
     if body == sympy.sqrt(u):
         return pointwise.sqrt(x)
     return pointwise.elementwise(sympy.Lambda(u, body), x)

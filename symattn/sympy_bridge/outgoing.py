@@ -16,15 +16,15 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.arrayexpr_derivatives import array_derive
 
-from ..entries import entry
+from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
-from ..latex import latex_printer, text
+from ..graph.entries import entry
 from ..ops.index import expand_dims, squeeze
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import computed, cotangent_op, definition, let_op, operands, variable
 from ..ops.notation import Binding
-from ..tensor import Tensor
-from .explicit import written_out
+from ..printing.matrix import latex_printer, text
+from ..scalars.explicit import written_out
 from .incoming import from_sympy
 
 PLAIN_SIZE = 100  # nodes of the largest tree that is handed to SymPy, which copies and recurses

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import seeded
+from ..core.arguments import seeded
 from ..errors import OperandError, described
 from .autograd import has_libraries, pullback_of
 from .calls import Adaptation, called

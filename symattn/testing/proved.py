@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..arguments import each_of
-from ..calculus import gradient
+from ..calculus.gradient import gradient
+from ..core.arguments import each_of
+from ..core.node import Tensor
 from ..errors import OperandError, described
 from ..proof.claims import Claim, Independence, eq
 from ..proof.engine import prove
-from ..tensor import Tensor
 
 
 def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:

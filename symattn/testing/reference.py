@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from ..arguments import each_of
-from ..calculus import gradient
+from ..calculus.gradient import gradient
 from ..codegen import NumPyFunction, lambdify
 from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
+from ..core.arguments import each_of
+from ..core.naming import fresh_name
+from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError, described
-from ..latex import names_in
-from ..naming import fresh_name
 from ..ops.leaves import as_tensor, tensor
-from ..tensor import Tensor, topological
+from ..printing.matrix import names_in
 from .comparing import Wanted
 from .rounding import with_errors
 from .texts import listed

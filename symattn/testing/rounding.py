@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import sympy
 
+from ..core.node import Tensor, topological
 from ..ops.arithmetic import multiply
 from ..ops.leaves import from_index
-from ..tensor import Tensor, topological
 
 
 def with_errors(roots: Sequence[Tensor], error: sympy.Symbol) -> list[Tensor]:

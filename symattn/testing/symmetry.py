@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import one_of, seeded
 from ..codegen.sampling import generic_arrays, generic_sizes
+from ..core.arguments import one_of, seeded
+from ..core.naming import fresh_name
+from ..core.node import Tensor
 from ..errors import OperandError, ShapeError, described
-from ..latex import names_in
-from ..naming import fresh_name
 from ..ops.contraction import matmul
 from ..ops.leaves import as_tensor, tensor, variable
+from ..printing.matrix import names_in
 from ..proof.claims import eq
-from ..tensor import Tensor
 from .calls import called
 from .comparing import TOLERANCES, Wanted, as_array, problems
 from .proved import demand

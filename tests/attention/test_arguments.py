@@ -114,7 +114,6 @@ def test_a_scale_of_its_own_is_no_keyword():
     [
         (lambda: at.pre_norm_block(QH, abs, abs, norm=None), "norm is a function of a tensor, or two of them"),
         (lambda: at.post_norm_block(QH, abs, abs, norm=(at.rms_norm,)), "norm is a function of a tensor, or two of"),
-        (lambda: at.parameter_count(K), "parameter_count takes gpt_parameters or several tensors, not K"),
         (lambda: at.gpt(sa.tensor("t", T, integer=True), [K]), "gpt: the parameters are those that gpt_parameters"),
     ],
 )

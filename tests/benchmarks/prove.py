@@ -12,11 +12,11 @@ from pathlib import Path
 from types import ModuleType
 
 import symattn as sa
-from symattn.budget import Budget
+from symattn.core.budget import Budget
 from symattn.proof.claims import eq
-from symattn.proof.entrywise import entrywise_proof
-from symattn.proof.refuter import refute
-from symattn.proof.rewriting import rewrite
+from symattn.proof.equality.entrywise import entrywise_proof
+from symattn.proof.equality.rewriting import rewrite
+from symattn.proof.refute.refuter import refute
 
 GROUPS = {
     "two pre-norm layers": ("two_pre_norm_equiv",),

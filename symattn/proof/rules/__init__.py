@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from ...operation import Operation
+from ...core.operation import Operation
 from .algebra import ALGEBRA
 from .layout import LAYOUT
 from .permutations import PERMUTATIONS

@@ -15,13 +15,14 @@ from typing import Any
 
 import sympy
 
-from ...operation import Operation
+from ...core.node import Tensor
+from ...core.operation import Operation
+from ...core.sizes import Shape, same_size
 from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
-from ...ops.formulas import Max, Min, _OfAll
-from ...ops.leaves import from_index_op, let_op, variable
-from ...sizes import Shape, same_size
-from ...tensor import Tensor
+from ...ops.leaves import stand_in
+from ...ops.template import template
+from ...scalars.formulas import Max, Min, _OfAll
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
 _FOLDS = (sympy.Sum, sympy.Product, Max, Min)  # which do not change when their terms are permuted
@@ -73,7 +74,8 @@ def is_own(node: Tensor) -> bool:
 
 @lru_cache(maxsize=4096)
 def _facts(op: Operation, params: tuple[Any, ...], shapes: tuple[Shape, ...], infinite: tuple[bool, ...]) -> Facts:
-    leaves = (_leaf(k, shape, low) for k, (shape, low) in enumerate(zip(shapes, infinite, strict=True)))
+    inputs = enumerate(zip(shapes, infinite, strict=True))
+    leaves = (stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in inputs)
     reading = _Reading(op.node(*leaves, **dict(params)))
     try:
         formula = reading.formula()
@@ -82,28 +84,23 @@ def _facts(op: Operation, params: tuple[Any, ...], shapes: tuple[Shape, ...], in
     return reading.facts(formula)
 
 
-def _leaf(k: int, shape: Shape, infinite: bool) -> Tensor:
-    if infinite:
-        return let_op(from_index_op(formula=sympy.S.NegativeInfinity, shape=shape), name=f"x{k}")
-    return variable(name=f"x{k}", shape=shape, hypotheses=())
-
-
 @dataclass
 class _Reading:
     """One call of an entry formula, and what it shows of each index."""
 
     node: Tensor
     output: tuple[sympy.Symbol, ...] = ()
-    reads: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = field(default_factory=dict)
+    reads: tuple[tuple[int, tuple[Any, ...]], ...] = ()
     parent: dict[Any, Any] = field(default_factory=dict)
     sizes: dict[Any, sympy.Expr] = field(default_factory=dict)
     stuck: dict[Any, None] = field(default_factory=dict)
 
     def formula(self) -> Any:
-        """The entry at new index symbols, with a symbol for each read."""
-        self.output = tuple(sympy.Dummy(integer=True, nonnegative=True) for _ in self.node.shape)
+        """The entry at index symbols, with a symbol for each read."""
+        entry = template(self.node)
+        self.output, self.reads = entry.index, tuple(entry.reads.values())
         self.sizes.update(zip(self.output, self.node.shape, strict=True))
-        return sympy.sympify(self.node.op.entry(self._read, self.output, self.node))
+        return entry.formula
 
     def facts(self, formula: Any) -> Facts:
         bound = self._walk(formula)
@@ -111,9 +108,6 @@ class _Reading:
         own = not bound and all(x.rank <= self.node.rank for x in self.node.inputs)
         own = own and all(at == broadcast_index(self.node.inputs[k].shape, self.output) for k, at in self.reads)
         return Facts(self._groups(), own and not self.stuck)
-
-    def _read(self, k: int, at: tuple[Any, ...]) -> sympy.Symbol:
-        return self.reads.setdefault((k, tuple(at)), sympy.Dummy(real=True))
 
     def _walk(self, formula: Any) -> bool:
         """Note the bound indices and their ranges, and which indices the formula uses otherwise than to read.

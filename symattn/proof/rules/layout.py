@@ -7,6 +7,9 @@ from typing import Any
 
 import sympy
 
+from ...core.exact import INDICES
+from ...core.node import Tensor
+from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_of, outer_op
@@ -14,10 +17,8 @@ from ...ops.index import NEW, index, index_op, sliced
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
-from ...ops.leaves import INDICES, from_index_op, tensor
+from ...ops.leaves import from_index_op, tensor
 from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
-from ...sizes import same_size
-from ...tensor import Tensor
 from .alike import works_entrywise
 from .permutations import declared, turned, unpermuted
 from .products import chain
@@ -219,27 +220,25 @@ def _einsum_pair() -> tuple[Tensor, Tensor]:
 
 LAYOUT = (
     Rule(
-        "transpose inward", r"\left(A B\right)^{\top} = B^{\top} A^{\top}",
+        "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
         "", 1, unpermuted(_transposed), _transpose_pair, (transpose_op,),
     ),
     Rule(
-        "split and merged", r"\operatorname{split}\left(\operatorname{merge}\left(A\right)\right) = A",
-        "An axis that is merged and split again is as before.",
+        "split and merged", "An axis that is merged and split again is as before.",
         "", 1, _regrouped, _regrouped_pair, (merge_axis_op, split_axis_op),
     ),
     Rule(
-        "contraction as a product", r"\left[\textstyle\sum_d Q_{hnd} K_{hmd}\right]_{hnm} = Q K^{\top}",
-        "A sum over one shared label is a matrix product.", "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
+        "contraction as a product", "A sum over one shared label is a matrix product.",
+        "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
     ),
     Rule(
-        "blocks", r"\begin{bmatrix} A & C \end{bmatrix} \begin{bmatrix} B \\ D \end{bmatrix} = A B + C D",
-        "A product of blocks is the sum of the products.", "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
+        "blocks", "A product of blocks is the sum of the products.",
+        "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
     ),
     Rule(
-        "heads", r"\begin{bmatrix} A^{(1)} & \dots & A^{(h)} \end{bmatrix} W = \textstyle\sum_a A^{(a)} W^{(a)}",
-        "A product over the features of all heads is the sum over heads.",
+        "heads", "A product over the features of all heads is the sum over heads.",
         "", 2, unpermuted(_heads), _heads_pair, (matmul_op,),
     ),
 )  # fmt: skip

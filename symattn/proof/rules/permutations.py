@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ...core.node import Tensor
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, transpose, transpose_op
 from ...ops.leaves import is_eye, ones, tensor, variable
 from ...ops.rows import softmax
-from ...tensor import Tensor
 from .alike import Group, facts
 from .rule import Rule, constant_along
 
@@ -189,26 +189,20 @@ def _ordered_pair() -> tuple[Tensor, Tensor]:
 
 PERMUTATIONS = (
     Rule(
-        "permutations cancel",
-        r"\Pi \Pi^{\top} = I",
-        "A permutation undone by its inverse changes nothing.",
+        "permutations cancel", "A permutation undone by its inverse changes nothing.",
         "", 1, _cancelled, _cancelling_pair, (matmul_op, transpose_op),
     ),
     Rule(
-        "permutation of equal entries",
-        r"\Pi \mathbf{1} = \mathbf{1}",
-        "Entries that are all equal may be permuted at will.",
+        "permutation of equal entries", "Entries that are all equal may be permuted at will.",
         "", 1, _absorbed, _absorbing_pair, (matmul_op, transpose_op),
     ),
     Rule(
         "permutations of rows and columns",
-        r"\left(\Pi Y\right)^{\top} = Y^{\top} \Pi^{\top}",
         "Rows and columns are permuted independently, and a transpose turns the one into the other.",
         "", 1, _settled, _ordered_pair, (matmul_op, transpose_op),
     ),
     Rule(
         "permutation outward",
-        r"f\left(\Pi X\right) = \Pi f\left(X\right)",
         "The operation treats all positions along this axis alike, or sums over them in any order.",
         "", 1, _commuted, _commuting_pair,
     ),

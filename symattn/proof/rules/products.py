@@ -6,27 +6,16 @@ from collections.abc import Callable
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import same_size
 from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.contraction import (
-    diag_op,
-    einsum_op,
-    matmul_of,
-    matmul_op,
-    outer_of,
-    outer_op,
-)
+from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_of, outer_op
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.inverse import inv_op
-from ...ops.layout import (
-    merge_axis_op,
-    split_axis_op,
-    transpose_op,
-)
+from ...ops.layout import merge_axis_op, split_axis_op, transpose_op
 from ...ops.leaves import eye, is_eye, tensor
 from ...ops.rows import mean_op, sum_op, summed
-from ...sizes import same_size
-from ...tensor import Tensor
 from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, turned, unpermuted
 from .rule import Rule, bare, constant_along, one_of, size_at
@@ -314,65 +303,60 @@ _LINEAR = (
 
 PRODUCTS = (
     Rule(
-        "orthogonal matrix cancels", r"U U^{\top} = I", "The inverse of an orthogonal matrix is its transpose.",
+        "orthogonal matrix cancels", "The inverse of an orthogonal matrix is its transpose.",
         "", 1, _cancelling(_orthogonal), _orthogonal_pair, (matmul_op,),
     ),
     Rule(
-        "inverse cancels", r"A A^{-1} = I", "A matrix times its inverse is the identity.",
+        "inverse cancels", "A matrix times its inverse is the identity.",
         r"A \text{ invertible}", 1, _cancelling(_inverse), _inverse_pair, (matmul_op,),
     ),
     Rule(
-        "inverse of a product", r"\left(A B\right)^{-1} = B^{-1} A^{-1}",
+        "inverse of a product",
         "The inverse of a product of square matrices is the product of the inverses, turned around.",
         "", 1, _inverse_moved, _inverse_moved_pair, (inv_op,),
     ),
     Rule(
-        "inverse of an inverse", r"\left(A^{-1}\right)^{-1} = A", "The inverse of the inverse is the matrix.",
+        "inverse of an inverse", "The inverse of the inverse is the matrix.",
         r"A \text{ invertible}", 1, _inverse_undone, _inverse_undone_pair, (inv_op,),
     ),
     Rule(
-        "identity", "A I = A", "The identity changes nothing.", "", 1, _identity, _identity_pair, (matmul_op,),
+        "identity", "The identity changes nothing.", "", 1, _identity, _identity_pair, (matmul_op,),
     ),
     Rule(
-        "scalar out", r"\left(c A\right) B = c \left(A B\right)", "A scalar factor comes out of what is linear.",
+        "scalar out", "A scalar factor comes out of what is linear.",
         "", 1, unpermuted(_scalar_out), _scalar_pair, _LINEAR,
     ),
     Rule(
-        "product over one index", r"u v^{\top} = \left[u_i v_j\right]_{ij}",
-        "A sum of one term is that term.", "", 1, unpermuted(_thin), _thin_pair, (matmul_op,),
+        "product over one index", "A sum of one term is that term.", "", 1, unpermuted(_thin), _thin_pair, (matmul_op,),
     ),
     Rule(
-        "product with equal rows", r"A \mathbf{1} u^{\top} = \operatorname{rowsum}\left(A\right) u^{\top}",
-        "A product with equal rows sums each row.", "", 1, unpermuted(_constant_factor), _constant_pair, (matmul_op,),
+        "product with equal rows", "A product with equal rows sums each row.",
+        "", 1, unpermuted(_constant_factor), _constant_pair, (matmul_op,),
     ),
     Rule(
-        "product with a vector", r"A \operatorname{col}\left(v\right) = \operatorname{col}\left(A v\right)",
-        "A product with one column is a product with a vector.", "", 1, unpermuted(_vector), _vector_pair, (matmul_op,),
+        "product with a vector", "A product with one column is a product with a vector.",
+        "", 1, unpermuted(_vector), _vector_pair, (matmul_op,),
     ),
     Rule(
-        "brackets", r"A \left(B C\right) = \left(A B\right) C", "A matrix product is associative.",
-        "", 1, _left_nested, _bracket_pair, (matmul_op,),
+        "brackets", "A matrix product is associative.", "", 1, _left_nested, _bracket_pair, (matmul_op,),
     ),
     Rule(
-        "outer product", r"a b^{\top} = \left[a_i b_j\right]_{ij}", "The outer product, entry by entry.",
-        "", 2, _outer, _outer_pair, (outer_op,),
+        "outer product", "The outer product, entry by entry.", "", 2, _outer, _outer_pair, (outer_op,),
     ),
     Rule(
-        "diagonal matrix", r"\operatorname{diag}\left(v\right) A = \operatorname{col}\left(v\right) \odot A",
-        "A diagonal matrix scales rows from the left and columns from the right.",
+        "diagonal matrix", "A diagonal matrix scales rows from the left and columns from the right.",
         "", 2, unpermuted(_diagonal), _diagonal_pair, (matmul_op,),
     ),
     Rule(
-        "dot product", r"a^{\top} b = \textstyle\sum_i a_i b_i", "A row times a column is a sum of products.",
-        "", 2, unpermuted(_dot), _dot_pair, (matmul_op,),
+        "dot product", "A row times a column is a sum of products.", "", 2, unpermuted(_dot), _dot_pair, (matmul_op,),
     ),
     Rule(
-        "factor of a row or column out", r"\left(u \odot A\right) B = u \odot \left(A B\right)",
+        "factor of a row or column out",
         "A factor of each row comes out on the left, one of each column on the right.",
         "", 2, unpermuted(_factors_out), _factor_pair, (matmul_op,),
     ),
     Rule(
-        "linear", r"A \left(B + C\right) = A B + A C", "What is linear may be applied term by term.",
+        "linear", "What is linear may be applied term by term.",
         "", 2, unpermuted(_distributed), _distributive_pair, _LINEAR,
     ),
 )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy
 
+from ...core.node import Tensor
+from ...core.sizes import ONE, same_shape, same_size
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
@@ -11,19 +13,7 @@ from ...ops.index import expand_dims, index, index_op, squeeze
 from ...ops.layout import concat_op, transpose_op
 from ...ops.leaves import let_op, ones, tensor
 from ...ops.pointwise import exp
-from ...ops.rows import (
-    _count,
-    logsumexp_op,
-    max_op,
-    mean_op,
-    min_op,
-    softmax,
-    softmax_op,
-    sum_op,
-    summed,
-)
-from ...sizes import ONE, same_shape, same_size
-from ...tensor import Tensor
+from ...ops.rows import _count, logsumexp_op, max_op, mean_op, min_op, softmax, softmax_op, sum_op, summed
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, turned, unpermuted
@@ -345,85 +335,61 @@ def _sum_join_pair() -> tuple[Tensor, Tensor]:
 
 ROWS = (
     Rule(
-        "shift of a row", r"\operatorname{softmax}\left(Z + c \mathbf{1}^{\top}\right) = \operatorname{softmax}(Z)",
-        "Adding a number to a whole row of logits changes nothing.",
+        "shift of a row", "Adding a number to a whole row of logits changes nothing.",
         "", 1, _shift_invariant, _shift_pair, (softmax_op,),
     ),
     Rule(
-        "shift of logsumexp",
-        r"\operatorname{logsumexp}\left(Z + c \mathbf{1}^{\top}\right) = \operatorname{logsumexp}(Z) + c",
-        "A number added to a whole row comes out of logsumexp.",
+        "shift of logsumexp", "A number added to a whole row comes out of logsumexp.",
         "", 1, _shift_out, _shift_out_pair, (logsumexp_op,),
     ),
     Rule(
-        "rows of softmax", r"\operatorname{rowsum}\left(\operatorname{softmax}\left(Z\right)\right) = \mathbf{1}",
-        "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one, _one_pair, (sum_op,),
+        "rows of softmax", "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one, _one_pair, (sum_op,),
     ),
     Rule(
-        "sum of equal entries", r"\operatorname{rowsum}\left(c \mathbf{1}_m^{\top}\right) = m c",
-        "A sum of equal entries is their number times one of them.",
+        "sum of equal entries", "A sum of equal entries is their number times one of them.",
         "", 1, _sum_of_constant, _sum_constant_pair, (sum_op, mean_op),
     ),
     Rule(
-        "sum of one term", r"\textstyle\sum_{k=0}^{0} c_k = c_0", "A sum of one term is that term.",
-        "", 1, _sum_of_one, _sum_one_pair, (sum_op, mean_op),
+        "sum of one term", "A sum of one term is that term.", "", 1, _sum_of_one, _sum_one_pair, (sum_op, mean_op),
     ),
     Rule(
-        "sum of a vector", r"\textstyle\sum_k v_k = \mathbf{1}^{\top} v", "The sum of a vector is one number.",
-        "", 1, _sum_of_vector, _sum_vector_pair, _REDUCTIONS,
+        "sum of a vector", "The sum of a vector is one number.", "", 1, _sum_of_vector, _sum_vector_pair, _REDUCTIONS,
     ),
     Rule(
-        "row sums of a product", r"\operatorname{rowsum}\left(A B\right) = A \operatorname{rowsum}\left(B\right)",
-        "A product is summed over its columns by summing the right factor.",
+        "row sums of a product", "A product is summed over its columns by summing the right factor.",
         "", 1, _sum_of_product, _sum_product_pair, (sum_op,),
     ),
     Rule(
-        "sum of a transpose", r"A^{\top\top} \mathbf{1} = A \mathbf{1}",
-        "The sum over the rows of a transpose is the sum over columns.",
+        "sum of a transpose", "The sum over the rows of a transpose is the sum over columns.",
         "", 1, _sum_of_transpose, _sum_transpose_pair, (sum_op, mean_op),
     ),
     Rule(
-        "equal entries stay equal", r"f\left(c \mathbf{1}^{\top}\right) = f\left(c\right) \mathbf{1}^{\top}",
-        "What works position by position gives equal entries for equal entries.",
+        "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
         "", 1, unpermuted(_constant_out), _constant_pair,
     ),
     Rule(
-        "new axis in front", r"\operatorname{row}\left(v\right) = v^{\top}",
-        "A new axis in front is what broadcasting adds.", "", 1, _front_axis, _front_pair, (index_op,),
+        "new axis in front", "A new axis in front is what broadcasting adds.",
+        "", 1, _front_axis, _front_pair, (index_op,),
     ),
     Rule(
-        "new axis inward",
-        r"\operatorname{col}\left(f\left(v\right)\right) = f\left(\operatorname{col}\left(v\right)\right)",
-        "What works entry by entry may be made a column before or after.",
+        "new axis inward", "What works entry by entry may be made a column before or after.",
         "", 1, _new_axis, _axis_pair, (index_op,),
     ),
     Rule(
-        "function of joins",
-        r"f\left(\begin{bmatrix} A & B \end{bmatrix}, \begin{bmatrix} C & D \end{bmatrix}\right) = "
-        r"\begin{bmatrix} f\left(A, C\right) & f\left(B, D\right) \end{bmatrix}",
-        "What works entry by entry works on each part of joins.",
-        "", 2, _joined, _join_pair,
+        "function of joins", "What works entry by entry works on each part of joins.", "", 2, _joined, _join_pair,
     ),
     Rule(
-        "sum of a join", r"\operatorname{rowsum}\begin{bmatrix} A & B \end{bmatrix} = "
-        r"\operatorname{rowsum}\left(A\right) + \operatorname{rowsum}\left(B\right)",
-        "A sum over a join is the sum over its parts.",
-        "", 2, _sum_of_join, _sum_join_pair, (sum_op,),
+        "sum of a join", "A sum over a join is the sum over its parts.", "", 2, _sum_of_join, _sum_join_pair, (sum_op,),
     ),
     Rule(
-        "factor out of a sum",
-        r"\operatorname{rowsum}\left(c \odot Z\right) = c \odot \operatorname{rowsum}\left(Z\right)",
-        "A factor that is constant along a sum comes out of it.",
+        "factor out of a sum", "A factor that is constant along a sum comes out of it.",
         "", 2, _factor_out_of_sum, _factor_pair, (sum_op,),
     ),
     Rule(
-        "mean", r"\operatorname{rowmean}\left(Z\right) = \tfrac{1}{m} \operatorname{rowsum}\left(Z\right)",
-        "A mean is the sum over the number of terms.", "", 2, _mean_defined, _mean_pair, (mean_op,),
+        "mean", "A mean is the sum over the number of terms.", "", 2, _mean_defined, _mean_pair, (mean_op,),
     ),
     Rule(
-        "definition of softmax",
-        r"\operatorname{softmax}\left(Z\right) = e^{Z} \oslash \operatorname{rowsum}\left(e^{Z}\right)",
-        "By definition; a sum of exponentials is never 0.",
+        "definition of softmax", "By definition; a sum of exponentials is never 0.",
         "", 3, _softmax_defined, _defined_pair, (softmax_op,),
     ),
 )  # fmt: skip

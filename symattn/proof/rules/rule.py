@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ...operation import Operation
+from ...core.exact import INDICES
+from ...core.node import Tensor, topological
+from ...core.operation import Operation
+from ...core.sizes import ONE, Shape
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.index import NEW, index, index_op
-from ...ops.leaves import INDICES, from_index_op
-from ...sizes import ONE, Shape
-from ...tensor import Tensor, topological
+from ...ops.leaves import from_index_op
 
 Item = TypeVar("Item")
 ANY: tuple[Operation, ...] = ()
@@ -27,10 +28,10 @@ def _needs_nothing(x: Tensor) -> tuple[Tensor, ...]:
 
 @dataclass(frozen=True)
 class Rule:
-    r"""An equality, used from left to right.
+    """An equality, used from left to right.
 
-    ``statement``
-        the equality in LaTeX; ``reason`` says it in a sentence.
+    ``reason``
+        the equality in a sentence.
     ``condition``
         what must hold besides the declared hypotheses, "" for nothing; ``nonzero`` gives the tensors that it asks to
         have no entry 0.
@@ -47,7 +48,6 @@ class Rule:
     """
 
     name: str
-    statement: str
     reason: str
     condition: str
     phase: int

@@ -1,0 +1,1 @@
+"""Derivatives: gradients, forward and reverse, jacobians, and their tidy forms."""

@@ -1,0 +1,137 @@
+"""What a gradient call gives back: tensors by variable and by name, with the steps that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy
+
+from ..core.arguments import one_of
+from ..core.node import Table, Tensor, flatten, unflatten
+from ..errors import AbsentError, OperandError, described
+from ..graph.names import LONGEST, displayed_names, tree_size
+from ..ops.leaves import as_tensor
+from ..printing.align import align
+from ..printing.matrix import Printer, latex_printer, printer_in, text
+
+
+class Step(NamedTuple):
+    """One line of a derivation: a name, what it equals, and why."""
+
+    name: str
+    expression: Tensor
+    reason: str
+
+
+class _Place(int):
+    """Where a tensor stands in a pickled table."""
+
+
+def _restored(shape: list[Any], table: Table, side_conditions: tuple[str, ...]) -> Gradient:
+    tensors = unflatten(table)
+
+    def back(part: Any) -> Any:
+        return tensors[part] if isinstance(part, _Place) else part
+
+    mappings = [{back(k): back(v) for k, v in part} for part in (shape[0], shape[1], shape[4])]
+    steps = [tuple(Step(*map(back, row)) for row in part) for part in shape[2:4]]
+    return Gradient(mappings[0], mappings[1], steps[0], steps[1], mappings[2], side_conditions)
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient(Mapping[Any, Tensor]):
+    """The gradients of a gradient call: a mapping from variables and from names (``g[Q]``, ``g["dZ"]``).
+
+    ``steps`` are the lines in the order a person would write them; ``definitions`` the intermediates that were named
+    on the way; ``cotangents`` pairs each output with its cotangent; ``side_conditions`` what was assumed.
+    """
+
+    results: Mapping[Any, Tensor]
+    named: Mapping[str, Tensor]
+    steps: tuple[Step, ...]
+    definitions: tuple[Step, ...]
+    cotangents: Mapping[Tensor, Tensor]
+    side_conditions: tuple[str, ...]
+
+    def __reduce__(self) -> Any:
+        """One flat table for all tensors, so that what the steps share is pickled once."""
+        parts = (self.results, self.named, self.steps, self.definitions, self.cotangents)
+        roots: list[Tensor] = []
+
+        def placed(part: Any) -> Any:
+            if isinstance(part, Tensor):
+                roots.append(part)
+                return _Place(len(roots) - 1)
+            if isinstance(part, Mapping):
+                return [(placed(k), placed(v)) for k, v in part.items()]
+            return [tuple(map(placed, step)) for step in part] if isinstance(part, tuple) else part
+
+        shape = [placed(part) for part in parts]
+        return _restored, (shape, flatten(roots), self.side_conditions)
+
+    @property
+    def cotangent(self) -> Tensor:
+        """The cotangent of the only output."""
+        if len(self.cotangents) != 1:
+            raise OperandError("there are several outputs: see .cotangents for the cotangent of each")
+        return next(iter(self.cotangents.values()))
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if isinstance(key, str):
+            if key not in self.named:
+                raise AbsentError(f"{described(key)} is none of the steps {', '.join(self.named)}")
+            return self.named[key]
+        if key not in self:
+            raise AbsentError(f"the gradient was not taken with respect to {described(key)}")
+        return self.results[as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return key in self.named
+        key = as_tensor(key) if isinstance(key, sympy.MatrixSymbol) else key
+        return isinstance(key, (Tensor, sympy.Symbol)) and key in self.results
+
+    def latex(
+        self, names: Mapping[Tensor, str] | None = None, environment: str = "align", style: str = "matrix"
+    ) -> str:
+        """The steps as an ``align`` block with a reason column, and what was named on the way.
+
+        ``names`` and ``style`` are those of ``sa.latex``.
+        """
+        one_of("latex", "environment", environment, "align", "align*", "aligned")
+        printer = printer_in(style, [s.expression for s in self.lines()], names)
+        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment)
+
+    def __str__(self) -> str:
+        printer = self.printer(latex=False)
+        lines = []
+        for s in self.lines():
+            shown = printer.refer(s.expression) if tree_size(s.expression) <= LONGEST else text(s.expression)
+            lines.append((f"{s.name} = {shown}", s.reason))
+        if not lines:
+            given = self.cotangents.items()
+            return "\n".join(f"the gradient by {y.brief()} is {c.brief()}, as given" for y, c in given)
+        width = max((len(left) for left, _ in lines if len(left) <= 60), default=0)
+        return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
+
+    __repr__ = __str__
+
+    def lines(self) -> tuple[Step, ...]:
+        """The steps, then what was named on the way."""
+        return (*self.steps, *self.definitions)
+
+    def printer(self, latex: bool, names: Mapping[Tensor, str] | None = None) -> Printer:
+        """One printer for all steps, so that names agree among them."""
+        roots = [step.expression for step in self.lines()]
+        return latex_printer(roots, names) if latex else Printer(displayed_names(roots), latex=False)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex(environment='aligned')}$"

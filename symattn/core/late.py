@@ -1,0 +1,22 @@
+"""The doors that open upwards, one closed table: what lower layers need of upper ones, found when it is asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "record": "ops",  # a record of an operation is pickled by its name
+    "attach": "language",  # operators and printing, in a process that has only unpickled
+    "as_tensor": "ops.leaves",  # a MatrixSymbol stands for its tensor, also in ``subs``
+    "from_sympy": "sympy_bridge",  # matrix expressions as operands
+    "check_function": "codegen.check",  # which compiles functions itself
+    "Derivation": "document.derivation",  # of an answer: documents write answers, among other things
+}
+
+
+@cache
+def late(name: str) -> Any:
+    """What has that name in an upper layer."""
+    return getattr(import_module(f"symattn.{_HOMES[name]}"), name)

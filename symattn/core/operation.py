@@ -1,0 +1,93 @@
+"""The record of one operation: what it means, and everything that is claimed about it.
+
+The *entry formula* is the meaning. Shape, derivatives, NumPy and notation are claims about it, and the tests hold
+each of them against it. Everything else in symattn walks these records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .late import late
+from .node import Tensor, intern
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One operation, declared once, whole.
+
+    ``shape(*inputs, **params)``
+        the shape of the result; raises ShapeError.
+    ``entry(read, index, node)``
+        one entry of the result as a SymPy scalar; ``read(k, index)`` is an entry of input k. This is the definition.
+    ``vjp(cotangent, result, *inputs, **params)``
+        one cotangent an input (None: the derivative is zero wherever it exists), written in symattn's own operations.
+        Extra leading axes of the cotangent are a batch, so axes are counted from the end.
+    ``jvp(tangents, result, *inputs, **params)``
+        the tangent of the result; a tangent is None where its input does not move.
+    ``numpy(code, node, *operands)``
+        a NumPy expression; operands come as text that may be put between parentheses.
+    ``notation(printer, node)``
+        how it is written, and how tightly it binds (see ``notation.py``).
+    ``build(*inputs, **params)``
+        the light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end.
+    ``reason``
+        the sentence a person says when using its derivative.
+    ``called``
+        what people call the result, where they do not write the name of the record: "the product" for ``a * b``.
+    """
+
+    name: str
+    shape: Callable[..., Any]
+    entry: Callable[..., Any]
+    vjp: Callable[..., Any] | None
+    jvp: Callable[..., Any] | None
+    numpy: Callable[..., str]
+    notation: Callable[..., Any]
+    reason: str
+    called: str = ""
+    letters: tuple[str, ...] = ()  # what the field calls the result, then the inputs: softmax gives P from Z
+    kind: str | Callable[..., str] = "real"  # of the entries: "real", "binary", "integer", or "inputs": as they are
+    masks: tuple[int, ...] = ()  # which inputs are read as True or False
+    places: tuple[int, ...] = ()  # which inputs are read as indices
+    minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
+    build: Callable[..., Tensor] | None = None
+    nonsmooth: str = ""  # where the derivative does not exist, and what is taken there
+    rows: str = ""  # "probabilities": not negative, each row of sum 1 unless masked; or "positive probabilities"
+    range: tuple[Any, Any] | None = None  # two numbers that all entries lie between
+    monotone: str = ""  # "increasing" or "decreasing", of a function entry by entry; or "strictly" so
+    assumed: set[str] = field(default_factory=set)  # which of these three are stated and not proved
+
+    def __call__(self, *inputs: Tensor, **params: Any) -> Tensor:
+        return self.build(*inputs, **params) if self.build else intern(self, inputs, params)
+
+    def node(self, *inputs: Tensor, **params: Any) -> Tensor:
+        """The operation on the inputs as it stands."""
+        return intern(self, inputs, params)
+
+    @property
+    def title(self) -> str:
+        """What the operation is called in messages."""
+        return self.called or self.name
+
+    @property
+    def assumptions(self) -> dict[str, str]:
+        """What is stated of the entries and not proved: ``rows``, ``range`` and ``monotone`` in words."""
+        said = {"rows": f"the rows of {self.name} are {self.rows}", "monotone": f"{self.name} is {self.monotone}"}
+        if self.range is not None:
+            said["range"] = f"the entries of {self.name} lie between {self.range[0]} and {self.range[1]}"
+        return {what: f"{said[what]}, as stated" for what in sorted(self.assumed, reverse=True)}
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
+
+    def __reduce__(self) -> Any:
+        return late("record"), (self.name,)  # by name: records hold functions

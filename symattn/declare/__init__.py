@@ -1,0 +1,1 @@
+"""Operations that a user declares by an entry formula, and their verification."""

@@ -1,0 +1,326 @@
+"""Operations that users declare: an entry formula is enough, and what else is given is held against it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+from ..core.naming import check_name
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
+from ..ops import RECORDS
+from ..ops.arithmetic import sum_of
+from ..ops.broadcasting import unbroadcast
+from ..ops.contraction import einsum_of
+from ..ops.leaves import as_tensor, zeros
+from ..ops.logic import as_mask
+from ..ops.notation import Binding, function
+from .facts import PROVED, checked_facts, monotone_function
+from .from_entry import entry_code, function_code
+from .signature import Signature, check_declared, check_kind, derivative_formula, formula_entry, user_formula
+
+_declared: weakref.WeakValueDictionary[Any, Declared] = weakref.WeakValueDictionary()
+_FACTS = ("masks", "minus_infinity", "kind", "letters", "nonsmooth", "rows", "range", "monotone")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, eq=False)
+class Record(Operation):
+    """The record of a declared operation, or of its slopes; ``origin`` makes it again where it is unpickled."""
+
+    slopes: tuple[Callable[[], Record], ...] = ()
+    origin: Callable[[], Any] = field(kw_only=True)
+
+    def __reduce__(self) -> Any:
+        return self.origin()
+
+
+class Declared:
+    """A declared operation: call it on tensors. The same declaration is the same operation, also when unpickled."""
+
+    def __init__(self, signature: Signature, declaration: Mapping[str, Any]) -> None:
+        self.signature, self.declaration = signature, declaration
+        self.__name__ = declaration["name"]
+        self.given = tuple(what for what in ("vjp", "jvp", "numpy") if declaration[what])
+        self.record = self._record()
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        masks = self.record.masks
+        return self.record(*(as_mask(x, self.__name__) if k in masks else as_tensor(x) for k, x in enumerate(inputs)))
+
+    def _record(self) -> Record:
+        name, entry, vjp, jvp, numpy, latex, reason = (
+            self.declaration[key] for key in ("name", "entry", "vjp", "jvp", "numpy", "latex", "reason")
+        )
+        signature, facts = self.signature, {key: self.declaration[key] for key in _FACTS}
+        finite = facts["minus_infinity"] == "refused"
+        formula = user_formula(name, signature, entry, finite)
+        check_declared(signature, formula)
+        if facts["kind"] != "real":
+            check_kind(name, signature, formula, facts["kind"])
+        self.scalar = monotone_function(name, signature, formula) if facts["monotone"] else None
+        slopes = tuple(_slope(name, signature, formula, k, finite, self._reduced) for k in range(len(signature.inputs)))
+        return Record(
+            name,
+            shape=signature.shape,
+            entry=formula_entry(signature, formula),
+            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes, facts["masks"]),
+            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes, facts["masks"]),
+            numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
+            notation=function(name) if latex is None else _template(signature, name, latex),
+            reason=reason or f"derivative of {name}",
+            assumed={what for what in PROVED if facts[what]},
+            **facts,
+            slopes=slopes,
+            origin=self._reduced,
+        )
+
+    def _reduced(self, *path: int) -> Any:
+        return _unpickled, (self, path)
+
+    def __copy__(self) -> Declared:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Declared:
+        return self
+
+    def __reduce__(self) -> Any:
+        for what, given in self.declaration.items():
+            if callable(given) and not _is_importable(given):
+                raise OperandError(
+                    f"the declared operation {self.__name__} is not pickled: {what}= is {given!r}, which cannot be "
+                    "imported by its name; write it by def at the top of a module"
+                )
+        return _again, (dict(self.declaration),)
+
+    def __repr__(self) -> str:
+        return f"<declared operation {self.record.name}: {self.signature}>"
+
+
+def operation(
+    name: str,
+    *,
+    shape: str,
+    entry: Callable[..., Any],
+    vjp: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    numpy: Callable[..., Any] | None = None,
+    latex: str | None = None,
+    reason: str | None = None,
+    masks: Sequence[int] = (),
+    minus_infinity: str = "refused",
+    kind: str = "real",
+    letters: Sequence[str] = (),
+    nonsmooth: str = "",
+    rows: str = "",
+    range: tuple[Any, Any] | None = None,
+    monotone: str = "",
+) -> Declared:
+    r"""Declare an operation by its entry formula; derivatives, NumPy and LaTeX are derived where they are not given.
+
+    ``shape`` names the axes, as in ``"T d, S d -> T S"`` or ``"n -> n"`` or ``"n ->"``; axes further left broadcast.
+    ``entry(index, x, y, ...)`` is one entry of the result: ``index`` a tuple of SymPy indices, ``x[i, j]`` an entry
+    of an input and ``x.shape`` its sizes. ``vjp(g, result, x, y, ...)`` gives one cotangent an input (None for
+    zero) and ``jvp(tangents, result, x, y, ...)`` the tangent (an input that does not move has a tangent of zeros),
+    in symattn's operations, with axes counted from the end. ``numpy`` is a function of arrays with loop axes in
+    front, and ``latex`` a template such as ``r"\phi\left({0}\right)"``.
+
+    ``masks`` counts the inputs, from 0, that are binary tensors, and ``minus_infinity`` says whether an input that may
+    hold -oo is "refused", "kept" (so may the result) or "absorbed" (the result is finite). ``kind`` of the entries is
+    "real", "binary", "integer" or that of the "inputs"; ``letters`` name the result and the first input in a gradient;
+    ``nonsmooth`` says where there is no derivative. For bounds, ``rows="probabilities"`` states that entries are not
+    negative and sum to 1 along the last axis (where nothing is masked), or "positive probabilities" that they are
+    positive too; ``range=(0, 1)`` what all entries lie between; and ``monotone`` that a function of one number is
+    "increasing" or "decreasing", with flat parts allowed, or "strictly increasing" or "strictly decreasing".
+    ``verify`` proves these three; until then every proof that uses them lists them. Raises NamingError, OperandError
+    and ShapeError for what cannot be used.
+
+    >>> import sympy, symattn as sa
+    >>> k = sympy.Symbol("k", integer=True)
+    >>> softmax1 = sa.operation(
+    ...     "softmax1",
+    ...     shape="n -> n",
+    ...     entry=lambda index, z: sympy.exp(z[index]) / (1 + sympy.Sum(sympy.exp(z[k]), (k, 0, z.shape[0] - 1))),
+    ...     vjp=lambda g, p, z: p * (g - sa.sum(p * g, -1, keepdims=True)),
+    ... )
+    >>> print(sa.verify(softmax1))
+    softmax1: vjp equals the derivative of the entries
+    softmax1: NumPy equals the entries
+    >>> z = sa.tensor("z", "n")
+    >>> print(sa.gradient(softmax1(z), z))
+    dz = O * (dO - rowsum(O * dO))  # derivative of softmax1
+    O = softmax1(z)                 # where
+    """
+    signature = _checked(name, shape, {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy})
+    facts = {
+        "masks": masks, "minus_infinity": minus_infinity, "kind": kind, "letters": letters, "nonsmooth": nonsmooth,
+        "rows": rows, "range": range, "monotone": monotone,
+    }  # fmt: skip
+    declaration = {
+        "name": name, "shape": shape, "entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy, "latex": latex,
+        "reason": reason, **checked_facts(name, signature, facts),
+    }  # fmt: skip
+    key = tuple(value if isinstance(value, (str, tuple)) else id(value) for value in declaration.values())
+    found = _declared.get(key)
+    if found is None:
+        _declared[key] = found = Declared(signature, declaration)
+    return found
+
+
+def _checked(name: str, shape: str, functions: Mapping[str, Any]) -> Signature:
+    """The signature of an operation whose name is free, and whose functions are some."""
+    check_name(name)
+    if name in RECORDS:
+        raise NamingError(f"{name} is an operation of symattn's own: call yours otherwise, for example my_{name}")
+    signature = Signature(shape)
+    for what, given in functions.items():
+        if not callable(given) and (what == "entry" or given is not None):
+            raise OperandError(f"{what}= of operation {name!r} is a function, not {described(given)}")
+    return signature
+
+
+def _again(declaration: Mapping[str, Any]) -> Declared:
+    return operation(**declaration)
+
+
+def _unpickled(declared: Declared, path: Sequence[int]) -> Record:
+    """The record of a declared operation, or of a slope of a slope ... of it."""
+    record = declared.record
+    for k in path:
+        record = record.slopes[k]()
+    return record
+
+
+def _is_importable(function: Any) -> bool:
+    """Whether a function is found under its module and its name."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
+def _template(signature: Signature, name: str, latex: Any) -> Any:
+    places = re.findall(r"\{(\d+)\}", latex) if isinstance(latex, str) else None
+    braces = re.sub(r"\\.", "", str(latex))  # without those written out as \{ and \}
+    unbalanced = braces.count("{") != braces.count("}")
+    if places is None or unbalanced or any(int(k) >= len(signature.inputs) for k in places):
+        raise OperandError(
+            f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {described(latex)}"
+        )
+    plain = function(name)
+
+    def notation(p: Any, node: Tensor) -> Any:
+        if not p.latex:
+            return plain(p, node)
+        inputs = [p.operand(x, Binding.OR) for x in node.inputs]
+        written = re.sub(r"\{(\d+)\}", lambda place: inputs[int(place[1])], latex)
+        return f"{{{written}}}", Binding.ATOM
+
+    return notation
+
+
+def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
+        parts = vjp(g, y, *inputs)
+        parts = parts if isinstance(parts, (tuple, list)) else (parts,)
+        if len(parts) != len(inputs):
+            raise ShapeError(f"the vjp of {y.op.name} gave {len(parts)} cotangents for {len(inputs)} inputs")
+        return tuple(
+            None if part is None else _summed_to(x, as_tensor(part), y, signature, k)
+            for k, (part, x) in enumerate(zip(parts, inputs, strict=True))
+        )
+
+    return rule
+
+
+def _summed_to(x: Tensor, part: Tensor, y: Tensor, signature: Signature, k: int) -> Tensor:
+    """The cotangent of input k, summed over the loop axes that the input does not have."""
+    own = len(signature.inputs[k])
+    loops = y.shape[: y.rank - len(signature.output)]
+    return unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own)
+
+
+def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
+        given = tuple(zeros(*x.shape) if t is None else t for t, x in zip(tangents, inputs, strict=True))
+        moved = jvp(given, y, *inputs)
+        if not isinstance(moved, Tensor):
+            raise OperandError(f"the jvp of {y.op.name} gave {described(moved)}, not a tensor")
+        return moved
+
+    return rule
+
+
+def _slope(
+    name: str, signature: Signature, formula: Any, k: int, finite: bool, origin: Callable[..., Any]
+) -> Callable[[], Record]:
+    """The operation of all derivatives by input k: output axes, then input axes. Made when it is needed."""
+    own = partial(origin, k)
+
+    @cache
+    def make() -> Record:
+        extended, slope, called = (
+            signature.differentiated(k),
+            derivative_formula(formula, k, finite),
+            f"{name}_slope{k + 1}",
+        )
+        further = tuple(_slope(called, extended, slope, j, finite, own) for j in range(len(signature.inputs)))
+        return Record(
+            called,
+            shape=extended.shape,
+            entry=formula_entry(extended, slope),
+            vjp=_derived_vjp(extended, further),
+            jvp=_derived_jvp(extended, further),
+            numpy=entry_code(extended, slope),
+            notation=function(called),
+            reason=f"derivative of {called}",
+            slopes=further,
+            origin=own,
+        )
+
+    return make
+
+
+def _specs(signature: Signature, k: int) -> tuple[str, str]:
+    """Labels for the output axes and for those of input k."""
+    out, own = len(signature.output), len(signature.inputs[k])
+    if out + own > len(_LETTERS):
+        raise NoRuleError("an operation of so many axes has no derived derivative: give vjp and jvp")
+    return _LETTERS[:out], _LETTERS[out : out + own]
+
+
+def _derived_vjp(
+    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
+) -> Callable[..., Any]:
+    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
+        parts: list[Tensor | None] = []
+        for k, x in enumerate(inputs):
+            if k in masks:
+                parts.append(None)
+                continue
+            out, own = _specs(signature, k)
+            part = einsum_of([g, slopes[k]()(*inputs)], ((out, out + own), own))
+            parts.append(_summed_to(x, part, y, signature, k))
+        return tuple(parts)
+
+    return rule
+
+
+def _derived_jvp(
+    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
+) -> Callable[..., Any]:
+    def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
+        terms = []
+        for k, t in enumerate(tangents):
+            if t is not None and k not in masks:
+                out, own = _specs(signature, k)
+                terms.append(einsum_of([slopes[k]()(*inputs), t], ((out + own, own), out)))
+        return sum_of(terms)
+
+    return rule

@@ -1,0 +1,1 @@
+"""Derivations: steps, statements and their verification."""

@@ -1,0 +1,203 @@
+"""Parts of a derivation besides its lines: claims with their proofs or counterexamples, and calculated moments."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy
+
+from ..core.node import Tensor
+from ..graph.names import LONGEST, tree_size
+from ..moments.notation import latex_writer
+from ..moments.report import Moments
+from ..ops.leaves import definition
+from ..printing.align import Row, align, tex_text
+from ..printing.matrix import Printer
+from ..proof.claims import Claim
+from ..proof.equality.readable import MOST, RewritingProof
+from ..proof.equality.rewriting import Lemma
+from ..proof.verdict import Verdict
+from ..proof.wording import Wording
+
+if TYPE_CHECKING:
+    from ..printing.index import IndexPrinter
+    from .verification import Check, Checker
+
+WIDTH = 100  # of a line of text
+_SHORT = 90  # characters of a claim that stands on one line of LaTeX
+_LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A claim that was proved or refuted, under its number in a derivation."""
+
+    verdict: Verdict
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"claim {self.number}"
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return [*self.verdict.claim.sides, *(x for step in self._lemmas for x in (step.before, step.after))]
+
+    @property
+    def _lemmas(self) -> tuple[Lemma, ...]:
+        """The steps of a proof by rewriting that are written out: those that are short enough to be read."""
+        argument = self.verdict.proof.argument if self.verdict.proof is not None else None
+        if not isinstance(argument, RewritingProof) or len(argument.lemmas) > MOST:
+            return ()
+        return argument.lemmas if all(_is_readable(x) for x in argument.lemmas) else ()
+
+    def checked(self, checker: Checker) -> Check:
+        return checker.verdict(self.name, self.verdict)
+
+    # --- as text ---
+
+    def text(self, printer: Printer) -> str:
+        """The claim, and under it the proof or the counterexample."""
+        verdict = self.verdict
+        lines = [f"Claim {self.number}:", *self._claim_text(printer)]
+        if verdict.counterexample is not None:
+            given = "; ".join(Wording(verdict.claim, verdict.given).given)
+            lines += [_filled(f"given {given},")] if given else []
+            return "\n".join([*lines, "is false. A counterexample:", *_indented(verdict.counterexample.text())])
+        assert verdict.proof is not None
+        premises = _premises(verdict.proof.hypotheses, verdict.proof.side_conditions)
+        lines += [_filled(f"{title} {listed}.") for title, listed in premises]
+        if not self._lemmas:
+            return "\n".join([*lines, "Proof.", *_indented(verdict.proof.argument.text())])
+        lines.append("Proof.")
+        for number, lemma in enumerate(self._lemmas, 1):
+            lines.append(f"  {number}. {printer.refer(lemma.before)} = {printer.refer(lemma.after)}")
+            lines.append(_filled(lemma.rule.reason, "     "))
+        return "\n".join(lines)
+
+    def _claim_text(self, printer: Printer) -> list[str]:
+        claim = self.verdict.claim
+        if not isinstance(claim, Claim):
+            return [_filled(str(claim), "  ")]
+        left, right = map(printer.refer, claim.sides)
+        whole = f"  {left} {claim.relation} {right}"
+        return [whole] if len(whole) <= WIDTH else [f"  {left}", f"    {claim.relation} {right}"]
+
+    # --- as LaTeX ---
+
+    def latex(self, printer: Printer | IndexPrinter) -> str:
+        """The same as a LaTeX fragment."""
+        verdict = self.verdict
+        lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer)}"]
+        if verdict.counterexample is not None:
+            given = "; ".join(Wording(verdict.claim, verdict.given).given_latex)
+            lines += [f"given {given},"] if given else []
+            return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
+        assert verdict.proof is not None
+        assumed = tuple(map(tex_text, verdict.proof.side_conditions))
+        lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
+        if not self._lemmas:
+            return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
+        rows = [
+            rf"  \item ${printer.refer(x.before)} = {printer.refer(x.after)}$. {tex_text(x.rule.reason)}"
+            for x in self._lemmas
+        ]
+        rows[-1] += r" \hfill $\square$"
+        return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
+
+    def _claim_latex(self, printer: Printer | IndexPrinter) -> str:
+        claim = self.verdict.claim
+        if not isinstance(claim, Claim):
+            return tex_text(str(claim)) + "."
+        left, right = map(printer.refer, claim.sides)
+        relation = _LATEX_RELATIONS[claim.relation]
+        if len(str(claim)) <= _SHORT:
+            return rf"\[ {left} {relation} {right} \]"
+        return rf"\begin{{align*}} &{left} \\ &\quad {relation} {right} \end{{align*}}"
+
+
+@dataclass(frozen=True, eq=False)
+class Calculation:
+    """Mean and variance of a quantity, under its number in a derivation; the way may have been told before."""
+
+    moments: Moments
+    number: int
+    way_is_told: bool
+
+    @property
+    def name(self) -> str:
+        return f"calculation {self.number}"
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return self.moments.roots
+
+    def text(self, printer: Printer) -> str:
+        """What is assumed, how it is calculated, and the lines."""
+        rows = self._rows(printer, lambda value: str(sympy.sstr(value)))
+        return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), *aligned(rows)])
+
+    def latex(self, printer: Printer | IndexPrinter) -> str:
+        """The same as a LaTeX fragment."""
+        lines = self.moments.explanation.lines
+        sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
+        rows = self._rows(printer, latex_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
+        block = align(Row(*row) for row in rows)
+        return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
+
+    def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], str]) -> list[tuple[str, str, str]]:
+        """The lines as left side, right side and reason; the quantity has the name under which it is shown."""
+        found, x = self.moments.explanation, self.moments.quantity
+        shown = {found.name: sympy.Symbol(printer.names[x])} if x in printer.names else {}
+
+        def written(side: sympy.Expr | Tensor | None) -> str:
+            if isinstance(side, Tensor):
+                return printer.refer(definition(side))
+            return "" if side is None else scalar(side.xreplace(shown))
+
+        return [(written(line.left), written(line.right), line.reason) for line in found.lines]
+
+    def checked(self, checker: Checker) -> Check:
+        return checker.moments(self.name, self.moments)
+
+    @property
+    def _introduction(self) -> str:
+        found = self.moments.explanation
+        assumed = f"It is assumed that {'; '.join(found.premises)}." if found.premises else "Nothing is assumed."
+        return assumed if self.way_is_told else f"{assumed} {found.way}"
+
+
+def aligned(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Rows of (left side, right side, reason) as text: no left side continues the row above."""
+    listed = list(rows)
+    width = max(len(left) for left, *_ in listed)
+    sides = [f"{left:<{width}} = {right}" for left, right, _ in listed]
+    column = max((len(x) for x in sides if len(x) <= WIDTH // 2), default=0)
+    return [
+        f"  {x:<{column}}  # {reason}" if reason else f"  {x}" for x, (*_, reason) in zip(sides, listed, strict=True)
+    ]
+
+
+def _is_readable(lemma: Lemma) -> bool:
+    return max(map(tree_size, (lemma.before, lemma.after))) <= LONGEST
+
+
+def _premises(given: tuple[str, ...], assumed: tuple[str, ...]) -> list[tuple[str, str]]:
+    found = [("It is given that", given), ("It is assumed that", assumed)]
+    return [(title, "; ".join(listed)) for title, listed in found if listed]
+
+
+def _filled(sentence: str, margin: str = "") -> str:
+    return textwrap.fill(sentence, WIDTH, initial_indent=margin, subsequent_indent=margin)
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.indent(text, "  ").splitlines()
+
+
+__all__ = ["WIDTH", "Calculation", "Statement", "aligned"]

@@ -1,0 +1,1 @@
+"""What is known of values: ranges, linear forms and order."""

@@ -1,0 +1,490 @@
+"""The range of an entry formula from those of what it reads, the conditions it stands under, and known facts.
+
+A formula is walked by the kind of its parts. Sums of parts are also looked at as linear forms, from which facts are
+taken away while that helps; a sum over an index, an extreme and a choice are opened where the rest is compared with
+their terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+
+from ..scalars.formulas import Choice, Held, Max, Min, Read
+from ..scalars.functions import FUNCTIONS, REALS, ScalarFunction
+from .conditions import cases
+from .linear import (
+    Fact,
+    Form,
+    both_ways,
+    combined,
+    degree,
+    depends,
+    factored,
+    form_of,
+    replaced,
+    split,
+    square_completed,
+    total_of,
+    written,
+)
+from .order import Known, lemmas
+from .ranges import (
+    ANYTHING,
+    NOT_NEGATIVE,
+    POSITIVE,
+    REAL,
+    UNIT,
+    ZERO,
+    Range,
+    at_most,
+    below,
+    hull,
+    increasing,
+    is_not_zero,
+    is_positive,
+    larger,
+    logarithm,
+    meet,
+    negative,
+    oo,
+    plus,
+    point,
+    reciprocal,
+    rounded_down,
+    shortened,
+    signed_like,
+    smaller,
+    stronger,
+    times,
+    whole_power,
+)
+
+MOST_OPENED = 3  # sums, extremes and choices inside one another, and facts taken away from one form
+MOST_MONOMIALS = 16
+FRESH = 10_000  # numbers of indices that are opened
+
+
+class FormulaRange:
+    """The ranges of parts of formulas at one index, under some conditions.
+
+    ``index`` holds the ranges of the indices, ``facts`` what the conditions say; ``opened`` is how many sums,
+    extremes and choices may still be opened. Met conditions, such as a divisor that must not be 0, are collected.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        index: Mapping[Any, Range],
+        facts: Sequence[Fact] = (),
+        opened: int = MOST_OPENED,
+        conditions: dict[Any, None] | None = None,
+    ) -> None:
+        self.known, self.index, self.facts, self.opened = known, dict(index), tuple(facts), opened
+        self.conditions: dict[Any, None] = {} if conditions is None else conditions
+        self.found: dict[Any, Range] = {}
+        self.inside: dict[Any, tuple[FormulaRange, list[Any]]] = {}  # the walks at terms of sums and extremes
+        self.sides: dict[Any, list[list[tuple[FormulaRange, Any]]]] = {}  # and on both sides of conditions
+        self.pending: dict[Any, Range] = {}  # what is known so far of the parts that are being worked out
+
+    def of(self, e: Any) -> Range:
+        """The range of a part of the formula."""
+        if not depends(e):
+            return point(e) if e.is_extended_real else REAL
+        if e in self.found:
+            return self.found[e]
+        if e in self.pending:
+            return self.pending[e]
+        self.known.budget.check()
+        self.pending[e] = ANYTHING
+        self.pending[e] = found = shortened(self._by_kind(e))
+        if e.is_Add:
+            found = meet(found, self._joined(e))
+        elif self.facts or (self.known.given and self.opened >= 0):
+            found = meet(found, self._linear({e: sympy.S.One}))
+        if isinstance(e, sympy.Sum) and self.opened > 0:
+            found = meet(found, self._opened(e))
+        self.found[e] = shortened(found)
+        del self.pending[e]
+        return self.found[e]
+
+    def difference(self, a: Any, b: Any) -> Range:
+        """The range of ``a - b``; where both may be -oo at once, which cancels, they are equal then."""
+        found = self.of(a - b)
+        return found if self.known.finite(a) and self.known.finite(b) else hull(found, ZERO)
+
+    def _by_kind(self, e: Any) -> Range:
+        rule = next((_RULES[kind] for kind in type(e).__mro__ if kind in _RULES), None)
+        if rule is not None:
+            return rule(self, e)
+        return self._function(e, FUNCTIONS[type(e)]) if type(e) in FUNCTIONS else REAL
+
+    def under(self, facts: Sequence[Fact] = (), index: Mapping[Any, Range] | None = None) -> FormulaRange:
+        """The same index under more conditions, or with one more index."""
+        return FormulaRange(
+            self.known, {**self.index, **(index or {})}, (*self.facts, *facts), self.opened - 1, self.conditions
+        )
+
+    def at_term(self, *folds: Any) -> tuple[FormulaRange, list[Any]]:
+        """The terms of some folds over the same indices, at one fresh index, and what is known there."""
+        limits = tuple((low, high) for _, low, high in folds[0].limits)
+        if limits not in self.inside:
+            self.inside[limits] = self._inside(limits)
+        walk, fresh = self.inside[limits]
+        return walk, [
+            f.function.xreplace({k: new for (k, _, _), new in zip(f.limits, fresh, strict=True)}) for f in folds
+        ]
+
+    def _inside(self, limits: Sequence[Any]) -> tuple[FormulaRange, list[Any]]:
+        index, facts, fresh = {}, [], []
+        for n, (low, high) in enumerate(limits):
+            k = sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=FRESH + len(self.index) + n)
+            fresh.append(k)
+            index[k] = Range(*self.of(low)[:2], *self.of(high)[2:])
+            if depends(low) or depends(high):
+                facts += [Fact(form_of(end), NOT_NEGATIVE, {}) for end in (k - low, high - k)]
+        return self.under(facts, index), fresh
+
+    # --- linear forms ---
+
+    def _joined(self, e: Any) -> Range:
+        """The range of a sum of parts by what is known of them together."""
+        form = form_of(e)
+        if len(form) > MOST_MONOMIALS:
+            return ANYTHING
+        found = self._linear(form)
+        if max(map(degree, form), default=0) > 1:
+            product = factored(form)
+            found = meet(found, ANYTHING if product.is_Add else self.of(product))
+            square = square_completed(form)
+            found = found if square is None else meet(found, plus(self.of(square[0]), self.of(square[1])))
+        return meet(found, self._opened(written(form))) if self.opened > 0 else found
+
+    def _linear(self, form: Form) -> Range:
+        steps = max(2, self.opened)  # fewer inside others
+        low = self._low(form, steps)
+        high = self._low({m: -c for m, c in form.items()}, steps)
+        return Range(*low, -high[0], high[1])
+
+    def _low(self, form: Form, steps: int) -> tuple[Any, bool]:
+        """A low end: of the terms one by one, or after a fact that shares a monomial has been taken away."""
+        best = self._terms_low(form)
+        if not steps:
+            return best
+        for fact, low in self._facts(form):
+            for m in (m for m in fact if m != 1 and m in form):
+                share = form[m] / fact[m]
+                if not below(sympy.S.Zero, share):
+                    continue
+                rest = combined(form, -share, fact)
+                if len(rest.keys() - {1}) <= len(form.keys() - {1}):
+                    taken = times(point(share), Range(*low, oo, True))
+                    best = stronger(best, plus(taken, Range(*self._low(rest, steps - 1), oo, True))[:2])
+        return best
+
+    def _terms_low(self, form: Form) -> tuple[Any, bool]:
+        total = ZERO
+        for m, c in form.items():
+            total = plus(total, times(point(c), point(m) if m == 1 else self.of(m)))
+        return total[:2]
+
+    def _facts(self, form: Form) -> Iterator[tuple[Form, tuple[Any, bool]]]:
+        """Forms with a finite low end that may share a monomial with a form."""
+        for form_known, bounds, _ in self.facts:
+            yield from both_ways(form_known, bounds)
+        if self.opened < 0:  # what is given leads from an extreme to its terms, and from them to another extreme
+            return
+        for m in form:
+            yield from self.known.given_of(m) if m != 1 else ()
+        for at, bounds in lemmas(self, form) if len(form) > 1 else ():
+            yield from both_ways(at, bounds)
+
+    # --- sums, extremes and choices, opened ---
+
+    def _opened(self, e: Any) -> Range:
+        """A sum of parts, as one sum over an index, with an extreme at the entry that attains it, or by cases."""
+        free = (part for part in sorted(e.atoms(Choice, Max, Min), key=sympy.default_sort_key) if self._is_free(part))
+        part = next(free, None)
+        found = self._as_one_sum(e)
+        if part is None:
+            return found
+        if isinstance(part, Choice):
+            return meet(found, hull(*(walk.of(at) for walk, at in self._cases(part, e))))
+        if not all((high + 1).is_positive for _, low, high in part.limits):
+            return found
+        walk, (term,) = self.at_term(part)
+        at = replaced(e, {part: term})
+        return found if at is None else meet(found, walk.of(at))
+
+    def _is_free(self, part: Any) -> bool:
+        return all(k in self.index for k in part.free_symbols if isinstance(k, sympy.Dummy))
+
+    def _cases(self, choice: Any, e: Any) -> Iterator[tuple[FormulaRange, Any]]:
+        """The formula on both sides of a choice."""
+        condition, a, b = choice.args
+        if condition not in self.sides:
+            both = (cases(side, self.known.finite) for side in (condition, sympy.Not(condition)))
+            self.sides[condition] = [[(self.under(facts), equal) for facts, equal in side] for side in both]
+        for side, value in zip(self.sides[condition], (a, b), strict=True):
+            for walk, equal in side:
+                at = replaced(e, {choice: value})
+                yield walk, e if at is None else at.xreplace(equal)
+
+    def _as_one_sum(self, e: Any) -> Range:
+        """``sum_k f(k) + r`` as ``sum_k (f(k) + r / n)``."""
+        form = form_of(e)
+        folds = [m for m in form if isinstance(m, sympy.Sum)]
+        found = ANYTHING
+        for fold in folds:
+            counts = [high - low + 1 for _, low, high in fold.limits]
+            if not all(n.is_positive and not depends(n) for n in counts) or len(form.keys() - {1}) < 2:
+                continue
+            same = [f for f in folds if [x[1:] for x in f.limits] == [x[1:] for x in fold.limits]]
+            walk, terms = self.at_term(*same)
+            rest = written({m: c for m, c in form.items() if m not in same}) / sympy.Mul(*counts)
+            joined = sympy.Add(*(form[f] * term for f, term in zip(same, terms, strict=True)), rest)
+            found = meet(found, times(point(sympy.Mul(*counts)), walk.of(joined)))
+            for total, inside, values in self._weights(fold):
+                if total.low == total.high == 1:
+                    rest = written({m: c for m, c in form.items() if m != fold})
+                    found = meet(found, inside.of(form[fold] * values + rest))
+        return found
+
+    # --- by kind ---
+
+    def _read(self, e: Any) -> Range:
+        return self.known.range(e)
+
+    def _index(self, e: Any) -> Range:
+        return self.index.get(e, NOT_NEGATIVE if e.is_nonnegative else REAL)
+
+    def _add(self, e: Any) -> Range:
+        found = ZERO
+        for part in e.args:
+            found = plus(found, self.of(part))
+        return self._by_sign(e, found)
+
+    def _by_sign(self, e: Any, found: Range) -> Range:
+        """Formulas of indices alone, such as ``i + 1``: SymPy knows their sign."""
+        if not e.has(Read):
+            if e.is_positive:
+                return meet(found, POSITIVE)
+            if e.is_nonnegative:
+                return meet(found, NOT_NEGATIVE)
+            if e.is_nonpositive:
+                return meet(found, negative(NOT_NEGATIVE))
+        return found
+
+    def _mul(self, e: Any) -> Range:
+        monomial, coefficient = split(e)
+        if coefficient != 1:
+            return self._by_sign(e, times(point(coefficient), self.of(monomial)))
+        found = self.product(e.args)
+        for divisor in (f for f in e.args if f.is_Pow and f.exp == -1):
+            if self.opened > 0 and at_most(sympy.S.Zero, self.of(divisor.base).low):
+                found = meet(found, _share(self, [f for f in e.args if f != divisor], divisor.base))
+        places = self.known.same_row(e)
+        if places is not None and is_not_zero(self.of(places[0] - places[1])):  # p + q <= 1
+            found = meet(found, Range(sympy.S.Zero, False, sympy.Rational(1, 4), False))
+        return self._by_sign(e, found)
+
+    def product(self, factors: Sequence[Any]) -> Range:
+        """The range of a product by those of its factors."""
+        found = point(sympy.S.One)
+        for part in factors:
+            found = times(found, self.of(part))
+        return found
+
+    def _pow(self, e: Any) -> Range:
+        base = self.of(e.base)
+        exponent = e.exp
+        if not exponent.is_Rational:
+            return POSITIVE if is_positive(base) else REAL
+        if exponent.is_Integer:
+            above: Range | None = whole_power(base, abs(int(exponent)))
+        elif below(base.high, sympy.S.Zero):
+            return REAL
+        else:
+            if not at_most(sympy.S.Zero, base.low):
+                self.conditions[sympy.Ge(e.base, 0)] = None
+                base = Range(sympy.S.Zero, False, base.high, base.high_open)
+            power = abs(exponent)
+            above = increasing(lambda x: oo if x == oo else x**power, base)
+        if exponent.is_negative and above is not None:
+            if (sympy.S.Zero, False) in (above[:2], above[2:]) or not (
+                is_positive(base) or is_positive(negative(base))
+            ):
+                self.conditions[sympy.Ne(e.base, 0)] = None
+            above = reciprocal(above)
+        return REAL if above is None else above
+
+    def _exp(self, e: Any) -> Range:
+        return increasing(sympy.exp, self.of(e.args[0]))
+
+    def _log(self, e: Any) -> Range:
+        inside = self.of(e.args[0])
+        if not at_most(sympy.S.Zero, inside.low):
+            self.conditions[sympy.Ge(e.args[0], 0)] = None
+            inside = Range(sympy.S.Zero, False, *inside[2:])
+        return logarithm(inside)
+
+    def _function(self, e: Any, f: ScalarFunction) -> Range:
+        """The values that a scalar function has; an increasing one that is 0 at 0 has the sign of its argument."""
+        values = Range(f.values.start, bool(f.values.left_open), f.values.end, bool(f.values.right_open))
+        if f.monotone != "strictly increasing":
+            return values
+        inside = self.of(e.args[0])
+        found = meet(values, signed_like(inside)) if f.at(0) == 0 else values
+        return meet(found, increasing(f.head, inside)) if f.domain == REALS else found
+
+    def _unit(self, e: Any) -> Range:
+        return UNIT
+
+    def _floor(self, e: Any) -> Range:
+        return rounded_down(self.of(e.args[0]))
+
+    def _remainder(self, e: Any) -> Range:
+        divisor = self.of(e.args[1])
+        return Range(sympy.S.Zero, False, divisor.high, True) if is_positive(divisor) else REAL
+
+    def _absolute(self, e: Any) -> Range:
+        inside = self.of(e.args[0])
+        return larger(hull(inside, negative(inside)), ZERO)
+
+    def _held(self, e: Any) -> Range:
+        return self.of(e.args[0])
+
+    def _choice(self, e: Any) -> Range:
+        condition, a, b = e.args
+        if isinstance(condition, Relational) and (condition.lhs, condition.rhs) == (a, b):
+            if isinstance(condition, (sympy.Gt, sympy.Ge)):
+                return larger(self.of(a), self.of(b))
+            if isinstance(condition, (sympy.Lt, sympy.Le)):
+                return smaller(self.of(a), self.of(b))
+        sides = [walk.of(at) for walk, at in self._cases(e, e)]
+        return hull(*sides) if sides else ANYTHING
+
+    def _sum(self, e: Any) -> Range:
+        walk, (term,) = self.at_term(e)
+        each = walk.of(term)
+        found = each
+        for _, low, high in e.limits:
+            found = times(found, self._count(low, high))
+        found = meet(found, self.known.row_sum(e))
+        if self.opened > 0:
+            found = meet(found, self._weighted(e))
+            if at_most(sympy.S.Zero, each.low):
+                found = meet(found, self._one_of(e))
+        return found
+
+    def _weighted(self, e: Any) -> Range:
+        """``sum_k w(k) x(k)`` with ``w >= 0`` lies between the ends of x, times ``sum_k w(k)``."""
+        found = ANYTHING
+        for total, walk, values in self._weights(e):
+            found = meet(found, times(total, walk.of(values)))
+        return found
+
+    def _weights(self, e: Any) -> Iterator[tuple[Range, FormulaRange, Any]]:
+        """The factors of a sum that are not negative: their sum, and what they are weights of, at a fresh index."""
+        walk, (term,) = self.at_term(e)
+        own, here = ([b for f in sympy.Mul.make_args(t) for b in _repeated(f)] for t in (e.function, term))
+        for n, weight in enumerate(own if len(own) > 1 else ()):
+            if at_most(sympy.S.Zero, walk.of(here[n]).low):
+                values = sympy.Mul(*here[:n], *here[n + 1 :])
+                yield self.of(total_of(weight, e.limits)), walk, values
+
+    def _one_of(self, e: Any) -> Range:
+        """A sum of terms that are not negative is at least any of them: here, those at indices that the terms name."""
+        found = NOT_NEGATIVE
+        for term in self.known.terms_at(e, e.function):
+            found = meet(found, Range(*self.of(term)[:2], oo, True))
+        return found
+
+    def positive_bases(self, *powers: Any) -> bool:
+        """Whether powers are of numbers that are positive, or not negative where the exponent is positive."""
+        bases = [self.of(power.base) for power in powers]
+        return all(
+            is_positive(b) or (power.exp.is_positive and at_most(sympy.S.Zero, b.low))
+            for b, power in zip(bases, powers, strict=True)
+        )
+
+    def _count(self, low: Any, high: Any) -> Range:
+        """How many terms a sum has."""
+        count = sympy.expand(high - low + 1)
+        if count.is_positive and not depends(count):
+            return point(count)
+        least = sympy.S.One if (count - 1).is_nonnegative else sympy.S.Zero
+        most = self.of(count)[2:]
+        return Range(least, False, *(most if at_most(least, most[0]) else (oo, True)))
+
+    def _extreme(self, e: Any) -> Range:
+        walk, (term,) = self.at_term(e)
+        counts = (self._count(low, high) for _, low, high in e.limits)
+        return walk.of(term) if all(map(is_positive, counts)) else ANYTHING
+
+
+def _repeated(factor: Any) -> list[Any]:
+    """A square as two factors."""
+    return [factor.base] * 2 if factor.is_Pow and factor.exp == 2 else [factor]
+
+
+_RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
+    Read: FormulaRange._read,
+    sympy.Dummy: FormulaRange._index,
+    sympy.Add: FormulaRange._add,
+    sympy.Mul: FormulaRange._mul,
+    sympy.Pow: FormulaRange._pow,
+    sympy.exp: FormulaRange._exp,
+    sympy.log: FormulaRange._log,
+    sympy.KroneckerDelta: FormulaRange._unit,
+    sympy.floor: FormulaRange._floor,
+    sympy.Mod: FormulaRange._remainder,
+    sympy.Abs: FormulaRange._absolute,
+    Held: FormulaRange._held,
+    Choice: FormulaRange._choice,
+    sympy.Sum: FormulaRange._sum,
+    Max: FormulaRange._extreme,
+    Min: FormulaRange._extreme,
+}
+
+
+def _share(walk: FormulaRange, factors: Sequence[Any], whole: Any) -> Range:
+    """A product over a whole that is never negative, where some of the factors are a part of it."""
+    found = ANYTHING
+    for picked in _selections([f for f in factors if depends(f)]):
+        part = sympy.Mul(*picked)
+        over = _mean(walk, part, whole) or _fraction(walk, part, whole)
+        if over is not None:
+            found = meet(found, times(over, walk.product([f for f in factors if f not in picked])))
+    return found
+
+
+def _selections(factors: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Some of a few factors: all of them first."""
+    sizes = range(len(factors), 0, -1) if len(factors) <= 3 else (len(factors), 1)
+    return chain.from_iterable(combinations(factors, n) for n in sizes)
+
+
+def _fraction(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
+    """``a / b`` with ``0 <= a <= b``."""
+    if not at_most(sympy.S.Zero, walk.of(part).low):
+        return None
+    excess = walk.difference(whole, part)
+    return Range(*UNIT[:3], is_positive(excess)) if at_most(sympy.S.Zero, excess.low) else None
+
+
+def _mean(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
+    """``sum_k w(k) x(k) / sum_k w(k)`` with ``w >= 0``."""
+    if not (isinstance(part, sympy.Sum) and isinstance(whole, sympy.Sum)):
+        return None
+    if [ends for _, *ends in part.limits] != [ends for _, *ends in whole.limits]:
+        return None
+    inside, (term, weight) = walk.at_term(part, whole)
+    weights, factors = sympy.Mul.make_args(weight), sympy.Mul.make_args(term)
+    if not set(weights) <= set(factors) or not at_most(sympy.S.Zero, inside.of(weight).low):
+        return None
+    return inside.of(sympy.Mul(*(f for f in factors if f not in weights)))

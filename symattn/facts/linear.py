@@ -1,0 +1,226 @@
+"""Polynomials of entries as linear forms of their monomials, and the facts that such forms may be known by.
+
+A monomial is a product of what depends on entries or indices; everything else is a coefficient. A fact bounds a form
+for all values of some indices; it is used at the values that make one of its monomials the one at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
+
+from ..scalars.formulas import Choice, Read
+from .ranges import Range, oo
+
+MOST_TERMS = 16  # of a polynomial that is written out
+HIGHEST_POWER = 4
+
+Form = Mapping[Any, Any]  # the coefficient of each monomial; that of 1 is the constant
+Spans = Mapping[Any, Any]  # indices, with the number of values each of them takes
+
+
+class Fact(NamedTuple):
+    """A form lies in a range, for all values of the indices in ``spans``."""
+
+    form: Form
+    range: Range
+    spans: Spans
+
+
+def depends(e: Any) -> bool:
+    """Whether an expression depends on entries or indices."""
+    return bool(e.has(Read) or e.atoms(sympy.Dummy))
+
+
+def replaced(e: Any, new: Mapping[Any, Any]) -> Any:
+    """The expression with parts replaced; None where SymPy takes a side of a comparison for a complex number."""
+    try:
+        return e.xreplace(new)
+    except TypeError:
+        return None
+
+
+# --- polynomials ---
+
+
+def form_of(p: Any) -> dict[Any, Any]:
+    """The coefficient of each monomial of a polynomial, written out if it is short."""
+    found: dict[Any, Any] = {}
+    for term in sympy.Add.make_args(_expanded(p)):
+        m, c = split(term)
+        found[m] = sympy.expand(found.get(m, sympy.S.Zero) + c)
+    return {m: c for m, c in found.items() if c != 0}
+
+
+def split(term: Any) -> tuple[Any, Any]:
+    """The monomial and the coefficient of a term."""
+    factors = sympy.Mul.make_args(term)
+    return sympy.Mul(*filter(depends, factors)), sympy.Mul(*(f for f in factors if not depends(f)))
+
+
+def combined(form: Form, share: Any, other: Form) -> dict[Any, Any]:
+    """``form + share * other``."""
+    total = dict(form)
+    for m, c in other.items():
+        total[m] = sympy.expand(total.get(m, sympy.S.Zero) + share * c)
+    return {m: c for m, c in total.items() if c != 0}
+
+
+def degree(m: Any) -> int:
+    """The degree of a monomial, with 0 for 1."""
+    return sum(int(f.exp) if _is_power(f) else 1 for f in sympy.Mul.make_args(m) if f != 1)
+
+
+def _is_power(e: Any) -> bool:
+    return bool(e.is_Pow and e.exp.is_Integer and 0 < e.exp <= HIGHEST_POWER)
+
+
+def _expanded(p: Any) -> Any:
+    if sum(map(_length, sympy.Add.make_args(p))) > MOST_TERMS:
+        return p
+    lettered, entries = _lettered(p)
+    return sympy.expand(lettered, power_exp=False, power_base=False, log=False).xreplace(entries)
+
+
+def _length(term: Any) -> Any:
+    """At least as many terms as a product of powers of sums has when it is written out."""
+    parts = ((f.base, f.exp) if _is_power(f) else (f, 1) for f in sympy.Mul.make_args(term))
+    return sympy.Mul(*(len(sympy.Add.make_args(base)) ** n for base, n in parts))
+
+
+def _lettered(p: Any) -> tuple[Any, dict[Any, Any]]:
+    """The polynomial with a letter for each part that is not itself a sum, product or power."""
+    letters: dict[Any, Any] = {}
+
+    def walk(e: Any) -> Any:
+        if not depends(e):
+            return e
+        if e.is_Add or e.is_Mul or _is_power(e):
+            return e.func(*map(walk, e.args))
+        return letters.setdefault(e, sympy.Dummy(f"x{len(letters)}", real=True))
+
+    return walk(p), {letter: e for e, letter in letters.items()}
+
+
+def factored(form: Form) -> Any:
+    """The polynomial as a product, or as the sum it is."""
+    lettered, entries = _lettered(written(form))
+    try:
+        return sympy.factor(lettered).xreplace(entries)
+    except sympy.PolynomialError:
+        return lettered.xreplace(entries)
+
+
+def written(form: Form) -> Any:
+    """The form as a formula."""
+    return sympy.Add(*(c * m for m, c in form.items()))
+
+
+def square_completed(form: Form) -> tuple[Any, Any] | None:
+    """``a m^2 + b m + c`` as ``(m + b / (2a))^2`` and the polynomial ``a * (that) + rest`` has for a rest."""
+    for m, a in form.items():
+        if m.is_Pow and m.exp == 2 and m.base in form:
+            b = form[m.base]
+            rest = combined(form, sympy.S.NegativeOne, {m: a, m.base: b})
+            return a * (m.base + b / (2 * a)) ** 2, written(rest) - b**2 / (4 * a)
+    return None
+
+
+# --- facts at indices ---
+
+
+def both_ways(form: Form, bounds: Range) -> Iterator[tuple[Form, tuple[Any, bool]]]:
+    """The form and its negative, where they have a finite low end."""
+    if bounds.low != -oo:
+        yield form, bounds[:2]
+    if bounds.high != oo:
+        yield {m: -c for m, c in form.items()}, (-bounds.high, bounds.high_open)
+
+
+def at_indices(fact: Fact, m: Any, shape: Callable[[Any], Any]) -> Iterator[dict[Any, Any]]:
+    """The forms of a fact that have the monomial m."""
+    for pattern in fact.form:
+        if pattern.func == m.func:
+            for values in instances(pattern, m, fact.spans, shape):
+                form = {n.xreplace(values): c for n, c in fact.form.items()}
+                if len(form) == len(fact.form) and all(i in values for i in fact.spans if _met(fact, i)):
+                    yield form
+
+
+def _met(fact: Fact, index: Any) -> bool:
+    return any(m.has(index) for m in fact.form)
+
+
+@lru_cache(maxsize=4096)
+def sure_reads(e: Any) -> tuple[Any, ...]:
+    """The entries that an expression reads whatever its choices are; what a choice guards may lie outside a tensor."""
+    found: dict[Any, None] = {}
+    walk = sympy.preorder_traversal(e)
+    for part in walk:
+        if isinstance(part, Choice):
+            walk.skip()
+        elif isinstance(part, Read):
+            found[part] = None
+    return tuple(found)
+
+
+def instances(pattern: Any, target: Any, spans: Spans, shape: Callable[[Any], Any]) -> Iterator[dict[Any, Any]]:
+    """Values of the indices in ``spans`` at which the pattern is the target.
+
+    A value is taken from where the index stands for a whole axis of an entry, so it lies in the range of the index.
+    ``shape`` is that of the tensor of an entry.
+    """
+    free = [index for index in spans if pattern.has(index)]
+    bound = {k for fold in target.atoms(ExprWithLimits) for k, _, _ in fold.limits}
+    reads, others = sure_reads(pattern), sure_reads(target)
+    pending: list[dict[Any, Any]] = [{}]
+    while pending:
+        values = pending.pop()
+        missing = next((index for index in free if index not in values), None)
+        if missing is None:
+            if pattern.xreplace(values) == target:
+                yield values
+            continue
+        for at in _values(missing, spans[missing], reads, others, shape):
+            if not at.has(*bound):
+                pending.append({**values, missing: at})
+
+
+def _values(
+    index: Any, size: Any, patterns: Sequence[Any], targets: Sequence[Any], shape: Callable[[Any], Any]
+) -> list[Any]:
+    """What an index may stand for: an index at a whole axis in the pattern, and what stands there in the target."""
+    found: dict[Any, None] = {}
+    for pattern in patterns:
+        for axis, place in enumerate(pattern.args[1:]):
+            if place == index and sympy.expand(shape(pattern)[axis] - size) == 0:
+                found.update(dict.fromkeys(t.args[axis + 1] for t in targets if t.args[0] == pattern.args[0]))
+    return list(found)
+
+
+# --- sums and extremes over an index ---
+
+
+def total_of(term: Any, limits: Sequence[Any]) -> Any:
+    """``sum_k term``, with what does not depend on k before the sum, if that has terms."""
+    inside, counts = list(limits), [sympy.S.One]
+    if not all(sympy.expand(high - low + 1).is_positive for _, low, high in limits):
+        return sympy.Sum(term, *limits)
+    for k, low, high in limits:
+        if not term.has(k) and not any(end.has(k) for _, *ends in limits for end in ends):
+            inside.remove((k, low, high))
+            counts.append(sympy.expand(high - low + 1))
+    outside, rest = term.as_independent(*(k for k, _, _ in inside), as_Add=False) if inside else (term, sympy.S.One)
+    return sympy.Mul(outside, *counts, sympy.Sum(rest, *inside) if inside else rest)
+
+
+def extreme_of(kind: Any, term: Any, limits: Sequence[Any]) -> Any:
+    """``max_k term`` or ``min_k term``, with a positive factor before it."""
+    outside, rest = term.as_independent(*(k for k, _, _ in limits), as_Add=False)
+    if not outside.is_positive:
+        outside, rest = sympy.S.One, term
+    return outside * kind(rest, *limits)

@@ -1,0 +1,244 @@
+"""What is known of entries beyond their formulas: declared and given facts, normalised rows, and a table of lemmas.
+
+A lemma bounds a linear form that has one part of another form in it: a maximum is above its entries, an exponential
+above 1 + x, an increasing function keeps an order. Nothing here searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from ..core.budget import Budget
+from ..core.node import Tensor
+from ..scalars.formulas import INDEX, Max, Min, Read
+from ..scalars.functions import FUNCTIONS
+from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
+from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, Range, at_most, below, is_positive, oo, point, times
+
+if TYPE_CHECKING:
+    from .formula_ranges import FormulaRange
+
+
+def normalised(node: Tensor) -> tuple[int, ...]:
+    """The axes of a normaliser, counted from the end, by default the last."""
+    return node.params["axes"] if "axes" in node.params else (node.params.get("axis", -1),)
+
+
+class Known:
+    """The ranges of the entries of some nodes, facts that are given, and what normalisers say of their rows."""
+
+    def __init__(self, nodes: Sequence[Tensor], budget: Budget) -> None:
+        self.nodes, self.budget = nodes, budget
+        self.ranges: dict[Tensor, Range] = {}
+        self.given: list[Fact] = []
+        self.told: dict[Any, list[tuple[Form, tuple[Any, bool]]]] = {}
+        self.arguments: dict[Tensor, Any] = {}  # of monotone functions, at INDEX
+
+    def node(self, entry: Any) -> Tensor:
+        return self.nodes[int(entry.args[0])]
+
+    def shape(self, entry: Any) -> Sequence[Any]:
+        return self.node(entry).shape
+
+    def range(self, entry: Any) -> Range:
+        return self.ranges.get(self.node(entry), ANYTHING)
+
+    def argument(self, entry: Any) -> Any:
+        """What a monotone function is applied to at an entry; None for other nodes."""
+        formula = self.arguments.get(self.node(entry))
+        return None if formula is None else formula.xreplace(dict(zip(INDEX, entry.args[1:], strict=False)))
+
+    def finite(self, e: Any) -> bool:
+        """Whether a formula reads nothing that may be infinite."""
+        entries = (self.range(entry) for entry in e.atoms(Read))
+        return not e.has(oo, -oo) and all((-oo, False) != r[:2] and (oo, False) != r[2:] for r in entries)
+
+    def tell(self, facts: Sequence[Fact]) -> None:
+        """Take more facts as given."""
+        self.given += facts
+        self.told.clear()
+
+    def given_of(self, m: Any) -> list[tuple[Form, tuple[Any, bool]]]:
+        """Forms that have a monomial, with the low ends that are given of them."""
+        if m not in self.told:
+            forms = [(form, fact.range) for fact in self.given for form in at_indices(fact, m, self.shape)]
+            self.told[m] = [found for form, bounds in forms for found in both_ways(form, bounds)]
+        return self.told[m]
+
+    def terms_at(self, fold: Any, others: Any) -> Iterator[Any]:
+        """The term of a sum or an extreme where its indices are those that stand at the same axes elsewhere."""
+        bound = [k for k, _, _ in fold.limits]
+        places = [self._values(fold, limit, others) for limit in fold.limits]
+        for values in product(*places):
+            yield fold.function.xreplace(dict(zip(bound, values, strict=True)))
+
+    def _values(self, fold: Any, limit: Any, others: Any) -> list[Any]:
+        """Indices at the axis that a bound index runs over, all of it."""
+        k, low, high = limit
+        found: dict[Any, None] = {}
+        if low != 0:
+            return []
+        entries, bound = sure_reads(others), _bound(fold, others)
+        for own in sure_reads(fold.function):
+            for axis, place in enumerate(own.args[1:]):
+                if place == k and sympy.expand(self.shape(own)[axis] - 1 - high) == 0:
+                    found.update(dict.fromkeys(e.args[axis + 1] for e in entries if e.args[0] == own.args[0]))
+        return [at for at in found if not at.has(*bound)]
+
+    # --- normalised rows ---
+
+    def is_full(self, node: Tensor) -> bool:
+        """Whether no logit of a normaliser is masked, so that each row sums to 1."""
+        is_masked = any(k < len(node.inputs) for k in node.op.masks)
+        return not is_masked and all(self.ranges.get(x, ANYTHING)[:2] != (-oo, False) for x in node.inputs)
+
+    def row_sum(self, e: Any) -> Range:
+        """A sum over a normalised row, or several: 1 each, or at most that if part of it is masked or left out."""
+        weight, limits = e.function, {k: (low, high) for k, low, high in e.limits}
+        if not isinstance(weight, Read) or not self.node(weight).op.rows:
+            return ANYTHING
+        node, index = self.node(weight), dict(enumerate(weight.args[1:], 1 - len(weight.args)))
+        row = {axis: index[axis] for axis in normalised(node) if index[axis] in limits}
+        along = set(row.values())
+        if not row or len(along) < len(row) or any(at.has(*along) for axis, at in index.items() if axis not in row):
+            return ANYTHING
+        ends = [(sympy.S.Zero, sympy.expand(node.shape[axis] - 1)) for axis in row]
+        whole = len(row) == len(normalised(node)) and [limits[k] for k in row.values()] == ends
+        found = point(sympy.S.One) if whole and self.is_full(node) else UNIT
+        for k, (low, high) in limits.items():
+            count = sympy.expand(high - low + 1)
+            if k not in along and (depends(count) or not count.is_positive):
+                return ANYTHING
+            found = found if k in along else times(found, point(count))
+        return found
+
+    def same_row(self, e: Any) -> tuple[Any, Any] | None:
+        """The two places in a row, if a product is one of two entries of a normalised row."""
+        if len(e.args) != 2 or not all(isinstance(f, Read) for f in e.args):
+            return None
+        p, q = e.args
+        if p.args[0] != q.args[0] or not self.node(p).op.rows:
+            return None
+        (*rest, last) = normalised(self.node(p))
+        others = [at[:last] + (at[last + 1 :] if last < -1 else ()) for at in (p.args, q.args)]
+        return (p.args[last], q.args[last]) if not rest and others[0] == others[1] else None
+
+
+def _bound(*formulas: Any) -> set[Any]:
+    folds = (fold for e in formulas for fold in e.atoms(sympy.Sum, Max, Min))
+    return {k for fold in folds for k, _, _ in fold.limits}
+
+
+# --- lemmas ---
+
+
+def lemmas(walk: FormulaRange, form: Form) -> Iterator[tuple[Form, Range]]:
+    """Forms that have a part of the given form, and their ranges."""
+    for m in form:
+        rule = next((_LEMMAS[kind] for kind in type(m).__mro__ if kind in _LEMMAS), None)
+        if rule is not None:
+            yield from rule(walk, m, sympy.Add(*form))
+    for u in form:
+        for v in form:
+            if walk.opened > 0 and below(sympy.S.Zero, form[u]) and below(form[v], sympy.S.Zero):
+                yield from _in_order(walk, u, v)
+
+
+def _minus(a: Any, b: Any) -> Form:
+    return combined(form_of(a), sympy.S.NegativeOne, form_of(b))
+
+
+def _above(low: Any) -> Range:
+    return Range(low, False, oo, True)
+
+
+def _exp(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    yield _minus(e, e.args[0]), _above(sympy.S.One)
+
+
+def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    """log(x) <= x - 1, log(1 + exp(x)) > x, and the logarithm of a sum of exponentials."""
+    inside = e.args[0]
+    yield _minus(inside, e), _above(sympy.S.One)
+    if inside.is_Add and len(inside.args) == 2 and inside.args[0] == 1 and isinstance(inside.args[1], sympy.exp):
+        yield _minus(e, inside.args[1].args[0]), POSITIVE
+    if isinstance(inside, sympy.Sum) and isinstance(inside.function, sympy.exp):
+        term, limits = inside.function.args[0], inside.limits
+        count = sympy.Mul(*(high - low + 1 for _, low, high in limits))
+        several = below(sympy.S.One, count) and walk.known.finite(term)
+        for at in walk.known.terms_at(sympy.Sum(term, *limits), others):
+            yield _minus(e, at), POSITIVE if several else NOT_NEGATIVE
+        if not count.is_positive or depends(count):
+            return
+        yield _minus(extreme_of(Max, term, limits) + sympy.log(count), e), NOT_NEGATIVE
+        yield _minus(e, extreme_of(Min, term, limits)), _above(sympy.log(count))
+        yield _minus(e, total_of(term, limits) / count), _above(sympy.log(count))  # exp is convex
+
+
+def _floor(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    yield _minus(e.args[0], e), Range(sympy.S.Zero, False, sympy.S.One, True)
+
+
+def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    """A sum of terms that are not negative is at least any of them."""
+    terms = list(walk.known.terms_at(e, others))
+    inside, (at,) = walk.at_term(e)
+    low = inside.of(at) if terms else ANYTHING
+    if at_most(sympy.S.Zero, low.low):
+        several = any(below(sympy.S.One, high - first + 1) for _, first, high in e.limits)
+        for term in terms:
+            yield _minus(e, term), POSITIVE if several and is_positive(low) else NOT_NEGATIVE
+
+
+def _max(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    for term in walk.known.terms_at(e, others):
+        yield _minus(e, term), NOT_NEGATIVE
+
+
+def _min(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+    for term in walk.known.terms_at(e, others):
+        yield _minus(term, e), NOT_NEGATIVE
+
+
+_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Range]]]] = {
+    sympy.exp: _exp,
+    sympy.log: _log,
+    sympy.floor: _floor,
+    sympy.Sum: _sum,
+    Max: _max,
+    Min: _min,
+}
+
+
+def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
+    """``f(a) - f(b)`` of a monotone function, which a power may be."""
+    found = _arguments(walk, u, v) if u.func == v.func else None
+    if found is None:
+        return
+    a, b, strictly = found
+    difference = walk.difference(a, b)
+    if at_most(sympy.S.Zero, difference.low):
+        strict = strictly and is_positive(difference)
+        yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE
+
+
+def _arguments(walk: FormulaRange, u: Any, v: Any) -> tuple[Any, Any, bool] | None:
+    """Formulas a and b such that u >= v where a >= b, and whether u > v where a > b; None where none are seen."""
+    monotone, a, b = "", None, None
+    if isinstance(u, Read) and walk.known.node(u).op is walk.known.node(v).op:
+        monotone, a, b = walk.known.node(u).op.monotone, walk.known.argument(u), walk.known.argument(v)
+    elif type(u) in FUNCTIONS:
+        monotone, a, b = FUNCTIONS[type(u)].monotone, u.args[0], v.args[0]
+    if monotone and a is not None and b is not None:
+        strictly = monotone.startswith("strictly")
+        return (b, a, strictly) if monotone.endswith("decreasing") else (a, b, strictly)
+    if not u.is_Pow or u.exp != v.exp or not u.exp.is_Rational:
+        return None
+    everywhere = not u.exp.is_Integer or (u.exp.is_odd and u.exp.is_positive)  # a root is of what is not negative
+    if not (everywhere or walk.positive_bases(u, v)):
+        return None
+    return (v.base, u.base, True) if u.exp.is_negative else (u.base, v.base, True)

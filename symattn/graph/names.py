@@ -1,0 +1,109 @@
+"""The names under which nodes are shown, one table for one output: text, LaTeX, code, proofs and entries share it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import sympy
+
+from ..core.node import Tensor, topological
+from ..errors import NamingError
+from ..ops.leaves import definition, is_named, variable
+from .canonical import without_names
+
+LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
+
+
+def displayed_names(roots: Iterable[Tensor]) -> dict[Tensor, str]:
+    """The name under which each named node is shown: tensors keep theirs, different nodes of one label are numbered.
+
+    Raises NamingError if one tensor name has two meanings, or a tensor, a size or a scalar share a name.
+    """
+    order = topological(roots)
+    fixed: dict[str, Tensor] = {}
+    symbols: dict[str, sympy.Symbol] = {}
+    labels: dict[str, list[Tensor]] = {}
+    for node in order:
+        for symbol in node.own_symbols:
+            other = symbols.setdefault(symbol.name, symbol)
+            if other != symbol:
+                raise NamingError(
+                    f"two symbols are called {symbol} but differ in their assumptions: make sizes by "
+                    f"sa.sizes({symbol.name!r}) and use that symbol everywhere"
+                )
+        if node.op is variable:
+            other_node = fixed.setdefault(node.params["name"], node)
+            if other_node is not node:
+                raise NamingError(
+                    f"the name {node.name!r} stands for two tensors, {other_node.brief()} and {node.brief()} "
+                    f"({_hypotheses(other_node)} and {_hypotheses(node)}): rename one"
+                )
+        elif is_named(node):
+            labels.setdefault(node.params["name"], []).append(node)
+    clash = fixed.keys() & symbols.keys()
+    if clash:
+        raise NamingError(f"{sorted(clash)[0]!r} names both a tensor and a size or scalar: rename one")
+    first = _same_quantity(order, labels)
+    apart = {label: list(dict.fromkeys(first.get(x, x) for x in nodes)) for label, nodes in labels.items()}
+    names = numbered(apart, {*fixed, *symbols})
+    shown = {node: names[first.get(node, node)] for nodes in labels.values() for node in nodes}
+    return {**{node: name for name, node in fixed.items()}, **shown}
+
+
+def _same_quantity(order: Sequence[Tensor], labels: Mapping[str, Sequence[Tensor]]) -> dict[Tensor, Tensor]:
+    """For nodes of one label: the first one that is the same but for names inside, such as automatic ones."""
+    if all(len(nodes) == 1 for nodes in labels.values()):
+        return {}
+    bare: dict[Tensor, Tensor] = {}
+    for node in order:
+        bare[node] = without_names(node, bare)
+    first: dict[tuple[str, Tensor], Tensor] = {}
+    return {x: first.setdefault((label, bare[x]), x) for label, nodes in labels.items() for x in nodes}
+
+
+def _hypotheses(node: Tensor) -> str:
+    return ", ".join(node.params["hypotheses"]) or "no hypotheses"
+
+
+def numbered(labels: Mapping[str, Sequence[Tensor]], fixed: Collection[str]) -> dict[Tensor, str]:
+    """One name a node: the label if it is free and only one node has it, else label_1, label_2, ..."""
+    names: dict[Tensor, str] = {}
+    taken = {*fixed, *labels}
+    for label, nodes in labels.items():
+        if len(nodes) == 1 and label not in fixed:
+            names[nodes[0]] = label
+            continue
+        number = 0
+        for node in nodes:
+            number += 1
+            while f"{label}_{number}" in taken:
+                number += 1
+            names[node] = f"{label}_{number}"
+            taken.add(names[node])
+    return names
+
+
+def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[str]:
+    """The names of the sizes and scalar symbols below some nodes."""
+    return {symbol.name for node in topological(roots, stop=stop) for symbol in node.own_symbols}
+
+
+def tree_size(x: Tensor) -> int:
+    """How many nodes the printed tree would have, named parts counted once; exact, however large."""
+    root, count = definition(x), dict[Tensor, int]()
+    for node in topological([root], stop=Names()):
+        count[node] = 1 if is_named(node) else 1 + sum(count[i] for i in node.inputs)
+    return count[root]
+
+
+class Names(Collection[Tensor]):
+    """All named nodes, as a place for walks to stop."""
+
+    def __contains__(self, x: object) -> bool:
+        return isinstance(x, Tensor) and is_named(x)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

@@ -1,0 +1,51 @@
+"""Rows of an ``align`` block, and sentences as LaTeX text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from ..core.stated import Stated, in_sentence
+
+_ON_A_PAGE = 30  # lines of a block that may still be kept together
+
+
+class Row(NamedTuple):
+    """A line of an ``align`` block: its two sides, why, and for each of what it holds."""
+
+    left: str
+    right: str
+    reason: str = ""
+    each: str = ""
+
+
+def align(rows: Iterable[Row], environment: str = "align") -> str:
+    """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
+    lines = []
+    for each, group in groupby(rows, key=lambda row: row.each):
+        several = list(group)
+        if each and len(several) > 1:
+            lines.append(rf"  & {each}\text{{:}}")
+        beside = rf" \quad {each}" if each and len(several) == 1 else ""
+        for row in several:
+            reason = rf" && \text{{{tex_text(row.reason)}}}" if row.reason else ""
+            lines.append(rf"  {row.left} &= {row.right}{beside}{reason}")
+    block = rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
+    if len(lines) > _ON_A_PAGE and environment != "aligned":
+        return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
+    return block
+
+
+_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
+
+
+def tex_text(sentence: str) -> str:
+    """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
+    if isinstance(sentence, Stated):
+        return sentence.write()
+    parts = re.split("(!=|[<>]=?)", sentence)
+    parts[1::2] = map(in_sentence, parts[1::2])
+    parts[::2] = ("".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in part) for part in parts[::2])
+    return "".join(parts)

@@ -1,0 +1,84 @@
+r"""One head of an expression: what is printed where every operation treats the leading axis head by head.
+
+``softmax(Q @ K.mT)`` with Q[h, T, d] and K[h, S, d] is ``softmax(Q @ K.T)`` of the matrices of each head, printed
+``\operatorname{softmax}\left(Q^{(h)} K^{(h)\top}\right)``. That the two agree is read off their entries: with index a
+on the leading axis, every operand that has the axis is read at a, and nothing else depends on a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import sympy
+
+from ..core.node import Tensor, rebuild, topological
+from ..core.sizes import Shape
+from ..graph.entries import _bound_indices, _expand, entry_size
+from ..ops.index import index_op
+from ..ops.leaves import indexed, stand_in
+from .index import LONGEST, outermost_first
+
+
+class Head(NamedTuple):
+    """One head of an expression; ``operands`` are the operands of one head, by the ones of all heads."""
+
+    axis: sympy.Symbol
+    expression: Tensor
+    operands: Mapping[Tensor, Tensor]
+
+
+def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
+    """The expression of one head, or None where there is no head axis or something acts across it."""
+    operands = [node for node in topological([x], stop=names) if node in names]
+    if x.rank < 2 or not x.shape[0].is_Symbol or max(y.rank for y in (x, *operands)) != 3:
+        return None
+    axis = x.shape[0]
+    with_axis = [y for y in operands if y.rank and y.shape[0] == axis]
+    if not with_axis or max(y.rank for y in (x, *with_axis)) != 3 or entry_size(x, names) > LONGEST:
+        return None
+    single = {y: _of_shape(y.shape[1:], y, names) if y in with_axis else y for y in operands}
+    try:
+        part = _without_new_axes_of_numbers(rebuild([x], single)[0])
+        agree = part.shape == x.shape[1:] and _agree(x, part, single, names)
+    except Exception:  # a record that names the leading axis may fail in any way where there is none
+        return None
+    return Head(axis, part, {y: single[y] for y in with_axis}) if agree else None
+
+
+def _without_new_axes_of_numbers(x: Tensor) -> Tensor:
+    """A number of each head, ``b[:, None, None]``, is a plain number in the expression of one head."""
+    bare = {y: y.inputs[0] for y in topological([x]) if y.op is index_op and not y.inputs[0].rank}
+    return rebuild([x], bare)[0] if x not in bare else x
+
+
+def _of_shape(shape: Shape, like: Tensor, names: Mapping[Tensor, str]) -> Tensor:
+    return stand_in(names[like], shape, like.kind, like.holds_minus_infinity)
+
+
+def _agree(x: Tensor, part: Tensor, single: Mapping[Tensor, Tensor], names: Mapping[Tensor, str]) -> bool:
+    """Whether an entry of x is that of the part, with index a in front wherever an operand has the axis."""
+    leaves = {y: _of_shape(y.shape, y, names) for y in single}  # of one height, since that numbers bound indices
+    parts = {y: _of_shape(one.shape, y, names) for y, one in single.items()}
+    a, *rest = (sympy.Dummy(integer=True, nonnegative=True) for _ in x.shape)
+    whole = _read(rebuild([x], leaves)[0], (a, *rest), {leaves[y]: names[y] for y in single})
+    wanted = _read(rebuild([x], parts)[0], tuple(rest), {parts[y]: names[y] for y in single})
+    shorter = {names[y] for y, one in single.items() if one is not y}
+    without = {
+        e: e.base[e.indices[1:]] if len(e.indices) > 1 else e.base.label
+        for e in whole.atoms(sympy.Indexed)
+        if str(e.base.label) in shorter and e.indices[0] == a
+    }
+    return bool(_numbered(whole.xreplace(without)) == _numbered(wanted))
+
+
+def _numbered(formula: sympy.Expr) -> sympy.Expr:
+    """The formula with its bound indices numbered in their order, whatever the rank of what they run over."""
+    bound = sorted(_bound_indices(formula), key=outermost_first)
+    return formula.xreplace({k: sympy.Dummy("k", integer=True, dummy_index=n + 1) for n, k in enumerate(bound)})
+
+
+def _read(x: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sympy.Expr:
+    if x in names:
+        return indexed(names[x], index, finite=not x.holds_minus_infinity)
+    return _expand(x, index, names)

@@ -1,0 +1,318 @@
+r"""Printing: LaTeX in matrix style and NumPy-like text, from the tree, by precedence.
+
+Matrix style follows the field: ``Q K^{\top}``, ``\odot`` for entrywise products, ``\operatorname{rowsum}`` for a row
+sum that keeps its axis. Only amsmath and amssymb are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from inspect import signature
+from types import ModuleType
+from typing import Any
+
+import sympy
+
+from ..core.naming import counted, free_letters, latex_name, with_short_numbers
+from ..core.node import Tensor, topological
+from ..errors import NamingError, OperandError, described
+from ..graph.names import LONGEST, displayed_names, symbol_names, tree_size
+from ..ops.leaves import definition, is_named
+from ..ops.notation import Binding, Written
+from .align import Row
+from .heads import Head, one_head
+from .index import IndexPrinter, by_entry, moves_entries, spelled
+
+_LETTERS = "ijlmnpqrtuvwxyz"
+_BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in messages, and of an operand in it
+
+
+class Printer:
+    """Writes nodes in one dialect; records call it back for their operands."""
+
+    def __init__(
+        self,
+        names: Mapping[Tensor, str],
+        latex: bool,
+        spellings: Mapping[Tensor, str] | None = None,
+        symbols: set[str] | None = None,
+    ) -> None:
+        self.latex = latex
+        self.names = names
+        self.spellings = {} if spellings is None else spellings
+        self._symbols = symbols
+        self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
+        self.written: dict[Tensor, Written] = {}
+
+    @property
+    def symbols(self) -> set[str]:
+        """The names of sizes and scalar symbols below the named nodes; indices have other letters."""
+        if self._symbols is None:
+            self._symbols = symbol_names(self.names)
+        return self._symbols
+
+    def write(self, root: Tensor) -> str:
+        """The node's own expression: a named intermediate is written by what it stands for."""
+        return self._by_head(definition(root))[0] if self.latex else self.refer(definition(root))
+
+    def row(self, name: str, x: Tensor, reason: str) -> Row:
+        """The line ``name = x``; no name continues the line above."""
+        left = self._spelled.get(name) or (latex_name(name) if name else "")
+        right, axis = self._by_head(x)
+        if axis is None:
+            return Row(left, right, reason)
+        each = r"each head" if axis.name[0] in "hH" else "each"
+        return Row(left and _of_head(left, axis), right, reason, rf"\text{{for {each} }} {self.scalar(axis)}")
+
+    def _by_head(self, x: Tensor) -> tuple[str, sympy.Symbol | None]:
+        """The expression, of one head where its operations leave the head axis alone, and then that axis."""
+        head = one_head(x, self.names)
+        return (self.refer(x), None) if head is None else (self._of_one(head), head.axis)
+
+    def _of_one(self, head: Head) -> str:
+        marked = {one: _of_head(self.name(y), head.axis) for y, one in head.operands.items()}
+        names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
+        spellings = {**self.spellings, **marked}
+        written = Printer(names, True, spellings, self.symbols).refer(head.expression)
+        for name in marked.values():  # one superscript, not two above each other
+            written = written.replace(rf"{{{name}}}^{{\top}}", rf"{name[:-1]}\top}}")
+        return written
+
+    def sum_over_heads(self, x: Tensor) -> str | None:
+        """The sum over the leading axis, or None where x is not an expression head by head."""
+        head = one_head(x, self.names)
+        if head is None:
+            return None
+        each = self._of_one(head)
+        several = head.expression.op.name in ("add", "subtract")
+        return rf"\sum_{{{self.scalar(head.axis)}}} " + (rf"\left({each}\right)" if several else each)
+
+    def refer(self, x: Tensor) -> str:
+        """The node as it stands in an expression: a named one by its name."""
+        for node in topological([x], stop=self.names):
+            if node not in self.written:
+                self.written[node] = self._notation(node)
+        return self.written[x][0]
+
+    def operand(self, x: Tensor, at_least: int, alone: bool = False) -> str:
+        """An operand, between parentheses if it binds less tightly than its place needs.
+
+        ``alone``: next to an entrywise product, a matrix product keeps its parentheses though it binds tighter.
+        """
+        text, binding = self._written(x)
+        if binding >= at_least and not (alone and binding == Binding.PRODUCT):
+            return text
+        return rf"\left({text}\right)" if self.latex else f"({text})"
+
+    def binding(self, x: Tensor) -> int:
+        """How tightly an operand binds."""
+        return self._written(x)[1]
+
+    def _written(self, x: Tensor) -> Written:
+        if x not in self.written:  # a notation may ask for a node of its own making: a term without its sign
+            self.written[x] = self._notation(x)
+        return self.written[x]
+
+    def _notation(self, x: Tensor) -> Written:
+        if self.latex and not is_named(x) and moves_entries(x):
+            return by_entry(self, x), Binding.ATOM
+        written: Written = x.op.notation(self, x)
+        return written
+
+    def name(self, node: Tensor) -> str:
+        if not self.latex:
+            return self.names[node]
+        return self.spellings.get(node) or latex_name(self.names[node])
+
+    def juxtapose(self, left: str, right: str) -> str:
+        """Two factors side by side; a thin space where letters would run together."""
+        met = left.split()[-1], right.split()[0]
+        bare = [re.sub(r"[_^](\{[^{}]*\}|.)|\\[a-z]+|[{}']", "", side) for side in met]
+        apart = any(len(side) > 1 and side.isalpha() for side in bare) or right.startswith("\\operatorname")
+        return rf"{left} \, {right}" if apart else f"{left} {right}"
+
+    def scalar(self, value: Any) -> str:
+        """A SymPy scalar, a size, or a tuple of them."""
+        if isinstance(value, tuple):
+            return "(" + ", ".join(map(self.scalar, value)) + ("," if len(value) == 1 else "") + ")"
+        if isinstance(value, (bool, int, str)):
+            return str(value)
+        return _scalar_text(value, self.latex)
+
+    def factor(self, value: sympy.Expr) -> str:
+        """A scalar as a factor of a product."""
+        text = self.scalar(value)
+        loose = value.is_Add or value.is_Mul or (value.is_Rational and not value.is_Integer) or value.is_Piecewise
+        if self.latex:
+            return rf"\left({text}\right)" if value.is_Add else text
+        return f"({text})" if loose or value.could_extract_minus_sign() else text
+
+    def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
+        """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""
+        taken = {symbol.name for symbol in {*formula.free_symbols, *node.own_symbols} if symbol not in indices}
+        taken |= {*self.names.values(), *self.symbols}
+        letters: list[sympy.Symbol] = []
+        for index in indices:
+            free = next(free_letters(index.name + _LETTERS, taken))
+            taken.add(free)
+            letters.append(sympy.Symbol(free, **index.assumptions0))
+        return letters
+
+
+def _of_head(name: str, axis: sympy.Symbol) -> str:
+    base = f"{{{name}}}" if "^" in name else name
+    return rf"{base}^{{({latex_name(axis.name)})}}"
+
+
+@lru_cache(maxsize=4096)
+def _scalar_text(value: sympy.Basic, latex: bool) -> str:
+    shown = with_short_numbers(value, latex)
+    return str(sympy.latex(shown) if latex else sympy.sstr(shown))
+
+
+def text(x: Tensor) -> str:
+    """NumPy-like text of the node's own expression; a tree too large to read is summed up."""
+    return text_in(text_printer([x]), x)
+
+
+def text_in(printer: Printer, x: Tensor) -> str:
+    """The same by a printer, so that names agree among several expressions."""
+    if tree_size(x) > LONGEST:
+        return f"<{definition(x).brief()}, {len(topological([x]))} nodes>"
+    return printer.write(x)
+
+
+def outline(x: Tensor) -> str:
+    """The text of a tensor for messages, with ``...`` for operands that would make it long."""
+    if not x.has_more_nodes(_BRIEF) and len(whole := str(x)) <= _BRIEF:
+        return whole
+    names: dict[Tensor, str] = {}
+    printer = Printer(names, latex=False)
+    for part in _upper(x):
+        if part.name:
+            names[part] = part.name
+        elif part is not x and (part.has_more_nodes(_PART) or len(printer.refer(part)) > _PART):
+            names[part] = "..."
+            printer.written[part] = "...", Binding.ATOM
+    shown = re.sub(r"\.\.\.(?=[.[*])", "(...)", printer.refer(x))
+    call = re.match(r"\w+\(", shown)
+    return shown if len(shown) <= _BRIEF else f"{call[0]}...)" if call else f"{shown[: _BRIEF - 3]}..."
+
+
+def _upper(x: Tensor) -> list[Tensor]:
+    """What the notation of a tensor may look at: some levels of operands, and what is short; inputs before users."""
+    levels = [{x}]
+    for _ in range(3):
+        levels.append({y for node in levels[-1] for y in node.inputs})
+    near = set().union(*levels)
+
+    def inputs(node: Tensor) -> Sequence[Tensor]:
+        return () if node.name or (node not in near and node.has_more_nodes(_PART)) else node.inputs
+
+    return topological([x], inputs=inputs)
+
+
+def text_printer(roots: Iterable[Tensor]) -> Printer:
+    """One printer of text for several expressions."""
+    return Printer(displayed_names(roots), latex=False)
+
+
+def names_in(roots: Sequence[Tensor]) -> set[str]:
+    """The names of tensors, intermediates, functions, sizes and scalar symbols, of which a new one is none."""
+    inner = (x.params[key] for x in topological(roots) for key in ("name", "function") if key in x.params)
+    return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
+
+
+def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = None) -> str:
+    r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
+
+    ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
+    and their limits; the entry has a left side if the tensor is named. ``names`` spells named tensors for this call:
+    ``{P: r"\mathbf{A}"}``. Raises NamingError where two names would look the same and OperandError for another style
+    and for an expression too large to read.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> print(sa.latex(sa.softmax(Q @ K.T)))
+    \operatorname{softmax}\left(Q K^{\top}\right)
+    >>> print(sa.latex(sa.let("Z", Q @ K.T), style="index"))
+    Z_{i j} = \sum_{k=0}^{d-1} Q_{i k} K_{j k}
+    """
+    if isinstance(x, Tensor):
+        return printer_in(style, [x], names).write(x)
+    method = getattr(x, "latex", None)
+    if isinstance(x, (type, ModuleType)) or not callable(method):
+        return sympy.latex(_with_short_numbers(x))
+    options = {"style": _checked_style(style), "names": names}
+    return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
+
+
+def _with_short_numbers(x: Any) -> Any:
+    """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
+    if isinstance(x, Mapping):
+        return {_with_short_numbers(key): _with_short_numbers(value) for key, value in x.items()}
+    if isinstance(x, (list, tuple, set, frozenset)):
+        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(x, kind))
+        return kind(map(_with_short_numbers, x))
+    if isinstance(x, (int, float, complex, sympy.Basic)) and not isinstance(x, bool):
+        return with_short_numbers(sympy.sympify(x), latex=True)
+    if not isinstance(x, (Tensor, bool, str, sympy.MatrixBase, sympy.NDimArray)):
+        raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
+    return x
+
+
+def _checked_style(style: str) -> str:
+    if not isinstance(style, str) or style not in ("matrix", "index"):
+        raise OperandError(f'latex has the styles "matrix" and "index", not {described(style)}')
+    return style
+
+
+def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None) -> Printer:
+    """One printer in matrix style for several expressions, so that names agree among them."""
+    for root in roots:
+        size = tree_size(root)
+        if size > LONGEST:
+            raise OperandError(
+                f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
+            )
+    names, _ = _distinct_spelling(roots, {} if spellings is None else spellings, latex_name)
+    return Printer(names, latex=True, spellings=spellings)
+
+
+def printer_in(
+    style: str, roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None
+) -> Printer | IndexPrinter:
+    """One printer in the style for several expressions."""
+    if _checked_style(style) == "matrix":
+        return latex_printer(roots, spellings)
+    return IndexPrinter(roots, *_distinct_spelling(roots, {} if spellings is None else spellings, spelled))
+
+
+def _distinct_spelling(
+    roots: Sequence[Tensor], spellings: Mapping[Tensor, str], usual: Callable[[str], str]
+) -> tuple[dict[Tensor, str], dict[str, str]]:
+    """The name of each named node, and the LaTeX of each name."""
+    if not isinstance(spellings, Mapping):
+        raise OperandError(f"names spells named tensors, {{P: r'\\mathbf{{A}}'}}, and is not {described(spellings)}")
+    for x, written in spellings.items():
+        if not (isinstance(x, Tensor) and is_named(x)):
+            raise OperandError(f"names spells named tensors, and {described(x)} is none: name it by sa.let first")
+        if not isinstance(written, str) or not written.strip():
+            raise OperandError(f"names spells {x.brief()} by LaTeX text, not {described(written)}")
+    names = displayed_names(roots)
+    known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
+    spelling = {name: spellings.get(node) or usual(name) for node, name in known.items()}
+    symbols = {s for x in topological(roots) for s in x.own_symbols}
+    shown_as: dict[str, str] = {_scalar_text(s, True): s.name for s in symbols}
+    for name, written in spelling.items():
+        if shown_as.setdefault(written, name) != name:
+            raise NamingError(f"{shown_as[written]!r} and {name!r} would both print as {written}: rename one")
+    return names, spelling
+
+
+def membership(name: str, shape: Sequence[Any]) -> str:
+    r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is, in LaTeX."""
+    sizes = r" \times ".join(_scalar_text(size, True) for size in shape)
+    return rf"{name} \in \mathbb{{R}}" + (f"^{{{sizes}}}" if shape else "")

@@ -1,0 +1,412 @@
+"""Inequalities of one bounded family: signs, squares, softmax entries, row sums, convex combinations, extremes.
+
+Each node gets a range, from the leaves up, by its entry formula and the ranges of what that reads; what a formula
+alone does not show (a softmax row sums to 1, a maximum is above its entries) is told by the rules of ``order``. The
+claim holds if the range of ``right - left`` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sympy
+
+from ...core.budget import Budget
+from ...core.node import Tensor, topological
+from ...core.stated import Stated, in_latex
+from ...facts.conditions import cases
+from ...facts.formula_ranges import FormulaRange
+from ...facts.linear import Fact, Spans, combined, depends, form_of
+from ...facts.order import Known, normalised
+from ...facts.ranges import (
+    ANYTHING,
+    NOT_NEGATIVE,
+    POSITIVE,
+    REAL,
+    UNIT,
+    ZERO,
+    Range,
+    at_most,
+    below,
+    is_informative,
+    meet,
+    negative,
+    oo,
+    plus,
+    point,
+    shortened,
+)
+from ...graph.names import displayed_names
+from ...ops.leaves import computed, constant, definition, from_index_op, variable
+from ...printing.align import tex_text
+from ...printing.matrix import latex_printer
+from ...scalars.formulas import INDEX, Choice, Max, Min, Read
+from ..claims import Claim, Independence, say_the_same
+from .writing import Writing
+
+if TYPE_CHECKING:
+    from ..given import Given
+
+MOST_STEPS = 40
+
+_REASONS = {
+    "exp": "an exponential is positive",
+    "sigmoid": "1 / (1 + exp(-x)) with an exponential that is positive",
+    "tanh": "tanh lies between -1 and 1",
+    "matmul": "each term of the sum, or a mean with weights that sum to 1",
+    "sum": "each term of the sum, or weights that sum to 1",
+    "max": "it is one of the entries",
+    "min": "it is one of the entries",
+    "mean": "a mean lies between the smallest and the largest entry",
+}
+
+
+class Step(NamedTuple):
+    """One tensor, the bounds of all its entries as text, why, and the bounds themselves."""
+
+    tensor: Tensor
+    statement: str
+    reason: str
+    range: Range
+
+
+@dataclass(frozen=True, eq=False)
+class BoundProof:
+    """Why an inequality holds: bounds of the tensors it is made of, and of the difference of its sides.
+
+    ``conditions`` are what must hold of entries for the sides to exist: divisors that are not 0, for example;
+    ``in_order`` says that it is used which functions are monotone.
+    """
+
+    claim: Claim
+    given: tuple[Claim, ...]
+    steps: tuple[Step, ...]
+    conclusion: Range  # of right - left
+    conditions: tuple[str, ...]
+    in_order: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of the operations and not proved."""
+        nodes = computed([*self.claim.sides, *(side for fact in self.given for side in fact.sides)])
+        said = (pair for node in nodes for pair in node.op.assumptions.items())
+        return tuple(dict.fromkeys(text for what, text in said if what != "monotone" or self.in_order))
+
+    @property
+    def _orders(self) -> list[str]:
+        """Which functions are taken to be monotone, in words."""
+        nodes = computed(self.claim.sides) if self.in_order else ()
+        return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return self.claim.says(claim) and say_the_same(self.given, given.claims)
+
+    def check(self) -> bool:
+        """Work out all bounds again, and hold the steps against them."""
+        again = bound_proof(self.claim, self.given, Budget(float("inf")))
+        return again is not None and again._found == self._found
+
+    @property
+    def _found(self) -> tuple[Any, ...]:
+        return self.steps, self.conclusion, self.conditions, self.in_order
+
+    def text(self) -> str:
+        """One line a step, and the conclusion."""
+        lines = [f"{step.statement}: {step.reason}" for step in self.steps]
+        lines += self._orders
+        lines += [f"where {condition}" for condition in self.conditions]
+        return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
+
+    def latex(self) -> str:
+        """The steps and the conclusion as an itemised list. Raises OperandError for a claim too large to read."""
+        printer = latex_printer(self.claim.sides)
+        lines = []
+        for step in self.steps:
+            shown = _statement(step.range, printer.refer(step.tensor), sympy.latex, r" \le ")
+            lines.append(f"${shown}$: {tex_text(step.reason)}")
+        lines += map(tex_text, self._orders)
+        lines += [f"where {tex_text(condition)}" for condition in self.conditions]
+        lines.append(f"so ${self.claim.latex()}$")
+        return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr, at_most_sign: str = " <= ") -> str:
+    """``0 < name <= 1``."""
+    low = f"{show(bounds.low)}{' < ' if bounds.low_open else at_most_sign}" if bounds.low != -oo else ""
+    high = f"{' < ' if bounds.high_open else at_most_sign}{show(bounds.high)}" if bounds.high != oo else ""
+    if low and bounds.low == bounds.high:
+        return f"{name} = {show(bounds.low)}"
+    return f"{low}{name}{high}"
+
+
+def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundProof | None:
+    """A proof of ``left <= right`` or ``left < right``, entry by entry; None where none is found, which is no answer.
+
+    ``given`` holds inequalities and equalities that are taken as facts. Raises OutOfBudget.
+
+    >>> import symattn as sa
+    >>> from symattn.core.budget import Budget
+    >>> from symattn.proof.claims import le
+    >>> print(bound_proof(le(sa.softmax(sa.tensor("Z", "T S")), 1), [], Budget(10)))
+    0 < softmax(Z) <= 1: the rows of softmax are positive probabilities
+    so 0 <= right - left < 1: softmax(Z) <= ones(T, S)
+    """
+    if claim.relation not in ("<=", "<"):
+        return None
+    found = _by_ranges(claim, given, budget, in_order=False)
+    if found is None and any(node.op.monotone for node in computed(claim.sides)):
+        found = _by_ranges(claim, given, budget, in_order=True)
+    return found
+
+
+def _by_ranges(claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> BoundProof | None:
+    """A proof by formulas, or with monotone operations taken by their order alone."""
+    analysis = _Analysis(claim, given, budget, in_order)
+    difference, used = analysis.difference()
+    strict = below(sympy.S.Zero, difference.low) or (difference.low == 0 and difference.low_open)
+    if not (strict if claim.relation == "<" else at_most(sympy.S.Zero, difference.low)):
+        return None
+    steps, conditions = analysis.steps(used)
+    return BoundProof(claim, tuple(given), steps, difference, conditions, in_order)
+
+
+class _Analysis:
+    """The ranges of all nodes below a claim and what is given."""
+
+    def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> None:
+        self.claim, self.in_order = claim, in_order
+        nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
+        self.writing = Writing(nodes, kept=in_order)
+        self.known = Known(nodes, budget)
+        self.reasons: dict[Tensor, str] = {}
+        self.conditions: dict[Tensor, list[Any]] = {}
+        self.walks: dict[tuple[Any, ...], FormulaRange] = {}
+        self.stated = _stated_ranges(given)
+        for fact in given:
+            self._work_out(fact)
+            self.known.tell(self._facts(fact))
+        self.known.tell([more for fact in self.known.given for more in _consequences(self.known, fact)])
+        self.walks.clear()  # they did not know all facts
+        self._work_out(claim)
+
+    def _work_out(self, claim: Claim) -> None:
+        """The formulas and ranges of the nodes below two sides."""
+        for node in computed(claim.sides):
+            if node not in self.known.ranges:
+                self.known.budget.check()
+                self.writing.add(node)
+                self._node(node)
+
+    def _node(self, node: Tensor) -> None:
+        own = self.writing.own[node]
+        if node.op is variable:
+            self._keep(node, _declared(node), "declared")
+            return
+        if node in self.writing.same or node.rank > len(INDEX):
+            self.known.ranges[node] = self.known.range(own) if isinstance(own, Read) else point(own)
+            return
+        plain = FormulaRange(self.known, _index_ranges(node.shape), opened=0)
+        found = plain.of(own)
+        self.conditions[node] = list(plain.conditions)
+        if node.op.range is not None:
+            low, high = node.op.range
+            self._keep(node, Range(low, low == -oo, high, high == oo), f"the range of {node.op.title}")
+        if self.in_order and node.op.monotone and not node.holds_minus_infinity:
+            self._monotone(node)
+        if node.op.rows:
+            self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.title} are {node.op.rows}")
+        else:
+            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.title} of what is bounded so"))
+            found = self._walk(node.shape).of(self.writing.full[node])
+            self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
+
+    def _monotone(self, node: Tensor) -> None:
+        """The range of a monotone function between the values at the ends of the range of its argument."""
+        (x,) = node.inputs
+        self.known.arguments[node] = self.writing.full[x]
+        argument = self.writing.entry(x, INDEX[: x.rank])
+        inside = self._walk(node.shape).of(argument)
+
+        def at(end: Any) -> Any:
+            value = self.writing.own[node].xreplace({argument: end})
+            return value if value.is_extended_real and value.is_finite else None
+
+        ends = [(at(end), is_open) if end.is_finite else (None, True) for end, is_open in (inside[:2], inside[2:])]
+        low, high = ends[::-1] if node.op.monotone.endswith("decreasing") else ends
+        strictly = node.op.monotone.startswith("strictly")
+        bounds = Range(*_end(low, -oo, strictly), *_end(high, oo, strictly))
+        self._keep(node, bounds, f"{node.op.title} is {node.op.monotone}")
+
+    def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
+        """One walk for all tensors of a shape: what is short is met again in the formulas of others."""
+        if shape not in self.walks:
+            self.walks[shape] = FormulaRange(self.known, _index_ranges(shape))
+        return self.walks[shape]
+
+    def _keep(self, node: Tensor, found: Range, reason: str) -> None:
+        ranges = self.known.ranges
+        if node not in ranges:
+            ranges[node] = self.stated.get(node, ANYTHING)
+            self.reasons[node] = "given"
+        narrowed = meet(ranges[node], shortened(found))
+        if _finite_ends(narrowed) != _finite_ends(ranges[node]):
+            self.reasons[node] = reason
+        ranges[node] = narrowed
+
+    # --- what is given, and the claim ---
+
+    def _facts(self, fact: Claim) -> list[Fact]:
+        """What is given as a fact; sides that may be -oo together say nothing of the rest."""
+        left, right = (self.writing.full[side] for side in fact.sides)
+        if not (self.known.finite(left) and self.known.finite(right)):
+            return []
+        bounds = {"=": ZERO, "<=": NOT_NEGATIVE, "<": POSITIVE}[fact.relation]
+        return [Fact(form_of(right - left), bounds, dict(zip(INDEX, fact.left.shape, strict=False)))]
+
+    def difference(self) -> tuple[Range, list[Tensor]]:
+        """The range of right - left, and the nodes it is read from."""
+        left, right = (self.writing.entry(side, INDEX[: side.rank]) for side in self.claim.sides)
+        full = [self.writing.full[side] for side in self.claim.sides]
+        walk = self._walk(self.claim.left.shape)
+        found = plus(walk.of(right), negative(walk.of(left)))
+        found = meet(found, walk.difference(full[1], full[0]))
+        entries = {entry for e in (left, right, *full) for entry in e.atoms(Read)}
+        return found, [self.known.node(entry) for entry in sorted(entries, key=sympy.default_sort_key)]
+
+    def steps(self, used: Sequence[Tensor]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """The bounds that the difference rests on, from the leaves up, and the conditions met on the way."""
+        needed = topological(
+            used, inputs=lambda node: [x for x in self._below(node) if is_informative(self.known.ranges[x])]
+        )
+        shown = [x for x in needed if is_informative(self.known.ranges[x]) and x not in self.writing.same]
+        names = displayed_names(self.claim.sides)
+        steps = []
+        for node in shown[-MOST_STEPS:]:
+            bounds = self.known.ranges[node]
+            steps.append(Step(node, _statement(bounds, names.get(node) or str(node)), self.reasons[node], bounds))
+        conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node))
+        return tuple(steps), tuple(conditions)
+
+    def _below(self, node: Tensor) -> list[Tensor]:
+        if node.op.rows or node.op in (variable, constant, from_index_op):
+            return []
+        return [
+            self.known.node(entry) for entry in sorted(self.writing.own[node].atoms(Read), key=sympy.default_sort_key)
+        ]
+
+    def _conditions(self, node: Tensor) -> list[str]:
+        """The conditions, with the names of the tensors for their entries."""
+        found = list[str]()
+        for condition in self.conditions.get(node, ()):
+            read = {r: self.known.node(r) for r in condition.atoms(Read)}
+            names = {r: sympy.Symbol(str(x)) for r, x in read.items()}
+            shown = {names[r]: x for r, x in read.items()}
+            left, sign = condition.lhs.xreplace(names), "!=" if isinstance(condition, sympy.Ne) else ">="
+            says = f"{{}} {sign} {condition.rhs}"
+            found.append(Stated(says.format(left), partial(_latex, left, shown, says)))
+        return found
+
+
+def _latex(left: Any, shown: Mapping[sympy.Symbol, Tensor], says: str) -> str:
+    """A condition in LaTeX, with the tensors for the symbols of its left side."""
+    names = {s: latex_printer([x]).refer(x) for s, x in shown.items()}
+    return in_latex(says, sympy.latex(left, symbol_names=names))
+
+
+def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bool]:
+    """An end of the range of a monotone function, which is not reached if its argument does not reach its own."""
+    return (unknown, True) if value[0] is None else (value[0], value[1] and strictly)
+
+
+def _finite_ends(a: Range) -> tuple[Any, Any]:
+    return a[:2] if a.low != -oo else None, a[2:] if a.high != oo else None
+
+
+def _index_ranges(shape: Sequence[Any]) -> dict[Any, Range]:
+    return {i: Range(sympy.S.Zero, False, size - 1, False) for i, size in zip(INDEX, shape, strict=False)}
+
+
+def _consequences(known: Known, fact: Fact) -> Iterator[Fact]:
+    """What a bound of a sum, of an extreme or of a larger or smaller value says of what that is made of."""
+    for m, c in fact.form.items():
+        for sign, part, spans in _made_of(known, m, fact.spans):
+            form = combined(fact.form, sympy.S.One, form_of(c * part - c * m))
+            if below(sympy.S.Zero, sign * c):
+                yield Fact(form, Range(-oo, True, *fact.range[2:]), spans)
+            elif below(sign * c, sympy.S.Zero):
+                yield Fact(form, Range(*fact.range[:2], oo, True), spans)
+
+
+def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spans]]:
+    """Parts that a monomial is never below (with sign 1) or never above (-1), and the indices they are meant for."""
+    walk = FormulaRange(known, {})
+    if isinstance(m, Choice):
+        condition, a, b = m.args
+        sides = [(condition, a - b), (sympy.Not(condition), b - a)]
+        excess = [walk.under(case.facts).of(e) for side, e in sides for case in cases(side, known.finite)]
+        for sign, bounds in ((1, excess), (-1, list(map(negative, excess)))):
+            if all(at_most(sympy.S.Zero, r.low) for r in bounds):
+                yield from ((sign, part, spans) for part in (a, b))
+    if isinstance(m, (sympy.Sum, Max, Min)) and all(low == 0 and not depends(high) for _, low, high in m.limits):
+        fresh = dict(zip((k for k, _, _ in m.limits), INDEX[len(spans) :], strict=False))
+        inside, (term,) = walk.at_term(m)
+        if len(fresh) == len(m.limits) and (m.func is not sympy.Sum or at_most(sympy.S.Zero, inside.of(term).low)):
+            more = {fresh[k]: high + 1 for k, _, high in m.limits}
+            yield -1 if m.func is Min else 1, m.function.xreplace(fresh), {**spans, **more}
+
+
+def _declared(node: Tensor) -> Range:
+    """The range of a named tensor by its hypotheses."""
+    hypotheses = node.params.get("hypotheses", ())
+    if "binary" in hypotheses or "permutation" in hypotheses:
+        return UNIT
+    if "positive" in hypotheses:
+        return POSITIVE
+    return Range(sympy.S.NegativeOne, False, sympy.S.One, False) if "orthogonal" in hypotheses else REAL
+
+
+def _normaliser_range(node: Tensor, known: Known) -> Range:
+    if not known.is_full(node):
+        return UNIT
+    count = sympy.Mul(*(node.shape[axis] for axis in normalised(node)))
+    if count == 1:
+        return point(sympy.S.One)
+    if node.op.rows != "positive probabilities":
+        return UNIT
+    return Range(sympy.S.Zero, True, sympy.S.One, below(sympy.S.One, count))
+
+
+def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
+    """What is given of a node against a number."""
+    stated: dict[Tensor, Range] = {}
+    for fact in given:
+        for x, other, signs in ((fact.left, fact.right, "<"), (fact.right, fact.left, ">")):
+            value = _number(other)
+            if value is None:
+                continue
+            strict = fact.relation == "<"
+            bounds = Range(-oo, False, value, strict) if signs == "<" else Range(value, strict, oo, False)
+            if fact.relation == "=":
+                bounds = point(value)
+            node = definition(x)
+            while node is not definition(node):
+                node = definition(node)
+            stated[node] = meet(stated.get(node, ANYTHING), bounds)
+    return stated
+
+
+def _number(x: Tensor) -> Any:
+    """The one value of all entries, if the node is a constant."""
+    node = definition(x)
+    while node.op.name == "broadcast_to":
+        node = node.inputs[0]
+    formula = node.params.get("formula") if node.op in (constant, from_index_op) else None
+    if not isinstance(formula, sympy.Expr) or formula.atoms(sympy.Dummy) or formula.is_finite is False:
+        return None
+    return formula

@@ -1,0 +1,1 @@
+"""Proofs of what an output does not depend on."""

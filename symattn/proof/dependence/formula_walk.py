@@ -1,0 +1,398 @@
+"""What one entry formula reads, and where: the indices at which its inputs, and so a variable, can matter to it.
+
+Facts of a node are patterns over its own index (``o0``, ``o1``, ...), the variable's index (``v0``, ...) and sizes.
+Those of its inputs are put into its entry formula, which is walked from the leaves up: a choice matters only on its
+side, a product only where no factor is 0, exp only where its argument is not -oo, a sum only within its limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import lcm
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.core.relational import Relational
+
+from ...core.node import Tensor
+from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll
+from ...scalars.functions import FUNCTIONS
+from .index_constraints import (
+    ANYWHERE,
+    NOWHERE,
+    Conjunction,
+    Constraint,
+    Form,
+    Pattern,
+    at_least,
+    both,
+    combined,
+    either,
+    negated,
+    normal,
+    number,
+    possible,
+    product,
+    same,
+    substituted,
+    variable,
+    without,
+)
+
+_LONGEST = 60  # parts of a constant's formula that is still written out where it is read
+
+
+class Facts(NamedTuple):
+    """Where an entry may differ from 0, where it may differ from -oo, and where the variable may matter to it."""
+
+    support: Pattern = ANYWHERE
+    finite: Pattern = ANYWHERE
+    reads: Pattern = NOWHERE
+
+
+class FormulaWalk:
+    """The facts of one entry formula; ``inputs`` are those of what it reads, with the shapes they have."""
+
+    def __init__(self, inputs: Sequence[tuple[Facts, Sequence[Any]]], names: Mapping[Any, str]) -> None:
+        self.inputs = inputs
+        self.variables: dict[Any, Form] = {symbol: variable(name) for symbol, name in names.items()}
+        self.sides: dict[str, list[Constraint]] = {}  # what holds of a fresh variable
+        self.known: dict[Any, Facts] = {}
+
+    # --- index expressions ---
+
+    def form(self, e: Any) -> tuple[Form, int] | None:
+        """A whole-number expression as ``form / scale``, or None where it is no polynomial of whole numbers."""
+        terms = sympy.Add.make_args(sympy.expand(e))
+        split = [term.as_coeff_Mul() for term in terms]
+        if not all(c.is_Rational for c, _ in split):
+            return None
+        scale = lcm(*(int(c.q) for c, _ in split))
+        total: Form = ()
+        for c, rest in split:
+            factors = self._factors(rest)
+            if factors is None:
+                return None
+            total = combined(1, total, int(c * scale), factors)
+        return total, scale
+
+    def _factors(self, term: Any) -> Form | None:
+        found = number(1)
+        for factor in sympy.Mul.make_args(term):
+            base, exponent = factor.as_base_exp()
+            one = self._atom(base) if exponent.is_Integer and 0 < exponent < 9 else None
+            if factor == 1:
+                one = number(1)
+            if one is None:
+                return None
+            for _ in range(int(exponent)):
+                found = product(found, one)
+        return found
+
+    def _atom(self, e: Any) -> Form | None:
+        if e in self.variables:
+            return self.variables[e]
+        if isinstance(e, sympy.Symbol) and e.is_integer:
+            if isinstance(e, sympy.Dummy):
+                return self._fresh(e)
+            return variable(("s." if e.is_positive else "z.") + e.name)
+        if isinstance(e, (sympy.floor, sympy.Mod)):
+            return self._divided(e)
+        return None
+
+    def _fresh(self, e: Any) -> Form:
+        name = f"f{len(self.variables)}"
+        self.variables[e] = variable(name)
+        self.sides[name] = []
+        return self.variables[e]
+
+    def _divided(self, e: Any) -> Form | None:
+        """A quotient rounded down, or a remainder, as a fresh variable with what division says of it."""
+        above, below = e.args if isinstance(e, sympy.Mod) else sympy.fraction(sympy.together(e.args[0]))
+        if not (below.is_integer and below.is_positive):
+            return None
+        n, m = self.form(above), self.form(below)
+        if n is None or m is None or n[1] != 1 or m[1] != 1:
+            return None
+        whole = sympy.floor(above / below, evaluate=False)
+        quotient = self.variables.get(whole) or self._fresh(whole)
+        rest = combined(1, n[0], -1, product(m[0], quotient))
+        self.sides[quotient[0][0][0]] = [at_least(rest, ()), at_least(combined(1, m[0], -1, number(1)), rest)]
+        return rest if isinstance(e, sympy.Mod) else quotient
+
+    def beside(self, constraints: Sequence[Constraint]) -> Conjunction | None:
+        """The constraints, with what is known of the fresh variables in them."""
+        complete, met = list(constraints), set[str]()
+        for constraint in complete:  # which grows while it is walked
+            for name in (name for m, _ in constraint.form for name in m):
+                if name in self.sides and name not in met:
+                    met.add(name)
+                    complete += self.sides[name]
+        return normal(complete)
+
+    # --- conditions ---
+
+    def condition(self, c: Any) -> tuple[Pattern, Pattern]:
+        """Where a condition may hold, and where it may fail."""
+        if c in (sympy.true, sympy.false):
+            return (ANYWHERE, NOWHERE) if c == sympy.true else (NOWHERE, ANYWHERE)
+        if isinstance(c, sympy.Not):
+            return self.condition(c.args[0])[::-1]
+        if isinstance(c, (sympy.And, sympy.Or)):
+            pairs = [self.condition(part) for part in c.args]
+            joined = _all(p for p, _ in pairs), either(*(q for _, q in pairs))
+            if isinstance(c, sympy.And):
+                return joined
+            return either(*(p for p, _ in pairs)), _all(q for _, q in pairs)
+        if isinstance(c, Relational):
+            cases = _without_choices(c)
+            return self.condition(cases) if cases is not None else self._relation(c)
+        return ANYWHERE, ANYWHERE
+
+    def _relation(self, c: Any) -> tuple[Pattern, Pattern]:
+        difference = self.form(c.lhs - c.rhs) if not c.has(Read, sympy.oo, -sympy.oo) else None
+        if difference is None:
+            return self._vanishing(c)
+        form = difference[0]
+        if isinstance(c, (sympy.Lt, sympy.Le)):
+            form = combined(-1, form, 0, ())
+        strict = isinstance(c, (sympy.Lt, sympy.Gt))
+        holds = Constraint(form, True) if isinstance(c, (sympy.Eq, sympy.Ne)) else at_least(form, number(int(strict)))
+        yes, no = self._pattern([holds]), self._pattern(negated(holds))
+        return (no, yes) if isinstance(c, sympy.Ne) else (yes, no)
+
+    def _pattern(self, cases: Sequence[Constraint]) -> Pattern:
+        made = (self.beside([case]) for case in cases)
+        return tuple(c for c in made if c is not None)
+
+    def _vanishing(self, c: Any) -> tuple[Pattern, Pattern]:
+        """A comparison of an entry with 0 or -oo: where the entry is that, the answer is known."""
+        if c.rhs == 0 and isinstance(c, (sympy.Ne, sympy.Gt, sympy.Lt)):
+            return self.facts(c.lhs).support, ANYWHERE
+        if c.rhs == 0 and isinstance(c, sympy.Eq):
+            return ANYWHERE, self.facts(c.lhs).support
+        if c.rhs == -sympy.oo and isinstance(c, (sympy.Ne, sympy.Gt)):
+            return self.facts(c.lhs).finite, ANYWHERE
+        return ANYWHERE, ANYWHERE
+
+    # --- formulas ---
+
+    def facts(self, e: Any) -> Facts:
+        """The facts of a part of the formula."""
+        if e not in self.known:
+            known = FUNCTIONS.get(type(e))
+            usual = FormulaWalk._odd if known is not None and known.at(0) == 0 else FormulaWalk._other
+            walk = next((_WALKS[kind] for kind in type(e).__mro__ if kind in _WALKS), usual)
+            self.known[e] = walk(self, e)
+        return self.known[e]
+
+    def _reads(self, parts: Sequence[Any]) -> Pattern:
+        return either(*(self.facts(part).reads for part in parts))
+
+    def _number(self, e: Any) -> Facts:
+        if e.is_zero:
+            return Facts(support=NOWHERE)
+        return Facts(finite=NOWHERE) if e == -sympy.oo else Facts()
+
+    def _other(self, e: Any) -> Facts:
+        return Facts(reads=self._reads(e.args))
+
+    def _read(self, e: Any) -> Facts:
+        k, *where = e.args
+        facts, shape = self.inputs[int(k)]
+        values, more = dict[str, Form](), list[Constraint]()
+        for axis, (at, size) in enumerate(zip(where, shape, strict=True)):
+            values[f"o{axis}"], constraints = self._place(at, size)
+            more += constraints
+
+        def here(p: Pattern) -> Pattern:
+            moved = (self.beside([*(Constraint(substituted(f, values), q) for f, q in c), *more]) for c in p)
+            return either(tuple(c for c in moved if c is not None))
+
+        by_index = self._reads([at for at in where if at.has(Read)])
+        return Facts(here(facts.support), here(facts.finite), either(here(facts.reads), by_index))
+
+    def _place(self, at: Any, size: Any) -> tuple[Form, list[Constraint]]:
+        """An index as a form; one that is none is a fresh number below the size."""
+        found = None if at.has(Read) else self.form(at)
+        if found is not None and found[1] == 1:
+            return found[0], []
+        fresh = self.variables.get(at) or self._fresh(at)
+        if found is not None:
+            return fresh, [same(combined(found[1], fresh, 0, ()), found[0])]
+        length = self.form(size)
+        below = [at_least(combined(1, length[0], -1, number(1)), fresh)] if length and length[1] == 1 else []
+        return fresh, [at_least(fresh, ()), *below]
+
+    def _sum_of_terms(self, e: Any) -> Facts:
+        parts = [self.facts(part) for part in e.args]
+        reads = either(
+            *(
+                both(one.reads, _all(other.finite for n, other in enumerate(parts) if n != k))
+                for k, one in enumerate(parts)
+            )
+        )
+        return Facts(either(*(p.support for p in parts)), _all(p.finite for p in parts), reads)
+
+    def _product(self, e: Any) -> Facts:
+        parts = [self.facts(part) for part in e.args]
+        reads = either(
+            *(
+                both(one.reads, _all(other.support for n, other in enumerate(parts) if n != k))
+                for k, one in enumerate(parts)
+            )
+        )
+        return Facts(support=_all(p.support for p in parts), reads=reads)
+
+    def _power(self, e: Any) -> Facts:
+        support = self.facts(e.base).support if e.exp.is_positive else ANYWHERE
+        return Facts(support=support, reads=self._reads(e.args))
+
+    def _exp(self, e: Any) -> Facts:
+        inside = self.facts(e.args[0])
+        return Facts(support=inside.finite, reads=both(inside.reads, inside.finite))
+
+    def _odd(self, e: Any) -> Facts:
+        """A function that is 0 at 0."""
+        return Facts(support=self.facts(e.args[0]).support, reads=self._reads(e.args))
+
+    def _choice(self, e: Any) -> Facts:
+        condition, a, b = e.args
+        yes, no = self.condition(condition)
+        one, other = self.facts(a), self.facts(b)
+
+        def chosen(a: Pattern, b: Pattern) -> Pattern:
+            return a if a == b else either(both(yes, a), both(no, b))
+
+        support = chosen(one.support, other.support)
+        tested = both(self._reads(condition.args), either(one.support, other.support))  # else 0, whatever is tested
+        return Facts(support, chosen(one.finite, other.finite), either(chosen(one.reads, other.reads), tested))
+
+    def _delta(self, e: Any) -> Facts:
+        return Facts(support=self.condition(sympy.Eq(*e.args))[0], reads=self._reads(e.args))
+
+    # --- sums, extremes and inverses: over bound indices ---
+
+    def _within(self, e: Any, *more: Constraint) -> Callable[[Pattern], Pattern]:
+        """What turns a pattern of a term into one of the whole: some values of the bound indices allow it."""
+        limits = list(more)
+        for k, low, high in e.limits:
+            self._bound(k)
+            first, last = self.form(low), self.form(high)
+            here = self.variables[k]
+            if first is not None:
+                limits.append(at_least(combined(first[1], here, 0, ()), first[0]))
+            if last is not None:
+                limits.append(at_least(last[0], combined(last[1], here, 0, ())))
+        inside = self.beside(limits)
+        if inside is None:
+            return lambda p: NOWHERE
+        bound = [k for k, _, _ in e.limits]
+        # also what was made of a bound index, such as k // 2: it is another one in another sum
+        gone = {form[0][0][0] for part, form in self.variables.items() if part in bound or part.has(*bound)}
+        return lambda p: without(both(p, (inside,)), lambda name: name in gone)
+
+    def _bound(self, k: Any) -> None:
+        """Give a bound index its variable."""
+        letter = "b" if k.is_nonnegative else "f"  # "b" is known to be >= 0
+        self.variables.setdefault(k, variable(f"{letter}{len(self.variables)}"))
+
+    def _bound_term(self, e: Any) -> Facts:
+        for k, _, _ in e.limits:
+            self._bound(k)
+        return self.facts(e.function)
+
+    def _total(self, e: Any) -> Facts:
+        term = self._bound_term(e)
+        some = self._within(e)
+        return Facts(support=some(term.support), reads=some(term.reads))
+
+    def _largest(self, e: Any) -> Facts:
+        term = self._bound_term(e)
+        some = self._within(e)
+        return Facts(some(term.support), some(term.finite) if isinstance(e, Max) else ANYWHERE, some(term.reads))
+
+    def _of_all(self, e: Any) -> Facts:
+        term = self._bound_term(e)
+        return Facts(reads=either(self._within(e)(term.reads), self._reads(e.places)))
+
+    def _inverse(self, e: Any) -> Facts:
+        """The inverse of a triangular matrix is triangular, and its entry needs the rows and columns between only."""
+        term = self._bound_term(e)
+        places = [self.form(place) for place in e.places]
+        rows = [self.variables[k] for k, _, _ in e.limits]
+        for sign in (1, -1):
+            first, last = (rows[1], rows[0]) if sign == 1 else (rows[0], rows[1])
+            outside = at_least(first, combined(1, last, 1, number(1)))
+            triangular = not any(map(possible, self._within(e)(both(term.support, ((outside,),)))))
+            if triangular and all(place is not None and place[1] == 1 for place in places):
+                row, column = (place[0] for place in places if place is not None)
+                low, high = (column, row) if sign == 1 else (row, column)
+                between = [at_least(first, low), at_least(high, last), at_least(last, first)]
+                support = self._pattern([at_least(high, low)])
+                return Facts(support=support, reads=both(support, self._within(e, *between)(term.reads)))
+        return self._of_all(e)
+
+
+def _all(patterns: Any) -> Pattern:
+    total = ANYWHERE
+    for pattern in patterns:
+        total = both(total, pattern)
+    return total
+
+
+def _without_choices(c: Any) -> Any:
+    """A comparison that holds choices between constants as one of conditions, else None."""
+    for part in sympy.preorder_traversal(c):
+        if isinstance(part, Choice) and not part.args[0].has(Read):
+            condition, a, b = part.args
+        elif isinstance(part, sympy.Abs) and not part.has(Read):
+            condition, a, b = part.args[0] >= 0, part.args[0], -part.args[0]
+        elif isinstance(part, (sympy.Max, sympy.Min)) and len(part.args) == 2 and not part.has(Read):
+            a, b = part.args
+            condition = a >= b if isinstance(part, sympy.Max) else a <= b
+        else:
+            continue
+        one, other = (c.xreplace({part: value}) for value in (a, b))
+        return sympy.Or(sympy.And(condition, one), sympy.And(sympy.Not(condition), other))
+    return None
+
+
+_WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {
+    Read: FormulaWalk._read,
+    sympy.Number: FormulaWalk._number,
+    sympy.Add: FormulaWalk._sum_of_terms,
+    sympy.Mul: FormulaWalk._product,
+    sympy.Pow: FormulaWalk._power,
+    sympy.exp: FormulaWalk._exp,
+    Choice: FormulaWalk._choice,
+    sympy.KroneckerDelta: FormulaWalk._delta,
+    sympy.Sum: FormulaWalk._total,
+    Max: FormulaWalk._largest,
+    Min: FormulaWalk._largest,
+    InverseEntry: FormulaWalk._inverse,
+    _OfAll: FormulaWalk._of_all,
+    Held: FormulaWalk._odd,
+}
+
+
+def formula_of(node: Tensor, constants: Mapping[Tensor, Any]) -> Any:
+    """The entry formula of a node at ``INDEX``; constants by index are written out, other inputs are reads."""
+
+    def read(k: int, where: tuple[Any, ...]) -> Any:
+        formula = constants.get(node.inputs[k])
+        return (
+            Read(sympy.Integer(k), *where)
+            if formula is None
+            else formula.xreplace(dict(zip(INDEX, where, strict=False)))
+        )
+
+    return sympy.sympify(node.op.entry(read, INDEX[: node.rank], node))
+
+
+def is_short(formula: Any) -> bool:
+    """Whether a constant's formula is written out where it is read."""
+    return sum(1 for _ in sympy.preorder_traversal(formula)) <= _LONGEST
+
+
+__all__ = ["Facts", "FormulaWalk", "formula_of", "is_short"]

@@ -1,0 +1,338 @@
+"""Whether two tensors have one normal form: the last and strongest step of a proof.
+
+Both sides are read as polynomials of entries. Their difference is unfolded definition by definition, the highest first,
+and freed of denominators, until it is zero or nothing is left to do. A range that has to be taken apart on the way
+(heads, concatenations) starts the calculation again with that range taken apart everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import sympy
+
+from ...core.budget import Budget
+from ...core.node import Tensor, topological
+from ...normal.constructors import CONSTRUCTORS
+from ...normal.contraction import RULES
+from ...normal.derivative import Derivative
+from ...normal.facts import Fact, fact, with_facts
+from ...normal.functions import single
+from ...normal.indices import ZERO as ZERO_INDEX
+from ...normal.indices import Index, affine, combined, number, plus, symbols
+from ...normal.lowering import Definition, Lowering, Partition, Repartition
+from ...normal.matching import vanishes_with
+from ...normal.ring import Ring
+from ...normal.supports import Support, support
+from ...normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
+from ...ops.domain import rooms
+from ...ops.leaves import variable
+from ...printing.matrix import names_in
+from ..claims import Claim
+
+_RESTARTS = 24
+_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The comparison of one entry, for one piece of the ranges of its indices."""
+
+    index: tuple[Index, ...]
+    left: Poly
+    right: Poly
+    gap: Poly
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides as polynomials of entries, piece by piece; they are equal if every gap is zero."""
+
+    ring: Ring
+    pieces: tuple[Piece, ...]
+    definitions: Mapping[int, Definition]
+    roots: tuple[Tensor, ...]  # of which names are taken
+
+    @property
+    def equal(self) -> bool:
+        return not any(piece.gap for piece in self.pieces)
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """The names that no index and no definition may have when this is written."""
+        return frozenset(names_in(self.roots))
+
+
+class Unreached(Exception):
+    """The normal form was not reached: something in the entries is not supported, not defined, or too large."""
+
+
+def compare(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> Comparison:
+    """The normal forms of two tensors of one shape, and their difference, under what is given.
+
+    Raises Unreached where the calculation does not come to an end, and OutOfBudget.
+    """
+    return _taken_apart(lambda partition: _compared(left, right, given, partition, budget))
+
+
+def compare_gradient(
+    gradient: Tensor,
+    by: Tensor | sympy.Symbol,
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor],
+    budget: Budget,
+) -> Comparison:
+    """A gradient, and the sum of cotangents times derivatives of the entries of the outputs. Raises as ``compare``."""
+
+    def calculate(partition: Partition) -> Comparison:
+        lowering = _lowering([gradient, *outputs, *cotangents], partition, budget)
+        pieces = []
+        for choice in itertools.product(*(lowering.over(size) for size in gradient.shape)):
+            index = tuple(place for place, _ in choice)
+            name = by if isinstance(by, sympy.Symbol) else by.params["name"]
+            derivative = Derivative(lowering.ring, name, index)
+            slopes = [_pulled_back(lowering, derivative, *pair) for pair in zip(outputs, cotangents, strict=True)]
+            left, right = lowering.entry(gradient, index), lowering.ring.add(*slopes)
+            piece = _piece(lowering, index, left, right, ())
+            pieces.append(replace(piece, gap=_almost_everywhere(lowering.ring, piece.gap)))
+            if pieces[-1].gap:
+                break
+        return Comparison(lowering.ring, tuple(pieces), lowering.definitions, (gradient, *outputs, *cotangents))
+
+    return _taken_apart(calculate)
+
+
+def _almost_everywhere(ring: Ring, gap: Poly) -> Poly:
+    """The difference without what only counts where a value is 0: there the derivative jumps, or is agreed upon."""
+    kept = []
+    for c, term in gap.terms:
+        kinks = [atom for atom, _ in term.factors if atom.kind == "zero" and _is_thin(ring, atom.inner[0])]
+        if not kinks:
+            kept.append((c, term))
+    return Poly(kept)
+
+
+def _is_thin(ring: Ring, poly: Poly) -> bool:
+    """Whether a polynomial is 0 on a thin set only: one in free entries of different tensors, each entry by itself."""
+    met: dict[str, int] = {}
+    for _, term in poly.terms:
+        for atom, e in term.factors:
+            free_entry = atom.kind == "entry" and not ring.facts.get(atom.name) and e > 0 and e == int(e)
+            if free_entry and met.setdefault(atom.name, ring.atom_key(atom)) == ring.atom_key(atom):
+                continue
+            if term.bound or not (atom.kind == "scalar" and atom.name.is_positive):
+                return False
+    return bool(met) and not any(term.bound for _, term in poly.terms)
+
+
+def _pulled_back(lowering: Lowering, derivative: Derivative, output: Tensor, cotangent: Tensor) -> Poly:
+    """The sum over the entries of an output of its cotangent times its derivative."""
+    parts = []
+    for choice in itertools.product(*(lowering.over(size) for size in output.shape)):
+        index = tuple(place for place, _ in choice)
+        slope = derivative.of(_unfolded(lowering, lowering.entry(output, index)))
+        term = lowering.ring.multiply(lowering.entry(cotangent, index), slope)
+        parts.append(lowering.ring.summed([s for _, held in choice for s in held], term))
+    return lowering.ring.add(*parts)
+
+
+def _taken_apart(calculate: Callable[[Partition], Comparison]) -> Comparison:
+    """The calculation, started again as often as a range has to be taken apart for it."""
+    partition = Partition()
+    for _ in range(_RESTARTS):
+        try:
+            return calculate(partition)
+        except Repartition:
+            continue
+        except (Unsupported, Undefined, TooLarge) as problem:
+            raise Unreached(str(problem)) from None
+        except RecursionError:
+            raise Unreached("the entries are nested too deeply") from None
+    raise Unreached("the ranges of the indices were taken apart too often")
+
+
+def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Partition, budget: Budget) -> Comparison:
+    equalities = [claim for claim in given if claim.relation == "="]
+    of_masks = [claim for claim in given if claim.relation == "=" or _reads_a_mask(claim)]
+    roots = [left, right, *(side for claim in of_masks for side in claim.sides)]
+    lowering = _lowering(roots, partition, budget, rooms([left, right]))
+    lowering.ring.supports = [found for claim in of_masks for found in _supports(lowering, claim)]
+    known = [found for claim in equalities for found in _facts(lowering, claim)]
+    pieces = []
+    for choice in itertools.product(*(lowering.over(size) for size in left.shape)):
+        index = tuple(place for place, _ in choice)
+        a, b = lowering.entry(left, index), lowering.entry(right, index)
+        pieces.append(_piece(lowering, index, a, b, known))
+        if pieces[-1].gap:
+            break
+    return Comparison(lowering.ring, tuple(pieces), lowering.definitions, tuple(roots))
+
+
+def _lowering(
+    roots: Sequence[Tensor], partition: Partition, budget: Budget, rooms: Sequence[sympy.Expr] = ()
+) -> Lowering:
+    """The roots ready to be read, with the definitions that they share; ``rooms`` are never negative."""
+    order = topological(roots)
+    named = [x for x in order if x.op is variable]
+    facts = {x.params["name"]: x.params["hypotheses"] for x in named}
+    shapes = {x.params["name"]: x.shape for x in named}
+    lowering = Lowering(Ring(facts, shapes, CONSTRUCTORS, RULES, budget), partition)
+    lowering.ring.rooms = rooms
+    lowering.define(order, roots)
+    return lowering
+
+
+def _piece(lowering: Lowering, index: tuple[Index, ...], left: Poly, right: Poly, facts: Sequence[Fact]) -> Piece:
+    gap = _reduced(lowering, lowering.ring.subtract(left, right), facts)
+    if gap:
+        lowering.take_apart()
+    return Piece(index, left, right, gap)
+
+
+def _reads_a_mask(claim: Claim) -> bool:
+    return any(x.op is variable and x.kind == "binary" for x in topological(claim.sides))
+
+
+def _supports(lowering: Lowering, claim: Claim) -> Iterator[Support]:
+    """The sums of indicators that a claim says to be positive."""
+    if not _reads_a_mask(claim):
+        return
+    for choice in itertools.product(*(lowering.over(size) for size in claim.left.shape)):
+        index = tuple(place for place, _ in choice)
+        gap = lowering.ring.subtract(lowering.entry(claim.right, index), lowering.entry(claim.left, index))
+        known = support(lowering.ring, claim.relation, _unfolded(lowering, gap))
+        if known is not None:
+            yield known
+
+
+def _facts(lowering: Lowering, claim: Claim) -> Iterator[Fact]:
+    """What an equality that is given says of entries."""
+    for choice in itertools.product(*(lowering.over(size) for size in claim.left.shape)):
+        index = tuple(place for place, _ in choice)
+        gap = lowering.ring.subtract(lowering.entry(claim.left, index), lowering.entry(claim.right, index))
+        known = fact(lowering.ring, _reduced(lowering, gap, ()))
+        if known is not None:
+            yield known
+
+
+def _reduced(lowering: Lowering, gap: Poly, facts: Sequence[Fact]) -> Poly:
+    """The difference with definitions unfolded and denominators cleared, until it is zero or stays as it is."""
+    for _ in range(_ROUNDS):
+        lowering.ring.budget.check()
+        if not gap:
+            return gap
+        names = definitions_in(gap)
+        if names:
+            top = max(lowering.definitions[name].node.height for name in names)
+            highest = {name for name in names if lowering.definitions[name].node.height == top}
+            gap = lowering.ring.rewrite(gap, partial(_unfold, lowering, highest))
+            continue
+        if facts:
+            gap = with_facts(lowering.ring, gap, facts)
+        cleared = without_denominator(lowering.ring, gap)
+        if cleared is None:
+            return in_one_order(lowering.ring, gap)
+        gap = cleared
+    return gap
+
+
+_FARTHEST = 4  # gap between two indices up to which a bound on it is written by the bound at 0
+
+
+def in_one_order(ring: Ring, poly: Poly) -> Poly:
+    """The polynomial with the indicators of i <= j, i < j, j <= i, ... all written by [i <= j] and [i = j].
+
+    Which of two indices comes first is told by their numbers, so bound symbols are numbered anew in canonical order.
+    """
+
+    def oriented(atom: Atom) -> Poly | None:
+        if atom.kind != "range":
+            return None
+        start, coefficients = affine(atom.indices[0])
+        if sorted(map(str, coefficients.values())) != ["-1", "1"] or not start.is_Integer:
+            return None
+        first = min(coefficients, key=lambda base: min(symbols(base), default=0))
+        if coefficients[first] < 0:  # [x >= 0] = 1 - [-x - 1 >= 0]
+            return ring.subtract(constant(1), _from_zero(ring, plus(number(-1), atom.indices[0], -1)))
+        return _from_zero(ring, atom.indices[0])
+
+    if not any(atom.kind == "range" for _, term in poly.terms for atom, _e in term.factors):
+        return poly
+    ring.use("i <= j, i < j and i = j are written by one another")
+    return ring.rewrite(ring.in_canonical_names(poly), oriented)
+
+
+def _from_zero(ring: Ring, index: Index) -> Poly:
+    """``[x + c >= 0]`` by ``[x >= 0]`` and the places between."""
+    start, coefficients = affine(index)
+    base = combined(sympy.S.Zero, coefficients)
+    c = int(start)
+    if abs(c) > _FARTHEST:
+        return single(Atom("range", None, (index,)))
+    result = single(Atom("range", None, (base,)))
+    for gap in range(1, c + 1):
+        result = ring.add(result, ring.atom(Atom("same", None, (plus(base, number(gap)), ZERO_INDEX))))
+    for gap in range(-c):
+        result = ring.subtract(result, ring.atom(Atom("same", None, (plus(base, number(-gap)), ZERO_INDEX))))
+    return result
+
+
+def _unfolded(lowering: Lowering, poly: Poly) -> Poly:
+    """The polynomial with every definition written out."""
+    while names := definitions_in(poly):
+        poly = lowering.ring.rewrite(poly, partial(_unfold, lowering, names))
+    return poly
+
+
+def _unfold(lowering: Lowering, chosen: set[int], atom: Atom) -> Poly | None:
+    return lowering.unfolded(atom) if atom.kind == "definition" and atom.name in chosen else None
+
+
+def definitions_in(poly: Poly) -> set[int]:
+    """The definitions that a polynomial reads, at any depth."""
+    found: set[int] = set()
+    pending, seen = [poly], set()
+    while pending:
+        p = pending.pop()
+        if id(p) in seen:
+            continue
+        seen.add(id(p))
+        for _, term in p.terms:
+            for atom, _e in term.factors:
+                if atom.kind == "definition":
+                    found.add(atom.name)
+                pending += atom.inner
+    return found
+
+
+def _vanishes_with(ring: Ring, divisor: Poly, poly: Poly) -> bool:
+    """Whether every term is 0 where a divisor is: then so is the polynomial, without a look at that place."""
+    return all(vanishes_with(ring, divisor, term.factors) for _, term in poly.terms)
+
+
+def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
+    """The polynomial times one of its denominators that does not depend on bound indices; None if there is none."""
+    found: dict[int, tuple[Atom, int]] = {}
+    for _, term in poly.terms:
+        for atom, e in term.factors:
+            inverse = atom.kind == "power" and e < 0 and e == int(e) and not atom.free & set(term.bound)
+            if inverse and (ring.may_cancel(atom.inner[0]) or _vanishes_with(ring, atom.inner[0], poly)):
+                key = ring.atom_key(atom)
+                found[key] = atom, max(int(-e), found[key][1] if key in found else 0)
+    if not found:
+        return None
+    atom, times = found[min(found)]
+    ring.use("both sides are multiplied by a denominator")
+    key = ring.atom_key(atom)
+    parts = []
+    for c, whole in poly.terms:
+        term = ring.apart_from(atom.free, whole)
+        power = sum(e for other, e in term.factors if ring.atom_key(other) == key)
+        rest = [f for f in term.factors if ring.atom_key(f[0]) != key]
+        factor = ring.raised(atom.inner[0], times + power) if times + power else None
+        kept = ring.simplified(c, term.bound, rest)
+        parts.append((1, kept if factor is None else ring.multiply(kept, factor)))
+    return ring.total(parts)

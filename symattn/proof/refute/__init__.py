@@ -1,0 +1,1 @@
+"""Refutation: samples, exact values, and a counterexample that is small."""

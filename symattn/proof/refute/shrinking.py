@@ -1,0 +1,230 @@
+"""From the first point at which two sides differ to one that fits a textbook: smaller sizes, then simpler entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import sympy
+from flint import fmpq
+
+from ...core.budget import OutOfBudget
+from ...core.node import Tensor
+from .samples import Sampler, meets
+from .values import Array, Point, indices, shape_at
+
+_STEPS = 400
+_FEW = 8  # sizes that are tried one after the other, before halves; and entries
+_ZERO, _ONE = fmpq(0), fmpq(1)
+_TURNED: dict[str, tuple[Callable[[int, int, int], Any], ...]] = {
+    "permutation": (
+        lambda i, j, n: i == j,
+        lambda i, j, n: i == (1, 0, *range(2, n))[j],
+        lambda i, j, n: i == (j + 1) % n,
+    ),
+    "orthogonal": (
+        lambda i, j, n: i == j,
+        lambda i, j, n: (i == j) * (-1 if i == 0 else 1),
+        lambda i, j, n: i == (j + 1) % n,
+        lambda i, j, n: (i == (j + 1) % n) * (-1 if j == 0 else 1),
+    ),
+    "invertible": (
+        lambda i, j, n: i == j,
+        lambda i, j, n: (i == j) * (2 if i == 0 else 1),
+        lambda i, j, n: i == j or (i, j) == (0, 1),
+    ),
+}
+
+
+class Shrinker:
+    """Greedy steps that keep the hypotheses and the difference.
+
+    ``differs(point)`` asks both; ``fresh(sizes, trial)`` draws another point. A ``twin`` is a second value of a
+    tensor, which is moved with it wherever the two agree.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        differs: Callable[[Point], bool],
+        fresh: Callable[[Mapping[sympy.Symbol, int], int], Point | None],
+        twin: tuple[Tensor, Tensor] | None,
+    ) -> None:
+        self._sampler, self._differs, self._fresh, self._twin = sampler, differs, fresh, twin
+        self._steps = _STEPS
+
+    def run(self, point: Point) -> Point:
+        """The simplest point that was reached."""
+        self._best = point
+        try:
+            while self._steps > 0 and (self._smaller() | self._simpler()):
+                pass
+        except OutOfBudget:
+            pass
+        return self._best
+
+    def _take(self, candidate: Point | None) -> bool:
+        if candidate is None or self._steps <= 0:
+            return False
+        self._steps -= 1
+        if not self._differs(candidate):
+            return False
+        self._best = candidate
+        return True
+
+    # --- sizes ---
+
+    def _smaller(self) -> bool:
+        """One size after the other as small as it can be."""
+        moved = False
+        for symbol in self._sampler.sizes.symbols:
+            few = any(self._resize(symbol, n) for n in range(1, min(self._best.sizes[symbol], _FEW)))
+            moved |= few or self._halved(symbol)
+        return moved
+
+    def _halved(self, symbol: sympy.Symbol) -> bool:
+        """A large size by bisection, as if all sizes above a certain one would do."""
+        low, start = _FEW - 1, self._best.sizes[symbol]
+        while self._steps > 0 and self._best.sizes[symbol] - low > 1:
+            middle = (low + self._best.sizes[symbol]) // 2
+            low = low if self._resize(symbol, middle) else middle
+        return self._best.sizes[symbol] < start
+
+    def _resize(self, symbol: sympy.Symbol, n: int) -> bool:
+        sizes = self._sampler.sizes.complete({**self._best.sizes, symbol: n})
+        if sizes is None or sum(sizes.values()) >= sum(self._best.sizes.values()):
+            return False
+        return any(self._take(candidate) for candidate in self._resized(sizes))
+
+    def _resized(self, sizes: Mapping[sympy.Symbol, int]) -> Iterator[Point | None]:
+        yield self._cut(sizes)
+        for trial in range(3 if self._best.arrays else 0):
+            yield self._fresh(sizes, trial)
+
+    def _cut(self, sizes: Mapping[sympy.Symbol, int]) -> Point | None:
+        """The point with what its arrays hold below the sizes; what that breaks is drawn anew."""
+        drawn = self._fresh(sizes, 0)
+        if drawn is None:
+            return None
+        arrays = dict(drawn.arrays)
+        for x, array in self._best.arrays.items():
+            shape = shape_at(x, sizes)
+            if all(at in array for at in indices(shape)):
+                part = {at: array[at] for at in indices(shape)}
+                if self._sampler.hypotheses.hold(x, part, sizes):
+                    arrays[x] = part
+        return replace(self._best, sizes=dict(sizes), arrays=arrays)
+
+    # --- entries ---
+
+    def _simpler(self) -> bool:
+        """Scalars and entries by 0, 1 and -1, whole arrays first."""
+        moved = False
+        for symbol in self._sampler.sizes.scalars:
+            moved |= self._scalar(symbol)
+        for x in self._best.arrays:
+            if self._twin is None or x is not self._twin[1]:
+                moved |= self._whole(x)
+            if not _is_turned(x):
+                moved |= self._cleared(x) | self._entries(x)
+        return moved
+
+    def _scalar(self, symbol: sympy.Symbol) -> bool:
+        """A scalar by 1, or by what is simplest among the values that the claim points to."""
+        own = self._best.scalars[symbol]
+        for q in (_ONE, *self._aims()):
+            simpler = own != 1 if q == 1 else isinstance(own, fmpq) and _simplicity(q) < _simplicity(own)
+            if simpler and meets(symbol, sympy.Rational(int(q.p), int(q.q))):
+                if self._take(replace(self._best, scalars={**self._best.scalars, symbol: q})):
+                    return True
+        return False
+
+    def _aims(self) -> list[fmpq]:
+        aims = self._sampler.aims
+        return [] if aims is None else sorted(aims.values, key=_simplicity)
+
+    def _cleared(self, x: Tensor) -> bool:
+        """Zeros in as many entries of a large array as will do, half of them at a time."""
+        moved, length = False, len(self._best.arrays[x]) // 2
+        while length > _FEW:
+            places = [at for at, q in self._best.arrays[x].items() if q != 0]
+            for start in range(0, len(places), length):
+                moved |= self._take(self._with(x, dict.fromkeys(places[start : start + length], _ZERO)))
+            length //= 2
+        return moved
+
+    def _whole(self, x: Tensor) -> bool:
+        """The first of the simplest arrays that will do."""
+        array = self._best.arrays[x]
+        for simple in _simple_arrays(x, shape_at(x, self._best.sizes)):
+            if simple == array:
+                return False
+            changed = {at: v for at, v in simple.items() if v != array[at]}
+            if (_is_turned(x) or _weight(simple) < _weight(array)) and self._take(self._with(x, changed)):
+                return True
+        return False
+
+    def _entries(self, x: Tensor) -> bool:
+        moved = False
+        for at in self._best.arrays[x]:
+            for value in self._values(x, at):
+                if self._is_simpler(x, at, value) and self._take(self._with(x, {at: value})):
+                    moved = True
+                    break
+        return moved
+
+    def _values(self, x: Tensor, at: tuple[int, ...]) -> list[Any]:
+        """Simple values for an entry; the best for that of a twin is the one it is a twin of."""
+        own = self._best.arrays[x][at]
+        if self._twin is None or not self._is_twin(x):
+            return [_ZERO, _ONE, -_ONE, *self._aims()]
+        other = self._best.arrays[self._twin[0]][at]
+        return [other, _ZERO, _ONE, -_ONE] if own != other else []
+
+    def _is_simpler(self, x: Tensor, at: tuple[int, ...], value: Any) -> bool:
+        """Whether a value is simpler than an entry; for a twin, also where it is that of its other half."""
+        if self._twin is not None and self._is_twin(x) and value == self._best.arrays[self._twin[0]][at]:
+            return True
+        return _simplicity(value) < _simplicity(self._best.arrays[x][at])
+
+    def _is_twin(self, x: Tensor) -> bool:
+        return self._twin is not None and x is self._twin[1]
+
+    def _with(self, x: Tensor, changed: Mapping[tuple[int, ...], Any]) -> Point | None:
+        """The point with other entries in one array, and in its twin where they agreed; None if that is not allowed."""
+        arrays = dict(self._best.arrays)
+        arrays[x] = {**arrays[x], **changed}
+        if self._twin is not None and x is self._twin[0]:
+            twin, before = arrays[self._twin[1]], self._best.arrays[x]
+            arrays[self._twin[1]] = twin | {at: v for at, v in changed.items() if twin[at] == before[at]}
+        hold = self._sampler.hypotheses.hold
+        same = self._best.arrays
+        allowed = all(array is same[y] or hold(y, array, self._best.sizes) for y, array in arrays.items())
+        return replace(self._best, arrays=arrays) if allowed else None
+
+
+def _simplicity(q: Any) -> tuple[int, int, bool]:
+    """Smaller is simpler: 0, 1, -1, 2, ..., then fractions."""
+    return int(q.q), abs(int(q.p)), bool(q < 0)
+
+
+def _weight(array: Array) -> tuple[int, ...]:
+    """How far the entries of an array are from simple, all in all."""
+    below, above, negative = zip(*map(_simplicity, array.values()), strict=True)
+    return sum(below), sum(above), sum(negative)
+
+
+def _is_turned(x: Tensor) -> bool:
+    return bool({"permutation", "orthogonal"} & set(x.params["hypotheses"]))
+
+
+def _simple_arrays(x: Tensor, shape: tuple[int, ...]) -> Iterator[Array]:
+    for name, matrices in _TURNED.items():
+        if name in x.params["hypotheses"]:
+            n = shape[-1]
+            for matrix in matrices:
+                yield {at: fmpq(int(matrix(at[-2], at[-1], n))) for at in indices(shape)}
+            return
+    for value in (_ZERO, _ONE):
+        yield dict.fromkeys(indices(shape), value)

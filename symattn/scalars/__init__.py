@@ -1,0 +1,1 @@
+"""Scalar formulas: what an entry is written in."""

@@ -1,0 +1,305 @@
+"""What entry formulas need and SymPy lacks: bound indices, bounded extremes, and a choice that folds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.relational import Relational
+from sympy.core.symbol import Str
+
+from ..core.naming import latex_name
+from ..core.node import Tensor
+from ..errors import EvaluationError, NoRuleError, OperandError
+
+
+def bound(node: Tensor, slot: int, size: sympy.Expr) -> tuple[sympy.Dummy, sympy.Expr, sympy.Expr]:
+    """The limits (k, 0, size - 1) of a bound index of this node.
+
+    The index is numbered by the node's height. Indices passed down come from higher nodes, so nothing is captured,
+    and the same expression has the same entry every time.
+    """
+    number = node.height * 64 + slot + 100
+    return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number), sympy.S.Zero, size - 1
+
+
+# The index of an entry whose inputs are reads.
+INDEX = tuple(sympy.Dummy(f"i{n}", integer=True, nonnegative=True, dummy_index=n + 1) for n in range(16))
+
+
+class Read(sympy.Function):
+    """An entry of an input in an entry formula: the number of the input, then the index."""
+
+    def _eval_is_extended_real(self) -> bool:
+        return True
+
+
+class _Extreme(ExprWithLimits):
+    r"""The extreme of a term over bound indices, unevaluated, like ``sympy.Sum``."""
+
+    @property
+    def is_real(self) -> Any:
+        return self.function.is_real
+
+    def doit(self, **hints: Any) -> Any:
+        return self
+
+
+class Max(_Extreme):
+    r"""``\max_{k=0}^{n-1} f(k)``."""
+
+    def _latex(self, printer: Any) -> str:
+        return _latex(self, printer, r"\max")
+
+
+class Min(_Extreme):
+    r"""``\min_{k=0}^{n-1} f(k)``."""
+
+    def _latex(self, printer: Any) -> str:
+        return _latex(self, printer, r"\min")
+
+
+def _latex(extreme: Any, printer: Any, sign: str) -> str:
+    below = ", ".join(rf"{printer.doprint(k)} = {printer.doprint(low)}" for k, low, _ in extreme.limits)
+    above = ", ".join(printer.doprint(high) for _, _, high in extreme.limits)
+    body = printer.doprint(extreme.function)
+    return rf"{sign}_{{{below}}}^{{{above}}} " + (rf"\left({body}\right)" if extreme.function.is_Add else body)
+
+
+class Choice(sympy.Function):
+    """``a`` where a condition holds, else ``b``.
+
+    It stands for SymPy's Piecewise, which must not occur in entries: SymPy 1.14 pulls a Piecewise out of the sums
+    around it, also out of those that bind an index of its condition, and so silently changes the meaning.
+    """
+
+    nargs = 3
+
+    @classmethod
+    def eval(cls, condition: Any, a: Any, b: Any) -> Any:
+        if condition in (sympy.true, sympy.false):
+            return a if condition == sympy.true else b
+        return None
+
+    def _eval_is_extended_real(self) -> Any:
+        return True if all(x.is_extended_real for x in self.args[1:]) else None
+
+    def _eval_is_integer(self) -> Any:
+        return True if all(x.is_integer for x in self.args[1:]) else None
+
+    def _eval_derivative(self, s: Any) -> Any:
+        condition, a, b = self.args
+        return Choice(condition, a.diff(s), b.diff(s))
+
+    def _pythoncode(self, printer: Any) -> str:
+        condition, a, b = map(printer.doprint, self.args)
+        return f"(({a}) if ({condition}) else ({b}))"
+
+    def _numpycode(self, printer: Any) -> str:
+        where = printer._module_format("numpy.where")
+        return f"{where}({', '.join(map(printer.doprint, self.args))})"
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        rows, rest = [], self
+        while isinstance(rest, Choice):
+            condition, value, rest = rest.args
+            rows.append(rf"{_full_size(printer.doprint(value))} & \text{{for}}\: {printer.doprint(condition)}")
+        rows.append(rf"{_full_size(printer.doprint(rest))} & \text{{otherwise}}")
+        cases = r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
+        return cases if exp is None else rf"\left({cases}\right)^{{{exp}}}"
+
+
+class Ranged(sympy.Function):
+    """An index in the condition of a choice, which runs from 0 to a size less 1; it is written as the index."""
+
+    nargs = 2
+    is_integer = True
+
+    @classmethod
+    def eval(cls, index: Any, size: Any) -> Any:
+        return index if index.is_number or isinstance(index, Ranged) else None
+
+    def _written(self, printer: Any) -> str:
+        return str(printer.doprint(self.args[0]))
+
+    _sympystr = _latex = _pretty = _pythoncode = _numpycode = _lambdacode = _written
+
+
+def ranged(formula: Any, ranges: Mapping[sympy.Symbol, sympy.Expr]) -> Any:
+    """The formula with conditions that know how far their free indices run, which nothing else in it may tell."""
+    if not formula.has(Choice) or not formula.has(sympy.Indexed):
+        return formula
+    told = {i: Ranged(i, size) for i, size in ranges.items()}
+
+    def named(relation: Any) -> Any:  # which says no more of the index than before, so nothing is evaluated
+        return relation.func(*(side.xreplace(told) for side in relation.args), evaluate=False)
+
+    conditions = {choice.args[0] for choice in formula.atoms(Choice)}
+    told_of = {c: c.xreplace({part: named(part) for part in c.atoms(Relational)}) for c in conditions}
+    return formula.xreplace(told_of)
+
+
+def without_ranges(formula: Any) -> Any:
+    """The formula with plain indices in its conditions."""
+    return formula.xreplace({part: part.args[0] for part in formula.atoms(Ranged)})
+
+
+def _full_size(written: str) -> str:
+    return rf"\displaystyle {written}" if r"\frac" in written or r"\sum" in written else written
+
+
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where the condition holds, else ``b``; "an indicator is not 0" is the condition that it indicates."""
+    if isinstance(condition, sympy.Ne) and isinstance(condition.lhs, Choice) and condition.lhs.args[1:] == (1, 0):
+        condition = condition.lhs.args[0] if condition.rhs == 0 else condition
+    return Choice(condition, a, b)
+
+
+def compared(relation: Any, *entries: Any) -> Any:
+    """A relation or an extreme of entries; EvaluationError where one of them is no real number, as log(-1) is none."""
+    try:
+        return relation(*entries)
+    except (TypeError, ValueError):  # of SymPy, which orders real numbers only
+        found = next((x for x in entries if x.is_extended_real is False), entries[0])
+        raise EvaluationError(f"{found} is compared, which is no real number: entries are real numbers") from None
+
+
+def without_piecewise(formula: Any) -> Any:
+    """The formula with every Piecewise as a choice; one without a last case is an OperandError."""
+    if not formula.has(sympy.Piecewise):
+        return formula
+    return formula.replace(lambda part: isinstance(part, sympy.Piecewise), _as_choices)
+
+
+_JOINED = (sympy.ITE, sympy.Xor, sympy.Implies, sympy.Equivalent)
+
+
+def plainly_joined(formula: Any) -> Any:
+    """The formula with its conditions joined by and, or and not alone: SymPy makes others of nested choices."""
+    if not formula.has(*_JOINED):
+        return formula
+    return formula.replace(lambda part: isinstance(part, _JOINED), lambda part: part.to_nnf(simplify=False))
+
+
+def _as_choices(piecewise: Any) -> Any:
+    value, condition = piecewise.args[-1]
+    if condition != sympy.true:
+        raise OperandError(f"{piecewise} has no value where none of its conditions holds: end it by (value, True)")
+    for other, condition in reversed(piecewise.args[:-1]):
+        value = Choice(plainly_joined(condition), other, value)
+    return value
+
+
+class Held(sympy.Function):
+    """Its argument, taken as a constant by every derivative."""
+
+    nargs = 1
+
+    def _eval_is_extended_real(self) -> Any:
+        return self.args[0].is_extended_real
+
+    def _eval_derivative(self, s: Any) -> Any:
+        return sympy.S.Zero
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        written = rf"\operatorname{{stop}}\left({printer.doprint(self.args[0])}\right)"
+        return written if exp is None else rf"{written}^{{{exp}}}"
+
+
+class Unknown(sympy.Function):
+    """A value of a function known only by name; a prime is a derivative."""
+
+    nargs = 2
+
+    def __new__(cls, name: Any, argument: Any) -> Any:
+        return super().__new__(cls, Str(str(name)), argument)
+
+    def _eval_is_extended_real(self) -> Any:
+        return True
+
+    def _eval_derivative(self, s: Any) -> Any:
+        name, argument = self.args
+        return Unknown(f"{name}'", argument) * argument.diff(s)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.args[0]}({printer.doprint(self.args[1])})"
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        written = rf"{latex_name(str(self.args[0]))}\left({printer.doprint(self.args[1])}\right)"
+        return written if exp is None else rf"\left({written}\right)^{{{exp}}}"
+
+
+# --- entries that depend on every entry of a row or a matrix ---
+
+
+class _OfAll(_Extreme):
+    """One entry, at ``places``, of what depends on all entries of a term over bound indices."""
+
+    def __new__(cls, term: Any, limits: Any, places: Any, *more: Any) -> Any:
+        ranges = sympy.Tuple(*(sympy.Tuple(*limit) for limit in limits))
+        made = sympy.Expr.__new__(cls, term, ranges, sympy.Tuple(*places), *more)
+        made.is_commutative = True
+        return made
+
+    @property
+    def limits(self) -> Any:
+        return self.args[1]
+
+    @property
+    def places(self) -> Any:
+        return self.args[2]
+
+    @property
+    def bound_symbols(self) -> Any:
+        return [k for k, _, _ in self.limits]
+
+    @property
+    def free_symbols(self) -> Any:
+        ends = (end.free_symbols for _, *edges in self.limits for end in edges)
+        return (self.function.free_symbols - set(self.bound_symbols)).union(self.places.free_symbols, *ends)
+
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        return self if old in self.bound_symbols else None
+
+    def _family(self, printer: Any) -> str:
+        below = ", ".join(map(printer.doprint, self.bound_symbols))
+        return rf"\left[{printer.doprint(self.function)}\right]_{{{below}}}"
+
+    def _at(self, printer: Any) -> str:
+        return ", ".join(map(printer.doprint, self.places))
+
+
+class InverseEntry(_OfAll):
+    """One entry of the inverse of the matrix of a term over two bound indices."""
+
+    def _eval_derivative(self, s: Any) -> Any:
+        """``-A^{-1} A' A^{-1}``, entry by entry."""
+        inner = sympy.Dummy("k", integer=True, nonnegative=True), sympy.Dummy("l", integer=True, nonnegative=True)
+        slope = self.function.diff(s).xreplace(dict(zip(self.bound_symbols, inner, strict=True)))
+        (k, m), (row, column) = inner, self.places
+        left, right = (self.func(self.function, self.limits, at) for at in ((row, k), (m, column)))
+        return -sympy.Sum(left * slope * right, *((i, *limit[1:]) for i, limit in zip(inner, self.limits, strict=True)))
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\left({{{self._family(printer)}}}^{{-1}}\right)_{{{self._at(printer)}}}"
+
+
+class UnknownOfRow(_OfAll):
+    """One entry of an unknown function of a row, which is a term over one bound index."""
+
+    def __new__(cls, term: Any, limits: Any, places: Any, name: Any) -> Any:
+        return super().__new__(cls, term, limits, places, Str(str(name)))
+
+    @property
+    def is_real(self) -> Any:
+        return True
+
+    def _eval_derivative(self, s: Any) -> Any:
+        if self.function.diff(s) == 0:
+            return sympy.S.Zero
+        raise NoRuleError(f"nothing is known of {self.args[3]} but its name: it has no derivative")
+
+    def _latex(self, printer: Any) -> str:
+        return rf"{latex_name(str(self.args[3]))}\left({self._family(printer)}\right)_{{{self._at(printer)}}}"

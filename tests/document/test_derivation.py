@@ -1,0 +1,357 @@
+"""Derivations: what they print, that they compile, what is proved, and that a wrong step is told apart."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.document import verification
+from symattn.proof.verdict import Unknown
+
+FOLDER = Path(__file__).resolve().parents[2] / "derivations"
+FILES = sorted(FOLDER.glob("[!_]*.py"))
+GRADIENTS = {"dQ", "dK", "dV", "dc", "dZ", "dP"}
+
+
+def load(path: Path) -> sa.Derivation:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.derivation()
+
+
+@pytest.fixture
+def without_proofs(monkeypatch):
+    """An engine that knows nothing, so that only numbers are left."""
+    monkeypatch.setattr(verification, "prove", lambda a, b, **options: Unknown(sa.eq(a, b), "nothing is known"))
+    monkeypatch.setattr(verification, "gradient_proof", lambda gradient, budget: None)
+
+
+def compiled(latex: str, folder: Path) -> str:
+    """Compiles a fragment in a minimal article and gives what pdflatex says."""
+    packages = r"\usepackage{amsmath,amssymb}"
+    (folder / "note.tex").write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{latex}\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "note.tex"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-2000:]
+    return run.stdout
+
+
+@pytest.fixture
+def attention():
+    Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+    return Q, K, V, sa.softmax(Q @ K.T / sympy.sqrt(sa.sizes("d"))) @ V
+
+
+# --- the files ---
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_a_derivation_file_is_short_and_uses_public_names_only(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 90
+    assert "._" not in text
+    imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert set(imports) <= {"from __future__ import annotations", "import sympy", "import symattn as sa"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_the_latex_compiles_in_a_minimal_article(path, tmp_path):
+    log = compiled(load(path).latex(), tmp_path)
+    assert all(float(width) < 10 for width in re.findall(r"Overfull .hbox \(([\d.]+)pt", log)), "it fits the page"
+
+
+def test_attention_backward_has_the_five_lines_with_a_reason_each():
+    steps = load(FOLDER / "attention_backward.py").steps[-5:]
+    assert [(s.named.name, str(s.expression)) for s in steps] == [
+        ("dV", "P.T @ dO"),
+        ("dP", "dO @ V.T"),
+        ("dZ", "P * (dP - rowsum(P * dP))"),
+        ("dQ", "dZ @ K / sqrt(d)"),
+        ("dK", "dZ.T @ Q / sqrt(d)"),
+    ]
+    assert all(s.reason for s in steps)
+
+
+def test_the_softmax_jacobian_ends_in_the_matrix():
+    last = load(FOLDER / "softmax_jacobian.py").steps[-1]
+    assert str(last.expression) == "(diag(p) - outer(p, p)) @ dp"
+
+
+# --- writing one ---
+
+
+def test_automatic_definitions_come_before_the_steps_that_use_them(attention):
+    *variables, O = attention
+    text = sa.Derivation("A").extend(sa.gradient(O, variables)).text()
+    assert text.index("Z  = Q @ K.T / sqrt(d)") < text.index("P  = softmax(Z)") < text.index("dV = P.T @ dO")
+
+
+def test_paragraphs_and_blocks_alternate_in_latex(attention):
+    *variables, O = attention
+    D = sa.Derivation("50% of $ & _", given=[*variables, "that d is large"])
+    D.text("First.").extend(sa.let("O", O)).text("Then, as x < y.").extend(sa.gradient(O, variables))
+    latex = D.latex()
+    assert latex.startswith(r"\section*{50\% of \$ \& \_}")
+    assert r"$Q \in \mathbb{R}^{T \times d}$" in latex
+    assert latex.count(r"\begin{align}") == latex.count(r"\end{align}") == 2
+    assert latex.index("First.") < latex.index(r"\begin{align}") < latex.index("Then, as x $<$ y.")
+
+
+def test_a_chain_leaves_its_left_side_empty_and_says_it_again_after_a_paragraph():
+    x = sa.tensor("x", "n")
+    y = sa.let("y", sa.sum(x * x))
+    D = sa.Derivation("A").extend(y).then(x @ x, because="a dot product").text("So:").then(sa.sum(x**2))
+    assert D.text().splitlines()[3:] == [
+        "  y = sum(x * x)  # by definition",
+        "    = x @ x       # a dot product",
+        "",
+        "So:",
+        "",
+        "  y = sum(x**2)",
+    ]
+    assert r"   &= x^{\top} x" in D.latex()
+
+
+def test_two_gradients_of_one_name_are_numbered(attention):
+    Q, K, _, O = attention
+    D = sa.Derivation("A").extend(sa.gradient(sa.let("O", O), Q), sa.gradient(sa.let("R", Q @ K.T), Q))
+    assert "dQ_1 = " in D.text()
+    assert "dQ_2 = " in D.text()
+
+
+def test_hypotheses_are_part_of_what_is_given():
+    M = sa.tensor("M", "T S", binary=True)
+    assert "Given M[T, S] (binary)." in sa.Derivation("A", given=[M]).text()
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda D, x: D.then(x), "begin with extend"),
+        (lambda D, x: D.extend(x), r"not x\[n\]"),
+        (lambda D, x: D.extend(sa.prove(x, x + 0)).then(x), "no line to continue"),
+        (lambda D, x: D.extend(sa.prove(sa.le(1 + x + x**2 / 2 + x**3 / 6, sa.exp(x)))), "refuted, not <unknown: 1"),
+        (lambda D, x: D.extend(sa.let("y", x)).then(x, relation="<="), "equalities"),
+        (lambda D, x: sa.Derivation(""), "title"),
+        (lambda D, x: sa.Derivation("A", given=[3]), "given"),
+    ],
+)
+def test_misuse_is_an_operand_error_that_says_what_is_meant(act, message):
+    with pytest.raises(sa.OperandError, match=message):
+        act(sa.Derivation("A"), sa.tensor("x", "n"))
+
+
+def test_a_chain_keeps_its_shape():
+    x = sa.tensor("x", "n")
+    with pytest.raises(sa.ShapeError, match="shapes differ"):
+        sa.Derivation("A").extend(sa.let("y", x)).then(sa.sum(x))
+
+
+# --- claims ---
+
+
+def test_a_proved_claim_is_written_with_its_steps():
+    Q, K, b = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("b", "d")
+    D = sa.Derivation("A").extend(sa.prove(sa.softmax(Q @ (K + b).T), sa.softmax(Q @ K.T)))
+    lines = D.text().splitlines()
+    assert lines[3:6] == ["Claim 1:", "  softmax(Q @ (K + b).T) = softmax(Q @ K.T)", "Proof."]
+    assert re.match(r"  1\. .+ = .+", lines[6])
+    assert lines[-1].startswith("     ")
+    assert lines[-1].endswith(".")
+    latex = D.latex()
+    assert r"\paragraph{Claim 1.}" in latex
+    assert latex.count(r"\item") == sum(line[:4] == "  " + line[2:3] + "." for line in lines)
+    assert latex.rstrip().endswith(r"\end{enumerate}")
+
+
+def test_a_refuted_claim_is_written_with_its_counterexample():
+    Z = sa.tensor("Z", "T S")
+    D = sa.Derivation("A").extend(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)))
+    assert "is false. A counterexample:\n  S = 2, T = 1\n  Z = [[0, 1]]\n" in D.text()
+    assert r"is false. A counterexample: \[" in D.latex()
+
+
+def test_hypotheses_and_side_conditions_are_written_with_a_claim():
+    Pi, X, Q = sa.tensor("Pi", "n n", permutation=True), sa.tensor("X", "n d"), sa.tensor("Q", "n")
+    D = sa.Derivation("A").extend(sa.prove(sa.exp(Pi @ X), Pi @ sa.exp(X)), sa.prove(Q * (1 / Q), sa.ones("n")))
+    assert "It is given that Pi[n, n] is" in D.text()
+    assert "It is assumed that Q" in D.text()
+    assert "!= 0" in D.text()
+    assert [check.how for check in D.verify()] == ["proved", "proved"]
+    assert "!= 0" in str(list(D.verify())[1])
+
+
+CLAIMS = {
+    "equality": lambda X, M: sa.prove(sa.sum(X @ X.T), sa.sum(sa.sum(X, 0) ** 2)),
+    "bound": lambda X, M: sa.prove(sa.le(sa.softmax(X), 1)),
+    "independence": lambda X, M: sa.prove(sa.independent(sa.cumsum(X, axis=0), X, lambda o, i: i[0] > o[0])),
+    "dependence": lambda X, M: sa.prove(sa.independent(sa.cumsum(X, axis=0), X, lambda o, i: i[0] < o[0])),
+    "false bound": lambda X, M: sa.prove(sa.lt(X, sa.exp(X) - 1)),
+    "mask": lambda X, M: sa.prove(sa.softmax(X, where=M), sa.softmax(X)),
+    "unknown function": lambda X, M: sa.prove(sa.unknown("phi", X + X), 2 * sa.unknown("phi", X)),
+    "long": lambda X, M: sa.prove(
+        sa.exp(X + X + X) * sa.exp(X * X + X), sa.exp(4 * X) * sa.exp(X * X) * sa.sqrt(X**2) / sa.abs(X)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_claims_of_every_kind_are_checked_and_compile(name, tmp_path):
+    verdict = CLAIMS[name](sa.tensor("X", "T d"), sa.tensor("M", "T d", binary=True))
+    D = sa.Derivation("A").extend(verdict)
+    assert verdict.status != "unknown"
+    assert [check.how for check in D.verify()] == ["proved" if verdict else "refuted, as stated"]
+    assert "Claim 1:" in D.text()
+    compiled(D.latex(), tmp_path)
+
+
+def test_a_counterexample_that_does_not_hold_is_told():
+    from dataclasses import replace
+
+    from symattn.proof.refute.counterexample import EntryValue
+
+    Z = sa.tensor("Z", "T S")
+    verdict = sa.prove(sa.softmax(2 * Z), sa.softmax(Z))
+    found = replace(verdict.counterexample, left_value=EntryValue(None, "0.25"))
+    with pytest.raises(sa.EvaluationError, match="claim 1 has other values there"):
+        sa.Derivation("A").extend(replace(verdict, found=found)).verify()
+
+
+def test_a_proof_that_does_not_hold_is_told():
+    from dataclasses import replace
+
+    Z = sa.tensor("Z", "T S")
+    verdict = sa.prove(sa.softmax(Z + 1), sa.softmax(Z))
+    argument = verdict.proof.argument
+    wrong = replace(argument.rewriting, right=sa.softmax(2 * Z))
+    proof = replace(verdict.proof, argument=replace(argument, rewriting=wrong))
+    with pytest.raises(sa.EvaluationError, match="the proof of claim 1 does not hold"):
+        sa.Derivation("A").extend(replace(verdict, found=proof)).verify()
+
+
+# --- verify ---
+
+
+def test_a_false_line_of_a_chain_is_named_with_a_point_at_which_it_is_false():
+    p, dp = sa.tensor("p", "n"), sa.tensor("dp", "n")
+    D = sa.Derivation("A").extend(sa.let("y", p * (dp - p @ dp))).then((sa.diag(p) + sa.outer(p, p)) @ dp)
+    with pytest.raises(sa.EvaluationError, match=r"step y \(line 2\) is false: (.|\n)*entry \[0\]: left is"):
+        D.verify()
+
+
+def test_without_a_proof_a_false_line_is_found_by_numbers(without_proofs):
+    p, dp = sa.tensor("p", "n"), sa.tensor("dp", "n")
+    D = sa.Derivation("A").extend(sa.let("y", p * (dp - p @ dp))).then((sa.diag(p) + sa.outer(p, p)) @ dp)
+    with pytest.raises(sa.EvaluationError, match=r"step y \(line 2\) at n = \d+: entry \[0\] is .* but"):
+        D.verify()
+
+
+def test_a_wrong_gradient_is_told_apart_from_central_differences():
+    from symattn.ops import RECORDS
+
+    rule = RECORDS["matmul"].vjp
+    halved = lambda g, y, a, b, core: (rule(g, y, a, b, core)[0] / 2, rule(g, y, a, b, core)[1])  # noqa: E731
+    object.__setattr__(RECORDS["matmul"], "vjp", halved)
+    try:
+        Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+        D = sa.Derivation("A").extend(sa.gradient(Q @ K.T, [Q, K]))
+    finally:
+        object.__setattr__(RECORDS["matmul"], "vjp", rule)
+    with pytest.raises(sa.EvaluationError, match="step dQ at .*entry"):
+        D.verify()
+
+
+@pytest.fixture
+def everything():
+    """A derivation with intermediates, a scalar, a mask and a loss."""
+    Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+    M = sa.tensor("M", "T S", binary=True)
+    c = sympy.Symbol("c", real=True)
+    Z = sa.let("Z", c * sa.tanh(Q @ K.T / c))
+    P = sa.let("P", sa.softmax(Z, where=M))
+    loss = sa.let("L", sa.sum((P @ V) ** 2))
+    return sa.Derivation("A").extend(Z, P, loss, sa.gradient(loss, [Q, K, V, c, Z, P]))
+
+
+def test_verify_proves_intermediates_scalars_masks_and_losses(everything):
+    assert {check.name for check in everything.verify() if check.how == "proved"} >= GRADIENTS
+
+
+def test_verify_covers_intermediates_scalars_masks_and_losses_by_numbers(everything, without_proofs):
+    checked = {check.name: check.sizes for check in everything.verify() if check.error is not None}
+    assert set(checked) >= GRADIENTS
+    assert all(len(sizes) == 2 for sizes in checked.values())
+
+
+def test_a_report_says_what_is_proved():
+    D = load(FOLDER / "softmax_jacobian.py")
+    report = D.verify()
+    assert str(report) == "p: by definition\ndz: proved\ndz (line 2): proved"
+    assert report.proved
+    assert r"  dz (line 2) & proved" in report.latex()
+    assert len(report) == len(D.steps)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_every_step_of_a_derivation_agrees_numerically_too(path, without_proofs):
+    D = load(path)
+    report = D.verify()
+    assert len(report) == len(D.steps)
+    lines = [check for check in report if not check.name.startswith(("claim", "calculation"))]
+    assert "proved" not in "\n".join(map(str, lines))
+    assert report.proved == (not lines), "without proofs, lines rest on numbers"
+    assert not lines or any("checked numerically only, largest error" in str(check) for check in lines)
+    assert all(check.error is None or check.error < 1e-8 for check in report)
+
+
+def test_the_conditions_of_a_proof_are_reported():
+    Q = sa.tensor("Q", "n")
+    report = sa.Derivation("A").extend(sa.let("y", Q * (1 / Q))).then(sa.ones("n")).verify()
+    assert re.fullmatch(r"y \(line 2\): proved, where Q.* != 0", str(report).splitlines()[-1])
+
+
+def test_a_point_without_derivative_is_reported():
+    x = sa.tensor("x", "n")
+    report = sa.Derivation("A").extend(sa.gradient(sa.sum(sa.relu(x)), x)).verify()
+    assert str(report) == "dx: proved; relu is not differentiable at 0; 0 is taken there"
+
+
+def test_a_batch_of_cotangents_is_checked_too():
+    x, G = sa.tensor("x", "n"), sa.tensor("G", "m n")
+    y = sa.let("y", sa.softmax(x))
+    D = sa.Derivation("A").extend(sa.gradient({y: G}, x))
+    assert [check.how for check in D.verify()] == ["checked numerically only"]
+    assert max(check.error for check in D.verify()) < 1e-8
+
+
+def test_no_step_passes_without_a_check(without_proofs):
+    f = sa.unknown("phi", sa.tensor("x", "n"))
+    D = sa.Derivation("A").extend(sa.let("y", f)).then(f + f - f)
+    with pytest.raises(sa.NoRuleError, match="phi"):
+        D.verify()
+
+
+def test_scalar_symbols_are_given_with_what_is_declared_of_them():
+    tau, mu = sympy.Symbol("tau", positive=True), sympy.Symbol("mu", real=True)
+    note = sa.Derivation("Temperature", given=[sa.tensor("Z", "T S"), tau, mu])
+    assert "Given Z[T, S], tau > 0, mu." in note.text()
+    assert r"$\tau > 0$, $\mu \in \mathbb{R}$." in note.latex()
+
+
+def test_a_refuted_claim_states_what_was_given():
+    n, m = sa.sizes("n m")
+    M = sa.tensor("M", n, m, binary=True)
+    verdict = sa.prove(sa.sum(M, axis=-1), sa.ones(n), given=[sa.le(1, sa.sum(M, axis=-1))])
+    note = sa.Derivation("Masks", given=[M]).extend(verdict)
+    assert "given ones(n) <= sum(M, axis=-1),\nis false." in note.text()
+    assert "given $\\mathbf{1}_{n} \\le M \\, \\mathbf{1}$,\nis false." in note.latex()

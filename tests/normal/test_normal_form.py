@@ -1,0 +1,154 @@
+"""The normal form of entries: what it identifies, what it keeps apart, and the rules of rewriting proved by it."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.core.budget import Budget
+from symattn.proof.equality.decide import Unreached, compare
+from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
+from symattn.proof.rules import RULES
+
+n, m, d, h, r = sa.sizes("n m d h r")
+A, B, S = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("S", n, n, symmetric=True)
+R, U = sa.tensor("R", n, n, invertible=True), sa.tensor("U", n, n, orthogonal=True)
+Pi = sa.tensor("Pi", n, n, permutation=True)
+X, x, y = sa.tensor("X", n, d), sa.tensor("x", n), sa.tensor("y", m)
+W, q = sa.tensor("W", n, h * d), sa.tensor("q", 2 * r)
+I = sa.tensor("I", m, integer=True)
+N = sa.tensor("N", n, n, binary=True)
+c = sympy.Symbol("c", real=True)
+p = sympy.Symbol("p", positive=True)
+
+
+def same(a, b, given=()):
+    return compare(a, b, given, Budget(20)).equal
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_rule_of_rewriting_is_proved_at_symbolic_size(rule):
+    found = entrywise_proof(*rule.example(), (), Budget(20))
+    assert isinstance(found, EntrywiseProof), rule.reason
+    assert found.check()
+
+
+EQUAL = {
+    "sums in any order": (sa.trace(A @ B @ A), sa.trace(A @ A @ B)),
+    "a symmetric matrix": (S.T @ A, S @ A),
+    "a shift to the other factor": (sa.sum(sa.shift(x, 1) * A[0]), sa.sum(x * sa.shift(A[0], -1))),
+    "a shift by two to the other factor": (sa.sum(sa.shift(x, -2) * A[0]), sa.sum(x * sa.shift(A[0], 2))),
+    "shifted rows against each other": (sa.shift(A, -1, axis=0).T @ B, A.T @ sa.shift(B, 1, axis=0)),
+    "a shift inside a function": (sa.sum(sa.shift(sa.exp(x), -1) * A[0]), sa.sum(sa.exp(x) * sa.shift(A[0], 1))),
+    "symmetric in many indices": (sa.sum(x) ** 5, sa.sum(x) * sa.sum(x) ** 4),
+    "a trace of a power": (sa.trace(A @ A @ A @ A), sa.sum((A @ A) * (A @ A).T)),
+    "orthogonal": (U.T @ U @ A @ U @ U.T, A),
+    "inverse of a product": (sa.inv(R @ U) @ R, U.T),
+    "inverse of a multiple": (sa.inv(2 * R) @ R, sa.eye(n) / 2),
+    "inverse of an inverse": (sa.inv(sa.inv(A)), A),
+    "inverse of a transposed inverse": (sa.inv(sa.inv(A).T), A.T),
+    "inverse of an inverse of a sum": (sa.inv(sa.inv(A + R)), A + R),
+    "inverse of a multiple of an inverse": (sa.inv(2 * sa.inv(A)), A / 2),
+    "inverse of a permutation": (sa.inv(Pi) @ A, Pi.T @ A),
+    "inverse of a transpose": (sa.inv(R.T) @ R.T, sa.eye(n)),
+    "determinants of size 2": (
+        sa.inv(sa.eye(2) + sa.tril(sa.tensor("L", 2, 2), -1)) @ (sa.eye(2) + sa.tril(sa.tensor("L", 2, 2), -1)),
+        sa.eye(2),
+    ),
+    "exp of a delta": (sa.exp(c * sa.eye(n)), sa.eye(n) * (sa.exp(sympy.S.One * c * sa.ones(n, n)) - 1) + 1),
+    "two indicators of minus infinity": (
+        sa.softmax(A + sa.where(N, 0, -sympy.oo) + sa.where(A > 0, 0, -sympy.oo)),
+        sa.softmax(A, where=N & (A > 0)),
+    ),
+    "addition theorem": (sa.sin(x + c), sa.sin(x) * sa.cos(c * sa.ones(n)) + sa.cos(x) * sa.sin(c * sa.ones(n))),
+    "tanh by sigmoid": (sa.tanh(x), 2 * sa.sigmoid(2 * x) - 1),
+    "softplus": (sa.softplus(x) - sa.softplus(-x), x),
+    "logarithm of a product of sums": (
+        sa.log(sa.sum(sa.exp(x)) * sa.sum(sa.exp(y))),
+        sa.logsumexp(x) + sa.logsumexp(y),
+    ),
+    "inverse of a product of sums": (
+        1 / (sa.sum(sa.exp(x)) * sa.sum(sa.exp(y))),
+        (1 / sa.sum(sa.exp(x))) * (1 / sa.sum(sa.exp(y))),
+    ),
+    "root of a square": (sa.sqrt(x * x), sa.abs(x)),
+    "root of a multiple": (sa.sqrt(8 * sa.exp(2 * x)), 2 * sympy.sqrt(2) * sa.exp(x)),
+    "triangles": (sa.tril(A) + sa.triu(A, 1), A),
+    "diagonal by triangles": (sa.tril(sa.triu(A)), A * sa.eye(n)),
+    "strict by weak": (sa.tril(A, -1), sa.tril(A) - A * sa.eye(n)),
+    "counted": (
+        sa.sum(sa.from_index((n, n), lambda i, j: j <= i) * sa.ones(n, n), -1),
+        sa.from_index((n,), lambda i: i + 1),
+    ),
+    "backwards": (
+        sa.sum(x[::-1] * sa.from_index((n,), lambda i: i)),
+        sa.sum(x * sa.from_index((n,), lambda i: n - 1 - i)),
+    ),
+    "a band backwards": (
+        sa.flip(sa.flip(sa.where(sa.from_index((n, n), lambda i, j: sympy.Abs(i - j) < d), 1, 0), 0), 1),
+        sa.where(sa.from_index((n, n), lambda i, j: sympy.Abs(i - j) < d), 1, 0),
+    ),
+    "heads": (sa.sum(W, -1), sa.sum(sa.sum(sa.split_axis(W, -1, (h, d)), -1), -1)),
+    "halves": (sa.sum(q * q), sa.sum(q[:r] ** 2) + sa.sum(q[r:] ** 2)),
+    "even and odd": (sa.sum(q * q), sa.sum(q[::2] ** 2) + sa.sum(q[1::2] ** 2)),
+    "repeat by take": (sa.repeat(x, d, 0), sa.take(x, sa.from_index((n * d,), lambda j: sympy.floor(j / d)), 0)),
+    "tile by concat": (sa.tile(x, 2, 0), sa.concat([x, x])),
+    "largest of a join": (sa.max(sa.concat([x, y])), sa.maximum(sa.max(x), sa.max(y))),
+    "shift out of a maximum": (sa.max(2 * x + c), 2 * sa.max(x) + c),
+    "permuted maximum": (sa.max(Pi @ x), sa.max(x)),
+    "take commutes with entrywise": (sa.exp(sa.take(X, I, 0)), sa.take(sa.exp(X), I, 0)),
+    "deltas with permutations": (Pi @ (2 * sa.eye(n)), (2 * sa.eye(n)) @ Pi),
+    "powers of a positive scalar": (sa.exp(x * sympy.log(p)), p**x),
+    "comparison with itself": (sa.where(Pi @ N > 0, 1, 0), Pi @ N),
+}
+DIFFERENT = {
+    "a product is not commutative": (A @ B, B @ A),
+    "a transpose": (A.T @ B, A @ B),
+    "a slice of a permuted vector": (sa.sum((Pi @ x)[1:]), sa.sum(x[1:])),
+    "a shift of a permuted vector": (Pi.T @ sa.shift(Pi @ x, 1), sa.shift(x, 1)),
+    "deltas of two ranges": (sa.from_index((n, m), lambda i, j: sympy.KroneckerDelta(i, j)) @ y, x),
+    "a delta beyond the range": (sa.sum(sa.shift(x, 1)), sa.sum(x)),
+    "merged in the other order": (sa.merge_axes(sa.split_axis(W, -1, (h, d)).mT, (1, 2)), W),
+    "repeat is not tile": (sa.repeat(x, 2, 0), sa.tile(x, 2, 0)),
+    "root of a square of unknown sign": (sa.sqrt(x * x), x),
+    "weak for strict": (sa.tril(A), sa.tril(A, -1)),
+    "max is not min": (sa.max(x), sa.min(x)),
+    "rows that may be empty": (sa.sum(sa.softmax(A + sa.where(A > 0, 0, -sympy.oo)), -1), sa.ones(n)),
+    "unknown functions of other names": (sa.unknown("f", x), sa.unknown("g", x)),
+    "the inverse of another matrix": (sa.inv(R) @ U, sa.eye(n)),
+    "exponents": (sa.exp(A @ B), sa.exp(A) @ sa.exp(B)),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_one_normal_form(name):
+    assert same(*EQUAL[name])
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different_normal_forms(name):
+    try:
+        assert not same(*DIFFERENT[name])
+    except Unreached:
+        pass
+
+
+def test_keys_do_not_depend_on_names_given_on_the_way():
+    left = sa.let("L", sa.let("M", A @ B) @ A)
+    assert same(left, A @ sa.let("L", B @ A))
+
+
+def test_facts_are_used_inside_functions_and_nowhere_else():
+    K = sa.tensor("K", m, d)
+    unit = [sa.eq(sa.sum(K * K, -1), 1)]
+    assert same(sa.exp(3 * sa.sum(K**2, -1)), sa.exp(3 * sa.ones(m)), unit)
+    assert not same(sa.sum(K**2, 0), sa.ones(d), unit)
+    assert not same(sa.sum(K**4, -1), sa.ones(m), unit)
+    assert same(sa.sum((K @ sa.tensor("V", d, d, orthogonal=True)) ** 2, -1), sa.ones(m), unit)
+
+
+def test_a_calculation_does_not_disturb_the_next():
+    first = [same(*EQUAL["sums in any order"]) for _ in range(3)]
+    assert not same(*DIFFERENT["a transpose"])
+    assert first == [True] * 3

@@ -1,0 +1,87 @@
+"""Layers are folders, and imports run one way: downwards in this list, wherever in a file they stand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import symattn
+
+PACKAGE = Path(symattn.__file__).parent
+LAYERS = (
+    "cli _pytest_plugin testing document reading attention language sympy_bridge declare moments proof codegen "
+    "calculus normal printing facts graph ops scalars core errors"
+).split()
+PUBLIC = LAYERS[: LAYERS.index("attention") + 1]  # which may use the public names of the whole
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def module(path: Path) -> list[str]:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return list(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(source: str, home: list[str], is_package: bool) -> Iterator[str]:
+    """What a source imports, anywhere in it: also inside functions, for type checking, and by a string."""
+    package = home if is_package else home[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            written = node.args[0]
+            yield str(written.value) if isinstance(written, ast.Constant) else "symattn.?"
+
+
+def layer(name: str) -> str | None:
+    """The layer of what is imported; the package itself is ``""``."""
+    first, _, rest = name.partition(".")
+    if first != "symattn":
+        return None
+    found = rest.partition(".")[0]
+    return found if found in LAYERS or found == "?" else ""
+
+
+def upward(source: str, home: list[str], is_package: bool) -> list[str]:
+    own = LAYERS.index(home[1])
+    wrong = []
+    for name in imported(source, home, is_package):
+        to = layer(name)
+        public = to == "" and home[1] in PUBLIC
+        if to is not None and not public and (to not in LAYERS or LAYERS.index(to) < own):
+            wrong.append(name)
+    return wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_one_way(path: Path) -> None:
+    home = module(path)
+    if home != ["symattn", "core", "late"]:  # the one table of doors that open upwards
+        assert not upward(path.read_text(encoding="utf-8"), home, path.name == "__init__.py")
+
+
+def test_every_folder_is_a_layer() -> None:
+    assert {module(path)[1] for path in FILES} == set(LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("from ..proof import engine", ["symattn.proof.engine"]),
+        ("def f():\n    from ..proof.engine import prove", ["symattn.proof.engine.prove"]),
+        ("if TYPE_CHECKING:\n    import symattn.proof.engine", ["symattn.proof.engine"]),
+        ("from importlib import import_module\nimport_module('symattn.proof')", ["symattn.proof"]),
+        ("import_module(name)", ["symattn.?"]),
+        ("import symattn", ["symattn"]),
+        ("from symattn import prove", ["symattn.prove"]),
+        ("from ..ops import rows\nfrom . import deltas\nimport sympy", []),
+    ],
+)
+def test_an_import_that_runs_upwards_is_found_wherever_it_stands(source: str, wrong: list[str]) -> None:
+    assert upward(source, ["symattn", "normal", "here"], False) == wrong
