@@ -24,7 +24,8 @@ def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
     """A NumPy function of the arguments, from a tensor, a gradient, or several of them.
 
     ``arguments`` are named tensors and scalar symbols, in order. Axes left of an argument's declared rank are loop
-    axes, as in NumPy's generalized ufuncs. Sizes come from the arrays; what cannot be read off a shape is a keyword.
+    axes, as in NumPy's generalized ufuncs: an output has those of the arguments that it reads and of those that no
+    output reads, or of all if it reads none. Sizes come from the arrays; what cannot be read off a shape is a keyword.
     A tensor gives an array; a list or a gradient a flat tuple, a gradient in its own order. A gradient with respect
     to an argument without loop axes is summed over them. ``.source`` is the code and ``.check()`` holds it against
     entries and finite differences. Raises OperandError if an output needs a tensor that is no argument.

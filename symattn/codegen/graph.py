@@ -39,6 +39,10 @@ class Graph:
         live = set(computed(self.outputs))
         self.names = {node: name for node, name in self.names.items() if node in live}
 
+    def is_free_of_gradients(self, y: Tensor) -> bool:
+        """Whether an output holds no gradient, which has loop axes of its own."""
+        return all(node.op is not cotangent_op for node in computed([y]))
+
     def _with_gradients(self, outputs: Sequence[Tensor], bare: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:
         """The outputs down to the first gradients, which are kept as nodes."""
         inside = {node for node in bare if node.op is cotangent_op}

@@ -199,7 +199,26 @@ class Writer:
         self.writing_whole = False
         if y.op is constant or (y.kind == "binary" and self.graph.numeric[k]) or (y in self.whole and y.kind == "real"):
             text = f"np.asarray({text}, {self.dtype()})"
+        beyond = self._loops_beyond(y)
+        if beyond:
+            loops = self._loop_shape(self.read[y] | beyond)
+            core = f" + {self.shape(y.shape)}" if y.rank else ""
+            text = f"np.broadcast_to({text}, {loops}{core})"
         return ast.unparse(ast.parse(text))
+
+    def _loops_beyond(self, y: Tensor) -> int:
+        """The arguments whose loop axes an output has without reading them: those that no output reads.
+
+        An output that reads no argument, such as a second derivative that is constant, has those of all. A gradient
+        has its own, as it was summed; where one was differentiated again, all arguments loop alike.
+        """
+        if self.graph.gradients and not self.graph.nested and not self.graph.is_free_of_gradients(y):
+            return 0
+        every = (1 << len(self.plan.tensors)) - 1
+        read = 0
+        for other in self.outputs if self.read[y] else ():
+            read |= self.read[other]
+        return every & ~read
 
     def _gradient(self, node: Tensor) -> str:
         """A gradient over all loop axes of its outputs, summed over those that its variable does not have."""
