@@ -17,12 +17,12 @@ from ...ops.index import NEW, index, index_op, sliced
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
-from ...ops.leaves import from_index_op, tensor
+from ...ops.leaves import from_index_op
 from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
 from .alike import works_entrywise
 from .permutations import declared, turned, unpermuted
 from .products import chain
-from .rule import Rule
+from .rule import Rule, of
 
 _MATRICES = (2, 2)
 
@@ -185,60 +185,40 @@ def _arranged(x: Tensor, labels: str, wanted: Sequence[str]) -> Tensor:
     return transpose(x, tuple(labels.index(c) - len(labels) for c in wanted)) if wanted else x
 
 
-# --- examples ---
-
-
-def _abc() -> tuple[Tensor, Tensor, Tensor]:
-    return tensor("A", "n m"), tensor("B", "m d"), tensor("C", "d k")
-
-
-def _transpose_pair() -> tuple[Tensor, Tensor]:
-    a, b, _ = _abc()
-    return turned(chain(a, b)), chain(turned(b), turned(a))
-
-
-def _block_pair() -> tuple[Tensor, Tensor]:
-    a, b, _ = _abc()
-    c, d = tensor("C", "n k"), tensor("D", "k d")
-    return chain(concat_op(a, c, axis=-1), concat_op(b, d, axis=-2)), chain(a, b) + chain(c, d)
-
-
-def _heads_pair() -> tuple[Tensor, Tensor]:
-    a, w = tensor("A", "h n d"), tensor("W", "h d k")
-    return chain(merge_axes(moveaxis(a, 0, 1), (1, 2)), merge_axes(w, (0, 1))), summed(chain(a, w), (-3,), False)
-
-
-def _regrouped_pair() -> tuple[Tensor, Tensor]:
-    a = tensor("A", "n h d")
-    return split_axis_op(merge_axes(a, (1, 2)), axis=-1, into=a.shape[1:]), a
-
-
-def _einsum_pair() -> tuple[Tensor, Tensor]:
-    q, k = tensor("Q", "h n d"), tensor("K", "h m d")
-    return einsum("hnd,hmd->hnm", q, k), chain(q, turned(k))
-
+# --- the table ---
 
 LAYOUT = (
     Rule(
         "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
-        "", 1, unpermuted(_transposed), _transpose_pair, (transpose_op,),
+        "", 1, unpermuted(_transposed),
+        of("A n m, B m d", lambda a, b: (turned(chain(a, b)), chain(turned(b), turned(a)))), (transpose_op,),
     ),
     Rule(
         "split and merged", "An axis that is merged and split again is as before.",
-        "", 1, _regrouped, _regrouped_pair, (merge_axis_op, split_axis_op),
+        "", 1, _regrouped,
+        of("A n h d",
+           lambda a: (split_axis_op(merge_axes(a, (1, 2)), axis=-1, into=a.shape[1:]), a)),
+        (merge_axis_op, split_axis_op),
     ),
     Rule(
         "contraction as a product", "A sum over one shared label is a matrix product.",
-        "", 1, _einsum_as_product, _einsum_pair, (einsum_op,),
+        "", 1, _einsum_as_product,
+        of("Q h n d, K h m d", lambda q, k: (einsum("hnd,hmd->hnm", q, k), chain(q, turned(k)))), (einsum_op,),
     ),
     Rule(
         "blocks", "A product of blocks is the sum of the products.",
-        "", 2, unpermuted(_blocks), _block_pair, (matmul_op,),
+        "", 2, unpermuted(_blocks),
+        of("A n m, B m d, C n k, D k d",
+           lambda a, b, c, d: (chain(concat_op(a, c, axis=-1), concat_op(b, d, axis=-2)),
+               chain(a, b) + chain(c, d))), (matmul_op,),
     ),
     Rule(
         "heads", "A product over the features of all heads is the sum over heads.",
-        "", 2, unpermuted(_heads), _heads_pair, (matmul_op,),
+        "", 2, unpermuted(_heads),
+        of("A h n d, W h d k",
+           lambda a, w: (chain(merge_axes(moveaxis(a, 0, 1), (1, 2)), merge_axes(w, (0, 1))),
+               summed(chain(a, w), (-3,), False))), (matmul_op,),
     ),
 )  # fmt: skip

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from ...core.node import Tensor
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, transpose, transpose_op
-from ...ops.leaves import is_eye, ones, tensor, variable
+from ...ops.leaves import is_eye, ones, variable
 from ...ops.rows import softmax
 from .alike import Group, facts
-from .rule import Rule, constant_along
+from .rule import Rule, constant_along, of
 
 Word = tuple[Tensor, ...]  # permutation matrices, the outermost first
 Actions = Mapping[int, Word]
@@ -158,52 +158,32 @@ def _without(actions: Actions, length: int, axes: list[int]) -> dict[int, Word]:
     return {axis: word[length:] if axis in axes else word for axis, word in actions.items()}
 
 
-# --- examples ---
-
-
-def _pi(size: str = "n") -> Tensor:
-    return tensor("Pi", size, size, permutation=True)
-
-
-def _commuting_pair() -> tuple[Tensor, Tensor]:
-    p, q, z = _pi(), tensor("Psi", "m m", permutation=True), tensor("Z", "n m")
-    inner = matmul_of(matmul_of(p, z, (2, 2)), turned(q), (2, 2))
-    outer = matmul_of(p, matmul_of(softmax(z), turned(q), (2, 2)), (2, 2))
-    return softmax(inner), outer
-
-
-def _cancelling_pair() -> tuple[Tensor, Tensor]:
-    p, x = _pi(), tensor("X", "n d")
-    return matmul_of(p, matmul_of(turned(p), x, (2, 2)), (2, 2)), x
-
-
-def _absorbing_pair() -> tuple[Tensor, Tensor]:
-    one = ones("n", "d")
-    return matmul_of(_pi(), one, (2, 2)), one
-
-
-def _ordered_pair() -> tuple[Tensor, Tensor]:
-    p, y = _pi(), tensor("Y", "n d")
-    return turned(matmul_of(p, y, (2, 2))), matmul_of(turned(y), turned(p), (2, 2))
-
+# --- the table ---
 
 PERMUTATIONS = (
     Rule(
         "permutations cancel", "A permutation undone by its inverse changes nothing.",
-        "", 1, _cancelled, _cancelling_pair, (matmul_op, transpose_op),
+        "", 1, _cancelled,
+        of("Pi n n permutation, X n d",
+           lambda p, x: (act(p, act(turned(p), x, -2), -2), x)), (matmul_op, transpose_op),
     ),
     Rule(
         "permutation of equal entries", "Entries that are all equal may be permuted at will.",
-        "", 1, _absorbed, _absorbing_pair, (matmul_op, transpose_op),
+        "", 1, _absorbed,
+        of("Pi n n permutation", lambda p: (act(p, ones("n", "d"), -2), ones("n", "d"))), (matmul_op, transpose_op),
     ),
     Rule(
         "permutations of rows and columns",
         "Rows and columns are permuted independently, and a transpose turns the one into the other.",
-        "", 1, _settled, _ordered_pair, (matmul_op, transpose_op),
+        "", 1, _settled,
+        of("Pi n n permutation, Y n d",
+           lambda p, y: (turned(act(p, y, -2)), act(p, turned(y), -1))), (matmul_op, transpose_op),
     ),
     Rule(
         "permutation outward",
         "The operation treats all positions along this axis alike, or sums over them in any order.",
-        "", 1, _commuted, _commuting_pair,
+        "", 1, _commuted,
+        of("Pi n n permutation, Psi m m permutation, Z n m",
+           lambda p, q, z: (softmax(act(p, act(q, z, -1), -2)), act(p, act(q, softmax(z), -1), -2))),
     ),
 )  # fmt: skip

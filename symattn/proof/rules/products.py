@@ -14,11 +14,11 @@ from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_o
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.inverse import inv_op
 from ...ops.layout import merge_axis_op, split_axis_op, transpose_op
-from ...ops.leaves import eye, is_eye, tensor
+from ...ops.leaves import eye, is_eye
 from ...ops.rows import mean_op, sum_op, summed
 from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, turned, unpermuted
-from .rule import Rule, bare, constant_along, one_of, size_at
+from .rule import Rule, bare, constant_along, of, one_of, size_at
 
 _MATRICES = (2, 2)
 
@@ -207,94 +207,12 @@ def _distributed(x: Tensor) -> Tensor | None:
 # --- examples ---
 
 
-def _abc() -> tuple[Tensor, Tensor, Tensor]:
-    return tensor("A", "n m"), tensor("B", "m d"), tensor("C", "d k")
-
-
 def chain(*parts: Tensor) -> Tensor:
     """The product of the parts, matrices or vectors, from the left."""
     result = parts[0]
     for part in parts[1:]:
         result = matmul_of(result, part, (min(result.rank, 2), min(part.rank, 2)))
     return result
-
-
-def _bracket_pair() -> tuple[Tensor, Tensor]:
-    a, b, c = _abc()
-    return chain(a, chain(b, c)), chain(a, b, c)
-
-
-def _orthogonal_pair() -> tuple[Tensor, Tensor]:
-    a, u = tensor("A", "n m"), tensor("U", "m m", orthogonal=True)
-    return chain(a, u, turned(u)), a
-
-
-def _inverse_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("A", "n n"), tensor("B", "n n", invertible=True)
-    return chain(a, b, inv_op(b)), a
-
-
-def _inverse_moved_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("A", "n n", invertible=True), tensor("B", "n n", invertible=True)
-    return inv_op(chain(a, b)), chain(inv_op(b), inv_op(a))
-
-
-def _inverse_undone_pair() -> tuple[Tensor, Tensor]:
-    a = tensor("A", "n n")
-    return inv_op(inv_op(a)), a
-
-
-def _identity_pair() -> tuple[Tensor, Tensor]:
-    a, _, _ = _abc()
-    return chain(a, eye("m")), a
-
-
-def _scalar_pair() -> tuple[Tensor, Tensor]:
-    a, b, _ = _abc()
-    return chain(multiply(3, a), b), multiply(3, chain(a, b))
-
-
-def _thin_pair() -> tuple[Tensor, Tensor]:
-    u, v = tensor("u", "n 1"), tensor("v", "1 m")
-    return chain(u, v), multiply(u, v)
-
-
-def _constant_pair() -> tuple[Tensor, Tensor]:
-    a, _, _ = _abc()
-    u = tensor("u", "1 d")
-    return chain(a, broadcast_to(u, (a.shape[1], u.shape[1]))), multiply(summed(a, (-1,), True), u)
-
-
-def _vector_pair() -> tuple[Tensor, Tensor]:
-    (a, _, _), v = _abc(), tensor("v", "m")
-    return chain(a, expand_dims(v, -1)), expand_dims(chain(a, v), -1)
-
-
-def _diagonal_pair() -> tuple[Tensor, Tensor]:
-    v, (a, _, _) = tensor("v", "n"), _abc()
-    return chain(diag_op(v), a), multiply(expand_dims(v, -1), a)
-
-
-def _dot_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("a", "n"), tensor("b", "n")
-    return chain(a, b), summed(multiply(a, b), (-1,), False)
-
-
-def _outer_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("a", "n"), tensor("b", "m")
-    return outer_of(a, b), multiply(expand_dims(a, -1), b)
-
-
-def _factor_pair() -> tuple[Tensor, Tensor]:
-    a, b, _ = _abc()
-    u = tensor("u", "n 1")
-    return chain(multiply(u, a), b), multiply(u, chain(a, b))
-
-
-def _distributive_pair() -> tuple[Tensor, Tensor]:
-    a, b, _ = _abc()
-    c = tensor("C", "m d")
-    return chain(a, b + c), chain(a, b) + chain(a, c)
 
 
 _LINEAR = (
@@ -304,59 +222,77 @@ _LINEAR = (
 PRODUCTS = (
     Rule(
         "orthogonal matrix cancels", "The inverse of an orthogonal matrix is its transpose.",
-        "", 1, _cancelling(_orthogonal), _orthogonal_pair, (matmul_op,),
+        "", 1, _cancelling(_orthogonal),
+        of("A n m, U m m orthogonal", lambda a, u: (chain(a, u, turned(u)), a)), (matmul_op,),
     ),
     Rule(
         "inverse cancels", "A matrix times its inverse is the identity.",
-        r"A \text{ invertible}", 1, _cancelling(_inverse), _inverse_pair, (matmul_op,),
+        r"A \text{ invertible}", 1, _cancelling(_inverse),
+        of("A n n, B n n invertible", lambda a, b: (chain(a, b, inv_op(b)), a)), (matmul_op,),
     ),
     Rule(
         "inverse of a product",
         "The inverse of a product of square matrices is the product of the inverses, turned around.",
-        "", 1, _inverse_moved, _inverse_moved_pair, (inv_op,),
+        "", 1, _inverse_moved,
+        of("A n n invertible, B n n invertible",
+           lambda a, b: (inv_op(chain(a, b)), chain(inv_op(b), inv_op(a)))), (inv_op,),
     ),
     Rule(
         "inverse of an inverse", "The inverse of the inverse is the matrix.",
-        r"A \text{ invertible}", 1, _inverse_undone, _inverse_undone_pair, (inv_op,),
+        r"A \text{ invertible}", 1, _inverse_undone,
+        of("A n n", lambda a: (inv_op(inv_op(a)), a)), (inv_op,),
     ),
     Rule(
-        "identity", "The identity changes nothing.", "", 1, _identity, _identity_pair, (matmul_op,),
+        "identity", "The identity changes nothing.", "", 1, _identity,
+        of("A n m", lambda a: (chain(a, eye("m")), a)), (matmul_op,),
     ),
     Rule(
         "scalar out", "A scalar factor comes out of what is linear.",
-        "", 1, unpermuted(_scalar_out), _scalar_pair, _LINEAR,
+        "", 1, unpermuted(_scalar_out),
+        of("A n m, B m d", lambda a, b: (chain(multiply(3, a), b), multiply(3, chain(a, b)))), _LINEAR,
     ),
     Rule(
-        "product over one index", "A sum of one term is that term.", "", 1, unpermuted(_thin), _thin_pair, (matmul_op,),
+        "product over one index", "A sum of one term is that term.", "", 1, unpermuted(_thin),
+        of("u n 1, v 1 m", lambda u, v: (chain(u, v), multiply(u, v))), (matmul_op,),
     ),
     Rule(
         "product with equal rows", "A product with equal rows sums each row.",
-        "", 1, unpermuted(_constant_factor), _constant_pair, (matmul_op,),
+        "", 1, unpermuted(_constant_factor),
+        of("A n m, u 1 d",
+           lambda a, u: (chain(a, broadcast_to(u, (a.shape[1], u.shape[1]))),
+               multiply(summed(a, (-1,), True), u))), (matmul_op,),
     ),
     Rule(
         "product with a vector", "A product with one column is a product with a vector.",
-        "", 1, unpermuted(_vector), _vector_pair, (matmul_op,),
+        "", 1, unpermuted(_vector),
+        of("A n m, v m", lambda a, v: (chain(a, expand_dims(v, -1)), expand_dims(chain(a, v), -1))), (matmul_op,),
     ),
     Rule(
-        "brackets", "A matrix product is associative.", "", 1, _left_nested, _bracket_pair, (matmul_op,),
+        "brackets", "A matrix product is associative.", "", 1, _left_nested,
+        of("A n m, B m d, C d k", lambda a, b, c: (chain(a, chain(b, c)), chain(a, b, c))), (matmul_op,),
     ),
     Rule(
-        "outer product", "The outer product, entry by entry.", "", 2, _outer, _outer_pair, (outer_op,),
+        "outer product", "The outer product, entry by entry.", "", 2, _outer,
+        of("a n, b m", lambda a, b: (outer_of(a, b), multiply(expand_dims(a, -1), b))), (outer_op,),
     ),
     Rule(
         "diagonal matrix", "A diagonal matrix scales rows from the left and columns from the right.",
-        "", 2, unpermuted(_diagonal), _diagonal_pair, (matmul_op,),
+        "", 2, unpermuted(_diagonal),
+        of("v n, A n m", lambda v, a: (chain(diag_op(v), a), multiply(expand_dims(v, -1), a))), (matmul_op,),
     ),
     Rule(
-        "dot product", "A row times a column is a sum of products.", "", 2, unpermuted(_dot), _dot_pair, (matmul_op,),
+        "dot product", "A row times a column is a sum of products.", "", 2, unpermuted(_dot),
+        of("a n, b n", lambda a, b: (chain(a, b), summed(multiply(a, b), (-1,), False))), (matmul_op,),
     ),
     Rule(
         "factor of a row or column out",
         "A factor of each row comes out on the left, one of each column on the right.",
-        "", 2, unpermuted(_factors_out), _factor_pair, (matmul_op,),
+        "", 2, unpermuted(_factors_out),
+        of("A n m, B m d, u n 1", lambda a, b, u: (chain(multiply(u, a), b), multiply(u, chain(a, b)))), (matmul_op,),
     ),
     Rule(
         "linear", "What is linear may be applied term by term.",
-        "", 2, unpermuted(_distributed), _distributive_pair, _LINEAR,
+        "", 2, unpermuted(_distributed),
+        of("A n m, B m d, C m d", lambda a, b, c: (chain(a, b + c), chain(a, b) + chain(a, c))), _LINEAR,
     ),
 )  # fmt: skip

@@ -11,13 +11,13 @@ from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.index import expand_dims, index, index_op, squeeze
 from ...ops.layout import concat_op, transpose_op
-from ...ops.leaves import let_op, ones, tensor
+from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
 from ...ops.rows import _count, logsumexp_op, max_op, mean_op, min_op, softmax, softmax_op, sum_op, summed
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, turned, unpermuted
-from .rule import Rule, bare, constant_along, new_in_front, one_of, replaced_size, size_at
+from .rule import Rule, bare, constant_along, new_in_front, of, one_of, replaced_size, size_at
 
 Axes = tuple[int, ...]
 _REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
@@ -245,151 +245,92 @@ def _sum_of_join(x: Tensor) -> Tensor | None:
     return sum_of([x.op(part, **x.params) for part in y.inputs])
 
 
-# --- examples ---
-
-
-def _logits() -> tuple[Tensor, Tensor]:
-    return tensor("Z", "n m"), tensor("c", "n 1")
-
-
-def _shift_pair() -> tuple[Tensor, Tensor]:
-    z, c = _logits()
-    return softmax(z + c), softmax(z)
-
-
-def _shift_out_pair() -> tuple[Tensor, Tensor]:
-    z, c = _logits()
-    return logsumexp_op(z + c, axes=(-1,), keepdims=True), logsumexp_op(z, axes=(-1,), keepdims=True) + c
-
-
-def _one_pair() -> tuple[Tensor, Tensor]:
-    z, _ = _logits()
-    return summed(softmax(z), (-1,), True), ones(z.shape[0], 1)
-
-
-def _defined_pair() -> tuple[Tensor, Tensor]:
-    z, _ = _logits()
-    return softmax(z), divide(exp(z), summed(exp(z), (-1,), True))
-
-
-def _sum_constant_pair() -> tuple[Tensor, Tensor]:
-    z, c = _logits()
-    return summed(broadcast_to(c, z.shape), (-1,), True), multiply(z.shape[1], c)
-
-
-def _sum_one_pair() -> tuple[Tensor, Tensor]:
-    _, c = _logits()
-    return summed(c, (-1,), True), c
-
-
-def _sum_vector_pair() -> tuple[Tensor, Tensor]:
-    v = tensor("v", "n")
-    return summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1)
-
-
-def _sum_product_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("A", "n m"), tensor("B", "m d")
-    return summed(matmul_of(a, b, (2, 2)), (-1,), True), matmul_of(a, summed(b, (-1,), True), (2, 2))
-
-
-def _sum_transpose_pair() -> tuple[Tensor, Tensor]:
-    z, _ = _logits()
-    return summed(turned(z), (-1,), False), summed(z, (-2,), False)
-
-
-def _factor_pair() -> tuple[Tensor, Tensor]:
-    z, c = _logits()
-    return summed(multiply(c, z), (-1,), True), multiply(c, summed(z, (-1,), True))
-
-
-def _mean_pair() -> tuple[Tensor, Tensor]:
-    z, _ = _logits()
-    return mean_op(z, axes=(-1,), keepdims=True), divide(summed(z, (-1,), True), z.shape[1])
-
-
-def _constant_pair() -> tuple[Tensor, Tensor]:
-    z, c = _logits()
-    return exp(broadcast_to(c, z.shape)), broadcast_to(exp(c), z.shape)
-
-
-def _axis_pair() -> tuple[Tensor, Tensor]:
-    v = tensor("v", "n")
-    return index(exp(v), expand_dims(v, -1).params["items"]), exp(expand_dims(v, -1))
-
-
-def _front_pair() -> tuple[Tensor, Tensor]:
-    v = tensor("v", "n")
-    return expand_dims(v, -2), broadcast_to(v, (ONE, v.shape[0]))
-
-
-def _join_pair() -> tuple[Tensor, Tensor]:
-    (a, b), (c, d) = ((tensor(left, "n m"), tensor(right, "n k")) for left, right in ("AB", "CD"))
-    left = concat_op(a, b, axis=-1) * concat_op(c, d, axis=-1)
-    return left, concat_op(a * c, b * d, axis=-1)
-
-
-def _sum_join_pair() -> tuple[Tensor, Tensor]:
-    a, b = tensor("A", "n m"), tensor("B", "n k")
-    return summed(concat_op(a, b, axis=-1), (-1,), True), summed(a, (-1,), True) + summed(b, (-1,), True)
-
+# --- the table ---
 
 ROWS = (
     Rule(
         "shift of a row", "Adding a number to a whole row of logits changes nothing.",
-        "", 1, _shift_invariant, _shift_pair, (softmax_op,),
+        "", 1, _shift_invariant,
+        of("Z n m, c n 1", lambda z, c: (softmax(z + c), softmax(z))), (softmax_op,),
     ),
     Rule(
         "shift of logsumexp", "A number added to a whole row comes out of logsumexp.",
-        "", 1, _shift_out, _shift_out_pair, (logsumexp_op,),
+        "", 1, _shift_out,
+        of("Z n m, c n 1",
+           lambda z, c: (logsumexp_op(z + c, axes=(-1,), keepdims=True),
+               logsumexp_op(z, axes=(-1,), keepdims=True) + c)), (logsumexp_op,),
     ),
     Rule(
-        "rows of softmax", "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one, _one_pair, (sum_op,),
+        "rows of softmax", "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one,
+        of("Z n m", lambda z: (summed(softmax(z), (-1,), True), ones(z.shape[0], 1))), (sum_op,),
     ),
     Rule(
         "sum of equal entries", "A sum of equal entries is their number times one of them.",
-        "", 1, _sum_of_constant, _sum_constant_pair, (sum_op, mean_op),
+        "", 1, _sum_of_constant,
+        of("Z n m, c n 1",
+           lambda z, c: (summed(broadcast_to(c, z.shape), (-1,), True), multiply(z.shape[1], c))), (sum_op, mean_op),
     ),
     Rule(
-        "sum of one term", "A sum of one term is that term.", "", 1, _sum_of_one, _sum_one_pair, (sum_op, mean_op),
+        "sum of one term", "A sum of one term is that term.", "", 1, _sum_of_one,
+        of("c n 1", lambda c: (summed(c, (-1,), True), c)), (sum_op, mean_op),
     ),
     Rule(
-        "sum of a vector", "The sum of a vector is one number.", "", 1, _sum_of_vector, _sum_vector_pair, _REDUCTIONS,
+        "sum of a vector", "The sum of a vector is one number.", "", 1, _sum_of_vector,
+        of("v n", lambda v: (summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1))), _REDUCTIONS,
     ),
     Rule(
         "row sums of a product", "A product is summed over its columns by summing the right factor.",
-        "", 1, _sum_of_product, _sum_product_pair, (sum_op,),
+        "", 1, _sum_of_product,
+        of("A n m, B m d",
+           lambda a, b: (summed(matmul_of(a, b, (2, 2)), (-1,), True),
+               matmul_of(a, summed(b, (-1,), True), (2, 2)))), (sum_op,),
     ),
     Rule(
         "sum of a transpose", "The sum over the rows of a transpose is the sum over columns.",
-        "", 1, _sum_of_transpose, _sum_transpose_pair, (sum_op, mean_op),
+        "", 1, _sum_of_transpose,
+        of("Z n m", lambda z: (summed(turned(z), (-1,), False), summed(z, (-2,), False))), (sum_op, mean_op),
     ),
     Rule(
         "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
-        "", 1, unpermuted(_constant_out), _constant_pair,
+        "", 1, unpermuted(_constant_out),
+        of("Z n m, c n 1", lambda z, c: (exp(broadcast_to(c, z.shape)), broadcast_to(exp(c), z.shape))),
     ),
     Rule(
         "new axis in front", "A new axis in front is what broadcasting adds.",
-        "", 1, _front_axis, _front_pair, (index_op,),
+        "", 1, _front_axis,
+        of("v n", lambda v: (expand_dims(v, -2), broadcast_to(v, (ONE, v.shape[0])))), (index_op,),
     ),
     Rule(
         "new axis inward", "What works entry by entry may be made a column before or after.",
-        "", 1, _new_axis, _axis_pair, (index_op,),
+        "", 1, _new_axis,
+        of("v n", lambda v: (index(exp(v), expand_dims(v, -1).params["items"]), exp(expand_dims(v, -1)))), (index_op,),
     ),
     Rule(
-        "function of joins", "What works entry by entry works on each part of joins.", "", 2, _joined, _join_pair,
+        "function of joins", "What works entry by entry works on each part of joins.", "", 2, _joined,
+        of("A n m, B n k, C n m, D n k", lambda a, b, c, d: (
+            concat_op(a, b, axis=-1) * concat_op(c, d, axis=-1), concat_op(a * c, b * d, axis=-1)
+        )),
     ),
     Rule(
-        "sum of a join", "A sum over a join is the sum over its parts.", "", 2, _sum_of_join, _sum_join_pair, (sum_op,),
+        "sum of a join", "A sum over a join is the sum over its parts.", "", 2, _sum_of_join,
+        of("A n m, B n k",
+           lambda a, b: (summed(concat_op(a, b, axis=-1), (-1,), True),
+               summed(a, (-1,), True) + summed(b, (-1,), True))), (sum_op,),
     ),
     Rule(
         "factor out of a sum", "A factor that is constant along a sum comes out of it.",
-        "", 2, _factor_out_of_sum, _factor_pair, (sum_op,),
+        "", 2, _factor_out_of_sum,
+        of("Z n m, c n 1",
+           lambda z, c: (summed(multiply(c, z), (-1,), True), multiply(c, summed(z, (-1,), True)))), (sum_op,),
     ),
     Rule(
-        "mean", "A mean is the sum over the number of terms.", "", 2, _mean_defined, _mean_pair, (mean_op,),
+        "mean", "A mean is the sum over the number of terms.", "", 2, _mean_defined,
+        of("Z n m",
+           lambda z: (mean_op(z, axes=(-1,), keepdims=True), divide(summed(z, (-1,), True), z.shape[1]))), (mean_op,),
     ),
     Rule(
         "definition of softmax", "By definition; a sum of exponentials is never 0.",
-        "", 3, _softmax_defined, _defined_pair, (softmax_op,),
+        "", 3, _softmax_defined,
+        of("Z n m", lambda z: (softmax(z), divide(exp(z), summed(exp(z), (-1,), True)))), (softmax_op,),
     ),
 )  # fmt: skip

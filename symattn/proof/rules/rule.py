@@ -16,7 +16,7 @@ from ...core.sizes import ONE, Shape
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.index import NEW, index, index_op
-from ...ops.leaves import from_index_op
+from ...ops.leaves import HYPOTHESES, from_index_op, tensor
 
 Item = TypeVar("Item")
 ANY: tuple[Operation, ...] = ()
@@ -58,6 +58,20 @@ class Rule:
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
+
+
+def of(given: str, sides: Callable[..., tuple[Tensor, Tensor]]) -> Callable[[], tuple[Tensor, Tensor]]:
+    """An example: both sides, of tensors such as ``A n m, Pi n n permutation``."""
+
+    def made() -> tuple[Tensor, Tensor]:
+        return sides(*(_example(*part.split()) for part in given.split(",")))
+
+    return made
+
+
+def _example(name: str, *words: str) -> Tensor:
+    declared = {word: True for word in words if word in HYPOTHESES}
+    return tensor(name, *(word for word in words if word not in declared), **declared)
 
 
 # --- one order for the terms of a sum and the factors of a product ---
