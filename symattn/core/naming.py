@@ -21,13 +21,16 @@ def check_name(name: object) -> str:
     """Return ``name`` if it may name a tensor, a size or a scalar, else raise NamingError."""
     if not isinstance(name, str):
         raise NamingError(f"a name is a string, not {described(name)}")
-    if len(name) > 60 or not _NAME.fullmatch(name):
+    if len(name) > 60:
+        raise NamingError(f"{name[:20] + '...'!r} cannot be a name: it has {len(name)} characters, and 60 are the most")
+    if not _NAME.fullmatch(name):
         raise NamingError(
-            f"{name[:60]!r} cannot be a name: use ASCII letters and digits, single underscores between them, "
+            f"{name!r} cannot be a name: use ASCII letters and digits, single underscores between them, "
             "and trailing primes, for example W_q, d_k, P1, x'"
         )
     if keyword.iskeyword(name):
-        raise NamingError(f"{name!r} is a Python keyword and cannot be a name: write {name[:3]!r} or {name + '1'!r}")
+        short = f"{name[:3]!r} or " if len(name) > 3 else ""
+        raise NamingError(f"{name!r} is a Python keyword and cannot be a name: write {short}{name + '1'!r}")
     return name
 
 

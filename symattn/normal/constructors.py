@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import sympy
 
@@ -49,27 +51,35 @@ def base_kind(base: Index) -> str:
     return "symbol" if isinstance(base, int) else str(base[0])
 
 
-# --- how an atom is made again after a replacement ---
+# --- how an atom is made again after a replacement: by functions with names, since proofs are pickled with them ---
 
 
-def _again(make: Callable[..., Poly]) -> Callable[..., Poly]:
-    return lambda ring, name, indices, inner, bound: make(ring, *inner)
+def _again(make: Callable[..., Poly], ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
+    return make(ring, *inner)
 
 
-def _kept(kind: str) -> Callable[..., Poly]:
-    return lambda ring, name, indices, inner, bound: single(Atom(kind, name, indices, inner, bound))
+def _kept(kind: str, ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
+    return single(Atom(kind, name, indices, inner, bound))
+
+
+def _function(ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
+    return function(ring, name, inner)
+
+
+def _extreme(ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
+    return extreme(ring, name, bound, inner[0])
 
 
 CONSTRUCTORS: Mapping[str, Callable[..., Poly]] = {
     "power": power,
     "size": scalar,
     "index value": index_value,
-    "exp": _again(exp),
-    "log": _again(log),
-    "positive": _again(positive),
-    "zero": _again(zero),
-    "function": lambda ring, name, indices, inner, bound: function(ring, name, inner),
-    "extreme": lambda ring, name, indices, inner, bound: extreme(ring, name, bound, inner[0]),
-    "row": _kept("row"),
-    "inverse": _kept("inverse"),
+    "exp": partial(_again, exp),
+    "log": partial(_again, log),
+    "positive": partial(_again, positive),
+    "zero": partial(_again, zero),
+    "function": _function,
+    "extreme": _extreme,
+    "row": partial(_kept, "row"),
+    "inverse": partial(_kept, "inverse"),
 }

@@ -134,13 +134,13 @@ class Keys:
     def __init__(self) -> None:
         self.ranges: dict[int, sympy.Expr] = {}
         self._numbers: dict[Any, int] = {}
-        self._ids = itertools.count(1)
+        self._last = 0  # a number, and no iterator: proofs are pickled with their keys
 
     def fresh(self, size: sympy.Expr) -> int:
         """A new index symbol that runs from 0 to ``size - 1``."""
-        symbol = next(self._ids)
-        self.ranges[symbol] = size
-        return symbol
+        self._last += 1
+        self.ranges[self._last] = size
+        return self._last
 
     def intern(self, key: Any) -> int:
         """The number of a key; equal keys have equal numbers."""

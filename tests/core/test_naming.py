@@ -198,3 +198,16 @@ def test_generated_names_never_capture_those_of_the_user():
     names = [*(s.name for s in g.steps), *(s.name for s in g.definitions), g.cotangent.name]
     assert len(set(names)) == len(names)
     assert not set(names) & {"Q", "K", "dP", "P", "Z"}
+
+
+@pytest.mark.parametrize("name", keyword.kwlist)
+def test_what_is_offered_for_a_keyword_is_a_name(name):
+    with pytest.raises(sa.NamingError, match=f"'{name}' is a Python keyword and cannot be a name: write ") as failure:
+        sa.tensor(name, "T")
+    offered = str(failure.value).split("write ")[1].split(" or ")
+    assert all(sa.tensor(other.strip("'"), "T").name == other.strip("'") for other in offered)
+
+
+def test_a_name_that_is_too_long_says_so():
+    with pytest.raises(sa.NamingError, match=r"'A{20}\.\.\.' cannot be a name: it has 61 characters, and 60 are"):
+        sa.tensor("A" * 61, "T")

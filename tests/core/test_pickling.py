@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import pytest
 import sympy
@@ -117,3 +119,40 @@ def test_symmetries_are_pickled(name):
 def test_every_rule_is_pickled_by_its_name():
     assert all(again(rule) is rule for rule in RULES)
     assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+M, Z = sa.tensor("M", T, n, binary=True), sa.tensor("Z", T, n)
+VERDICTS = {
+    "a root": lambda: sa.prove(sa.sqrt(x) ** 2, x),
+    "a logarithm": lambda: sa.prove(sa.exp(sa.log(x)), x),
+    "a choice": lambda: sa.prove(sa.relu(x), (x + sa.abs(x)) / 2),
+    "a largest entry": lambda: sa.prove(sa.max(Z + 1, -1), sa.max(Z, -1) + 1),
+    "an inverse": lambda: sa.prove(x / (x**2 + 1) * (x**2 + 1), x),
+    "a row": lambda: sa.prove(sa.sum(sa.sparsemax(Z), -1), sa.ones(T)),
+    "a support": lambda: sa.prove(
+        sa.sum(sa.softmax(Z, where=M), -1), sa.ones(T), given=[sa.le(1, sa.sum(M, axis=-1))]
+    ),
+    "an equality that is given": lambda: sa.prove(x * x * x, x, given=[sa.eq(x * x, sa.ones(n))]),
+    "a rewriting": lambda: sa.prove(sa.softmax(Z + 1), sa.softmax(Z)),
+    "a bound": lambda: sa.prove(sa.le(sa.softmax(Z), 1)),
+    "a dependence": lambda: sa.prove(sa.independent(sa.cumsum(x), x, when=lambda out, inp: inp[0] > out[0])),
+    "a counterexample": lambda: sa.prove(sa.exp(x), x + 1),
+    "an open question": lambda: sa.prove(sa.relu(x) * sa.relu(-x) / (sa.relu(x) * sa.relu(-x)), sa.ones(n)),
+}
+FRESH = """
+import pickle, sys
+verdict = pickle.load(sys.stdin.buffer)
+assert verdict.status == sys.argv[1]
+assert not verdict or verdict.proof.check() and verdict.proof.latex()
+print(verdict, verdict.proof if verdict else "", end="")
+"""
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_a_verdict_is_read_and_checked_in_another_process(name):
+    verdict = VERDICTS[name]()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FRESH, verdict.status], input=pickle.dumps(verdict), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == f"{verdict} {verdict.proof if verdict else ''}"
