@@ -35,8 +35,8 @@ CASES = [
 ]
 
 
-def comparison(y: Tensor, x: Tensor, claimed: Tensor, cotangent: Tensor):
-    return compare_gradient(claimed, x, [y], [cotangent], Budget(4))
+def comparison(y: Tensor, x: Tensor, claimed: Tensor, cotangent: Tensor, seconds: float = 4):
+    return compare_gradient(claimed, x, [y], [cotangent], Budget(seconds))
 
 
 @pytest.mark.parametrize(("name", "y", "x"), CASES, ids=[name for name, *_ in CASES])
@@ -56,7 +56,7 @@ def test_a_wrong_rule_is_never_proved(name, y, x):
     (cotangent,) = g.cotangents.values()
     wrong = g[x] + sa.ones(*x.shape)
     try:
-        assert not comparison(y, x, wrong, cotangent).equal
+        assert not comparison(y, x, wrong, cotangent, seconds=1).equal
     except (Unreached, OutOfBudget):
         pass  # nothing is claimed
 

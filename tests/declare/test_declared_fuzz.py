@@ -8,6 +8,8 @@ import sympy
 
 import symattn as sa
 
+from ..shares import one_in
+
 N = 4
 SHAPES = {"n -> n": ("n",), "n ->": ("n",), "n, n -> n": ("n", "n"), "n n -> n": ("n n",), "n -> n n": ("n",)}
 
@@ -93,7 +95,7 @@ def numbers(formula, functions, arrays):
     return float(formula.xreplace({r: sympy.Float(by_name[r.func][tuple(map(int, r.args))], 30) for r in reads}))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", one_in(4, range(60)))
 def test_a_random_operation_is_what_its_entry_says(seed):
     shape, ranks = random.Random(seed).choice(list(SHAPES.items()))
     entry = Drawn(seed)

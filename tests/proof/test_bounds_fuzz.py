@@ -18,6 +18,8 @@ from symattn.core.node import rebuild
 from symattn.proof.bounds.prove import bound_proof
 from symattn.proof.claims import Claim, eq, le, lt
 
+from ..shares import one_in
+
 T = sa.sizes("T")
 QUARTER = sympy.Rational(1, 4)
 X, Y, C = sa.tensor("X", T, T), sa.tensor("Y", T, T), sa.tensor("C", T, T, positive=True)
@@ -138,11 +140,11 @@ def orders_proved(seed: int) -> list[Claim]:
     return [claim for claim in asked if _is_proved(claim, GIVEN)]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", one_in(3, range(15)))
 def test_proved_limits_hold_at_points(seed: int, rng: np.random.Generator) -> None:
     _assert_holds(limits_proved(seed), rng)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", one_in(5, range(15)))
 def test_proved_orders_hold_at_points(seed: int, rng: np.random.Generator) -> None:
     _assert_holds(orders_proved(seed), rng)

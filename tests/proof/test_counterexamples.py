@@ -12,6 +12,8 @@ import sympy
 
 import symattn as sa
 
+from ..shares import one_in
+
 n, m, d = sa.sizes("n m d")
 x, y = sa.tensor("x", n), sa.tensor("y", n)
 A, B, Z = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("Z", n, n)
@@ -71,7 +73,7 @@ def fails(relation: str, left: Any, right: Any) -> bool:
     return bool(left > right + 1e-12) if relation == "<=" else bool(left >= right - 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_in(2, range(2)))
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_counterexample_gives_its_two_values_in_numpy(name, seed):
     claim, given, sides = CLAIMS[name]

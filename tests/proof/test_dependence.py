@@ -16,6 +16,8 @@ from symattn.core.budget import Budget, OutOfBudget
 from symattn.proof.claims import independent
 from symattn.proof.dependence.prove import dependence_proof
 
+from ..shares import one_in
+
 T, S, d, e, D, w, h, f = sa.sizes("T S d e D w h f")
 X = sa.tensor("X", T, D)
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
@@ -272,7 +274,7 @@ def _matters(y: sa.Tensor, rng: np.random.Generator) -> Any:
     return moved
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", one_in(4, range(25)))
 def test_what_is_proved_does_not_move(seed: int, rng: np.random.Generator) -> None:
     y = _random(random.Random(seed))
     moved = _matters(y, rng)

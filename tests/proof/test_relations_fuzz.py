@@ -14,6 +14,8 @@ from sympy import Abs, Eq, Max, Min, Mod, Ne, Not, Or, ceiling, floor
 import symattn as sa
 from symattn.errors import OperandError
 
+from ..shares import one_in
+
 n, m = SIZES = sa.sizes("n m")
 LARGEST = 12
 CLAIMS = {"=": sa.eq, "<=": sa.le, "<": sa.lt}
@@ -42,7 +44,7 @@ def places(relations: list[Any]) -> Iterator[dict[Any, int]]:
             yield at
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", one_in(4, range(40)))
 def test_what_follows_from_relations_of_sizes(seed):
     rng = random.Random(seed)
     given = [relation(rng) for _ in range(rng.choice([1, 1, 2]))]
