@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.comparisons import check_comparisons
 from ..core.exact import INDICES, as_scalar
 from ..core.late import late
 from ..core.naming import check_name
@@ -181,8 +182,9 @@ def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
     """A constant given by its indices: masks, slopes, angles, positions.
 
     ``A[i, j] = formula(i, j)``, with a SymPy expression, or a relation for a boolean mask, of the indices (from 0),
-    sizes and scalar symbols. Raises OperandError where the formula holds a tensor's entry (multiply by the tensor
-    instead), and ShapeError for a size that is not one.
+    sizes and scalar symbols; that two indices are equal is ``sympy.Eq(i, j)``. Raises OperandError where the formula
+    holds a tensor's entry (multiply by the tensor instead) or compares by ``==``, and ShapeError for a size that is
+    not one.
 
     >>> import sympy, symattn as sa
     >>> T, S = sa.sizes("T S")
@@ -201,6 +203,7 @@ def from_index(shape: Any, formula: Callable[..., Any]) -> Tensor:
         ) from None
     if isinstance(value, bool):
         value = sympy.true if value else sympy.false
+    check_comparisons("from_index", formula, INDICES[: len(dims)], dims, value)
     if isinstance(value, Tensor) or (isinstance(value, sympy.Basic) and value.has(sympy.Indexed)):
         raise OperandError("a tensor's entry inside from_index: multiply the tensor by a from_index constant instead")
     if not _is_condition(value):

@@ -10,6 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
+from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
 from ..core.sizes import same_shape
@@ -162,7 +163,7 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
 
     ``when(out, inp)`` takes the index of an entry of ``output`` and that of an entry of ``variable``, as tuples of
     symbols, and gives the relation under which the one must not depend on the other; by default always.
-    Raises OperandError if ``variable`` is not a named tensor or ``when`` gives no relation.
+    Raises OperandError if ``variable`` is not a named tensor, or ``when`` gives no relation or compares by ``==``.
 
     >>> import symattn as sa
     >>> X = sa.tensor("X", "T d")
@@ -185,6 +186,14 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
     if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
         raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {described(condition)}")
+    if when is not None:
+        check_comparisons(
+            "independent: when",
+            lambda *place: when(place[: y.rank], place[y.rank :]),
+            symbols,
+            (*y.shape, *x.shape),
+            condition,
+        )
     return Independence(y, x, out, inp, condition)
 
 
