@@ -246,7 +246,7 @@ class Search:
         """A point at which both sides have values and all that is given holds, at the least sizes first."""
         self.evaluator.arithmetic.budget = budget
         try:
-            least = self.sampler.sizes.complete(dict.fromkeys(self.sampler.sizes.symbols, 1))
+            least = self.sampler.sizes.least()
             for trial in range(0 if self.too_large else _EXAMPLES):
                 drawn = (
                     self.sampler.draw(trial, self.rng)

@@ -14,10 +14,12 @@ from flint import fmpq, fmpq_mat
 from sympy.logic.boolalg import Boolean
 
 from ...core.node import Tensor
+from ...ops.domain import rooms
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
 from ..relations import Relations
 from .balls import Number, rational
+from .fitted_sizes import Linear, fitted, linear_rooms, room_left
 from .pointed import Aims
 from .values import Array, Point, indices, shape_at
 
@@ -48,6 +50,7 @@ class Sizes:
         self.symbols = sorted((s for s in symbols if s.is_integer and s.is_positive), key=lambda s: s.name)
         self.scalars = sorted(symbols.difference(self.symbols), key=lambda s: s.name)
         self._composite = list(dict.fromkeys(n for x in nodes for n in x.shape if not (n.is_Symbol or n.is_Integer)))
+        self._nodes, self._given = nodes, relations
         self._relations = Relations(relations)
         self._solved: dict[sympy.Symbol, sympy.Expr] = {}
         for r in relations:  # T = S + 1 gives T
@@ -95,10 +98,29 @@ class Sizes:
             {**drawn, **{s: int(n) for s, n in solved.items()}}
         )
 
+    @cached_property
+    def _rooms(self) -> list[Linear]:
+        """What may not be negative for relations to hold, and for all that is read to lie inside."""
+        return linear_rooms(rooms(self._nodes), self._given, self._solved, self.symbols)
+
+    def _with_room(self, wanted: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
+        """Sizes near the wanted ones that have room for all that is read, or None."""
+        found = fitted(self._rooms, wanted)
+        return None if found is None else self.complete(found)
+
+    def _has_room(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
+        return all(room_left(room, sizes) >= 0 for room in self._rooms)
+
+    def least(self) -> dict[sympy.Symbol, int] | None:
+        """All sizes 1, but for those that have to be larger; None if that does not fit."""
+        ones = dict.fromkeys(self.symbols, 1)
+        return self._with_room(ones) or self.complete(ones)
+
     def draw(self, trial: int, rng: random.Random) -> dict[sympy.Symbol, int] | None:
         """Sizes for a trial: first all 2, then 2 and 3 in turn, then all 3, then anything small.
 
-        Where relations do not hold of them, those that they speak of are the next ones of which they hold.
+        Where relations do not hold of them, those that they speak of are the next ones of which they hold; where
+        something is read outside, they are changed until it is not.
         """
         for attempt in range(60):
             if attempt or trial > 2:
@@ -111,6 +133,8 @@ class Sizes:
             if sizes is None and self.related and self._fitting:
                 place = rng.randrange(len(self._fitting)) if attempt else trial % len(self._fitting)
                 sizes = self.complete({**wanted, **self._fitting[place]})
+            if sizes is None or not self._has_room(sizes):
+                sizes = self._with_room(sizes or wanted) or sizes
             if sizes is not None:
                 return sizes
         return None

@@ -1,0 +1,66 @@
+"""Sizes for linear inequalities: one after the other is met by the least change, instead of being hoped for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+_MOST = 100  # changes, after which it is taken that nothing fits
+
+Linear = Mapping[sympy.Symbol, sympy.Rational]  # coefficients of what may not be negative; 1 has the constant
+
+
+def linear_rooms(
+    rooms: Sequence[sympy.Expr],
+    relations: Sequence[Boolean],
+    solved: Mapping[sympy.Symbol, sympy.Expr],
+    symbols: Sequence[sympy.Symbol],
+) -> list[Linear]:
+    """What may not be negative, of sizes alone and as far as it is linear in them; offsets are at their least, 0."""
+    found = []
+    for room in (*rooms, *(room for r in relations for room in _rooms(r))):
+        offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
+        terms = sympy.expand(room.xreplace(solved).xreplace(offsets)).as_coefficients_dict()
+        if terms.keys() - {sympy.S.One} and all(m == 1 or m in symbols for m in terms):
+            found.append(terms)
+    return found
+
+
+def _rooms(relation: Boolean) -> Iterator[sympy.Expr]:
+    """What may not be negative for an inequality or an equality of whole numbers to hold."""
+    if isinstance(relation, sympy.And):
+        yield from (room for part in relation.args for room in _rooms(part))
+    elif isinstance(relation, (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)):
+        yield relation.gts - relation.lts - (1 if isinstance(relation, (sympy.Lt, sympy.Gt)) else 0)
+    elif isinstance(relation, sympy.Eq):
+        yield from (relation.lhs - relation.rhs, relation.rhs - relation.lhs)
+
+
+def room_left(room: Linear, sizes: Mapping[sympy.Symbol, int]) -> sympy.Rational:
+    """How much room there is."""
+    return sympy.Add(*(c if m == 1 else c * sizes[m] for m, c in room.items()))
+
+
+def fitted(rooms: Sequence[Linear], wanted: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
+    """Sizes near the wanted ones at which no room is negative; None if none were found.
+
+    A size that gives room is raised as far as needed; where that does not settle, one that takes it is lowered.
+    """
+    sizes = dict(wanted)
+    for change in range(_MOST):
+        short = next((room for room in rooms if room_left(room, sizes) < 0), None)
+        if short is None:
+            return sizes
+        missing = -room_left(short, sizes)
+        raised = [s for s, c in short.items() if s != 1 and c > 0]
+        lowered = [s for s, c in short.items() if s != 1 and c < 0 and sizes[s] > 1]
+        if raised and not (lowered and change % 3 == 2):
+            sizes[raised[0]] += int(sympy.ceiling(missing / short[raised[0]]))
+        elif lowered:
+            s = max(lowered, key=lambda s: sizes[s])
+            sizes[s] -= min(sizes[s] - 1, int(sympy.ceiling(-missing / short[s])))
+        else:
+            return None
+    return None
