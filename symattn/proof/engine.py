@@ -20,6 +20,7 @@ from .equality.decide import Unreached
 from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
 from .equality.readable import RewritingProof
 from .equality.rewriting import rewrite
+from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
 from .given import Given, applied, contradiction, sorted_out, stated_in
 from .refute.counterexample import Agreement, Counterexample
@@ -52,6 +53,21 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     """
     time, seed = Budget(budget), seeded("prove", seed)
     hypotheses, asked = sorted_out(_claim(left, right), given)
+    near = None if hypotheses.stated else apart(asked)
+    if near is None:
+        return _answered(hypotheses, asked, time, seed)
+    found = _answered(hypotheses, near.claim, time, seed)
+    if isinstance(found, Proved):
+        proof = Proof(asked, (), Apart(found.found.argument, near.reads))
+        tried = Agreement(0, 0, 0, (), "what is read lies too far away to be tried")
+        return _proved(_with_witness(proof, hypotheses, tried, seed, time), tried)
+    if isinstance(found, Refuted):
+        return Refuted(asked, replace(found.found, sizes={**found.found.sizes, **near.sizes}))
+    return replace(found, claim=asked)
+
+
+def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed: int) -> Verdict:
+    """The verdict on a claim as it stands."""
     put = applied(hypotheses, asked)
     if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
         return Proved(asked, proof)

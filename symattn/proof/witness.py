@@ -10,6 +10,7 @@ from sympy.logic.boolalg import Boolean
 
 from ..core.budget import Budget
 from .claims import Claim, Independence, say_the_same
+from .far_reads import apart
 from .refute.counterexample import Agreement, Example
 from .refute.refuter import Search
 from .refute.values import Point
@@ -44,7 +45,13 @@ class Witness:
     __str__ = text
 
     def _search(self) -> Search:
-        return Search(self.claim, self.given, self.relations, 0)
+        return _search(self.claim, self.given, self.relations, 0)
+
+
+def _search(claim: Claim | Independence, given: Sequence[Claim], relations: Sequence[Boolean], seed: int) -> Search:
+    """The search for points of a claim; what is read at far places is a tensor of its own, if nothing else is asked."""
+    near = None if given or relations else apart(claim)
+    return Search(claim if near is None else near.claim, given, relations, seed)
 
 
 def witness(
@@ -59,7 +66,7 @@ def witness(
     """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
     point = tried.point
     if point is None:
-        point = Search(claim, given, relations, seed).example(budget)
+        point = _search(claim, given, relations, seed).example(budget)
     return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
 
 

@@ -1,0 +1,146 @@
+"""Claims that read a tensor at far literal places, and nothing else of it: what is read is a tensor of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import sympy
+
+from ..core.naming import fresh_name
+from ..core.node import Tensor, rebuild, topological
+from ..errors import SymattnError
+from ..ops.index import NEW, edges, index_op
+from ..ops.leaves import variable
+from ..printing.matrix import latex_printer
+from .claims import Claim, Independence
+
+if TYPE_CHECKING:
+    from .given import Given
+    from .verdict import Argument
+
+_FAR = 10_000  # from which on no array is as long in a trial
+_DIGITS = 30  # of a place that still stands in a name
+_ENTRYWISE = {"binary", "integer", "positive", "constant"}  # properties that a part has as well
+
+Reads = dict[Tensor, Tensor]  # from a tensor of its own to what it stands for
+
+
+class Near(NamedTuple):
+    """A claim of tensors of their own, what these stand for, and the least sizes that what is read asks for."""
+
+    claim: Claim
+    reads: Reads
+    sizes: dict[sympy.Symbol, int]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A proof in which tensors of their own stand for what is read at places that differ."""
+
+    argument: Argument
+    reads: Reads
+
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        return tuple(rebuild(getattr(self.argument, "divisors", ()), self.reads))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return getattr(self.argument, "assumptions", ())
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        near = apart(claim) if isinstance(claim, Claim) and not given.stated else None
+        return near is not None and self.reads == near.reads and self.argument.proves(near.claim, given)
+
+    def check(self) -> bool:
+        return self.argument.check()
+
+    def text(self) -> str:
+        return f"The places that are read differ; let {self._names()}.\n{self.argument.text()}"
+
+    def latex(self) -> str:
+        printer = latex_printer([*self.reads, *self.reads.values()])
+        names = ", ".join(f"${printer.refer(own)} = {printer.refer(read)}$" for own, read in self.reads.items())
+        return f"The places that are read differ; let {names}.\n\n{self.argument.latex()}"
+
+    def _names(self) -> str:
+        return ", ".join(f"{own.name} = {read}" for own, read in self.reads.items())
+
+
+def apart(claim: Claim | Independence) -> Near | None:
+    """The claim with a tensor of its own for each part of a tensor that is read at far places; None if there is none.
+
+    Nothing else may be read of such a tensor, its parts may not overlap, and the sizes of the axes in which it is read
+    at numbers may not occur elsewhere: then all values of the parts are those of a tensor that is large enough.
+    """
+    if not isinstance(claim, Claim):
+        return None
+    nodes = topological(claim.sides)
+    parts: dict[Tensor, list[Tensor]] = {}
+    for node in nodes:
+        if node.op is index_op and node.inputs[0].op is variable:
+            parts.setdefault(node.inputs[0], []).append(node)
+    far = {x: read for x, read in parts.items() if any(map(_is_far, read))}
+    if not far or not all(set(x.params["hypotheses"]) <= _ENTRYWISE and _are_disjoint(far[x]) for x in far):
+        return None
+    taken = {s.name for node in nodes for s in node.own_symbols} | {str(node.name) for node in nodes if node.name}
+    own: dict[Tensor, Tensor] = {}
+    for x, read in far.items():
+        for part in read:
+            name = fresh_name(_wanted(x, part), taken)
+            taken.add(name)
+            own[part] = variable(name=name, shape=part.shape, hypotheses=x.params["hypotheses"])
+    try:
+        left, right = rebuild(claim.sides, own)
+    except SymattnError:
+        return None
+    kept = topological([left, right])
+    left_over = {s for node in kept for s in node.own_symbols}
+    asked = [pair for x, read in far.items() for part in read for pair in _asked(x, part)]
+    if set(far) & set(kept) or not all(size.is_Symbol and size not in left_over for size, _ in asked):
+        return None
+    sizes = {size: max(n for s, n in asked if s == size) for size, _ in asked}
+    return Near(Claim(left, claim.relation, right), {new: part for part, new in own.items()}, sizes)
+
+
+def _axes(part: Tensor) -> list[range | None]:
+    """The places that are read along each axis, as far as they are numbers."""
+    found: list[range | None] = []
+    for item in part.params["items"]:
+        if item == NEW:
+            continue
+        numbers = all(n.is_Integer for n in (*edges(item), *(item[3:] if item[0] == "slice" else ())))
+        ends = sorted(map(int, edges(item))) if numbers else []
+        found.append(range(ends[0], ends[-1] + 1) if ends else None)
+    return found
+
+
+def _is_far(part: Tensor) -> bool:
+    return any(places is not None and places.stop > _FAR for places in _axes(part))
+
+
+def _are_disjoint(read: Sequence[Tensor]) -> bool:
+    """Whether each two of the parts have an axis along which they lie behind each other."""
+    return all(
+        any(map(_behind, a[::-1], b[::-1]))  # axes are counted from the end
+        for a, b in itertools.combinations(map(_axes, read), 2)
+    )
+
+
+def _behind(p: range | None, q: range | None) -> bool:
+    return p is not None and q is not None and (p.stop <= q.start or q.stop <= p.start)
+
+
+def _asked(x: Tensor, part: Tensor) -> list[tuple[sympy.Expr, int]]:
+    """The sizes of the axes in which a part is read at numbers, and how large they have to be; numbers are already."""
+    axes = _axes(part)
+    sizes = zip(x.shape[x.rank - len(axes) :], axes, strict=True)
+    return [(size, places.stop) for size, places in sizes if places is not None and not size.is_Integer]
+
+
+def _wanted(x: Tensor, part: Tensor) -> str:
+    starts = [places.start for places in _axes(part) if places is not None]
+    return "_".join([str(x.name), *map(str, starts)]) if max(starts) < 10**_DIGITS else f"{x.name}_far"
