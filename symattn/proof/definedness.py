@@ -20,7 +20,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
 from ..core.stated import Stated, in_latex
 from ..errors import SymattnError
-from ..graph.names import LONGEST, tree_size
+from ..graph.names import LONGEST, displayed_names, tree_size
 from ..ops.domain import Condition, domain
 from ..ops.index import squeeze
 from ..ops.leaves import bare, computed, definition
@@ -44,12 +44,15 @@ def conditions(sides: Iterable[Tensor], given: Sequence[Any] = (), divisors: Ite
     ``divisors`` are what a proof divides by besides. What follows from the bounds of a tensor, from what is given,
     claims and relations between sizes, and from the other conditions is left out.
     """
+    sides = list(sides)
+    names = displayed_names([*sides, *(x for g in given if isinstance(g, Claim) for x in g.sides)])
     nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
     asked += [(x, Condition(_NONZERO)) for x in divisors]
-    listed = _needed(_plain(asked), [g for g in given if isinstance(g, Claim)])
-    texts = (Stated(c.says.format(_text(x)), partial(_latex, x, c)) for x, c in listed)
-    return tuple(dict.fromkeys([*fitting(nodes, [g for g in given if is_relation(g)]), *texts]))
+    relations = [g for g in given if is_relation(g)]
+    listed = _needed(_plain(asked), [g for g in given if isinstance(g, Claim)], relations)
+    texts = (Stated(c.says.format(_text(x, names)), partial(_latex, x, c, names)) for x, c in listed)
+    return tuple(dict.fromkeys([*fitting(nodes, relations), *texts]))
 
 
 Asked = tuple[Tensor, Condition]
@@ -76,14 +79,14 @@ def _plain(asked: Iterable[Asked]) -> list[Asked]:
     return list(found.values())
 
 
-def _needed(asked: list[Asked], given: Sequence[Claim]) -> list[Asked]:
+def _needed(asked: list[Asked], given: Sequence[Claim], relations: Sequence[Any]) -> list[Asked]:
     """The conditions that follow neither from bounds, nor from what is given, nor from the others."""
     time = Budget(_SECONDS)
     for one in asked[::-1]:
         others = [other for other in asked if other is not one]
         known = [claim for other in others for ways in [_ways(*other)] if len(ways) == 1 for claim in ways[0]]
         near = others if len(asked) <= _MOST else ()
-        if _follows(one, [*given, *known], time) or any(_is_same(one, x, time) for x in near):
+        if _follows(one, [*given, *known], relations, time) or any(_is_same(one, x, time) for x in near):
             asked = others
     return asked
 
@@ -96,11 +99,11 @@ def _ways(x: Tensor, condition: Condition) -> Sequence[tuple[Claim, ...]]:
     return () if compared is None else _COMPARED[compared[1]](x, sympy.Integer(compared[2]))
 
 
-def _follows(asked: Asked, given: Sequence[Claim], time: Budget) -> bool:
+def _follows(asked: Asked, given: Sequence[Claim], relations: Sequence[Any], time: Budget) -> bool:
     """Whether a condition on the entries of a tensor follows from their bounds alone."""
 
     def is_proved(claim: Claim) -> bool:
-        proof = bound_proof(claim, given, own)
+        proof = bound_proof(claim, given, own, relations)
         return proof is not None and not proof.assumptions
 
     try:
@@ -163,14 +166,15 @@ def _reads_all(node: Tensor, entry: Template, symbol: sympy.Symbol) -> bool:
     return own and all(place in ranges and same_size(ranges[place], size) for place, size in pairs)
 
 
-def _text(x: Tensor) -> str:
-    return str(x.name or (definition(x) if _is_short(x) else x.brief()))
+def _text(x: Tensor, names: Mapping[Tensor, str]) -> str:
+    """The name that the claim has for it, or else what it is: a name that only a proof has says nothing."""
+    return names.get(x) or str(definition(x) if _is_short(x) else x.brief())
 
 
-def _latex(x: Tensor, condition: Condition) -> str:
+def _latex(x: Tensor, condition: Condition, names: Mapping[Tensor, str]) -> str:
     """The condition in LaTeX."""
-    if x.name:
-        about = latex_name(x.name)
+    if x in names:
+        about = latex_name(names[x])
     elif _is_short(x):
         about = latex_printer([x]).write(definition(x))
     else:

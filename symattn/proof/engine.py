@@ -184,7 +184,7 @@ def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Ar
     if isinstance(claim, Independence):
         return dependence_proof(claim, time), _Missing("the entries may depend on one another, as far as was seen")
     if claim.relation != "=":
-        found = bound_proof(claim, given.claims, time)
+        found = bound_proof(claim, given.claims, time, given.relations)
         return found, _Missing("the inequality does not follow from the signs and bounds of its parts")
     return _equal(claim.left, claim.right, given, time)
 

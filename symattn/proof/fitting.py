@@ -43,12 +43,12 @@ def _divides(size: sympy.Expr, relations: Sequence[Boolean]) -> bool:
 def _inequalities(needed: list[sympy.Expr], relations: Sequence[Boolean]) -> Iterator[str]:
     for room in list(needed):
         others = [other for other in needed if other != room]
-        if (others or relations) and _follows(room, others, relations):
+        if (others or relations) and follows(room, others, relations):
             needed = others
     yield from filter(None, map(inequality, needed))
 
 
-def _follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[Boolean]) -> bool:
+def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[Boolean]) -> bool:
     """Whether an expression of sizes is never negative where others are not, under what is given."""
     offsets = sorted((s for e in (room, *others) for s in e.free_symbols if not s.is_positive), key=str)
     walk = FormulaWalk((), {s: f"v.{s.name}" for s in offsets})  # a name of what is never negative

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from ...core.budget import Budget
 from ...core.node import Tensor, topological
@@ -45,6 +46,8 @@ from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..claims import Claim, Independence, say_the_same
+from ..fitting import follows
+from ..relations import is_polynomial, is_size
 from .writing import Writing
 
 if TYPE_CHECKING:
@@ -87,6 +90,7 @@ class BoundProof:
     conclusion: Range  # of right - left
     conditions: tuple[str, ...]
     in_order: bool = False
+    relations: tuple[Boolean, ...] = ()  # between sizes, by which the conclusion is compared with 0
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -102,22 +106,24 @@ class BoundProof:
         return list(dict.fromkeys(f"{node.op.title} is {node.op.monotone}" for node in nodes if node.op.monotone))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return self.claim.says(claim) and say_the_same(self.given, given.claims)
+        known = set(self.relations) <= set(given.relations)
+        return known and self.claim.says(claim) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""
-        again = bound_proof(self.claim, self.given, Budget(float("inf")))
+        again = bound_proof(self.claim, self.given, Budget(float("inf")), self.relations)
         return again is not None and again._found == self._found
 
     @property
     def _found(self) -> tuple[Any, ...]:
-        return self.steps, self.conclusion, self.conditions, self.in_order
+        return self.steps, self.conclusion, self.conditions, self.in_order, self.relations
 
     def text(self) -> str:
         """One line a step, and the conclusion."""
         lines = [f"{step.statement}: {step.reason}" for step in self.steps]
         lines += self._orders
         lines += [f"where {condition}" for condition in self.conditions]
+        lines += [f"the sides are compared by {' and '.join(map(str, self.relations))}"] * bool(self.relations)
         return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
 
     def latex(self) -> str:
@@ -129,6 +135,8 @@ class BoundProof:
             lines.append(f"${shown}$: {tex_text(step.reason)}")
         lines += map(tex_text, self._orders)
         lines += [f"where {tex_text(condition)}" for condition in self.conditions]
+        if self.relations:
+            lines.append("the sides are compared by $" + r" \text{ and } ".join(map(sympy.latex, self.relations)) + "$")
         lines.append(f"so ${self.claim.latex()}$")
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
 
@@ -145,10 +153,13 @@ def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr
     return f"{low}{name}{high}"
 
 
-def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundProof | None:
+def bound_proof(
+    claim: Claim, given: Sequence[Claim], budget: Budget, relations: Sequence[Boolean] = ()
+) -> BoundProof | None:
     """A proof of ``left <= right`` or ``left < right``, entry by entry; None where none is found, which is no answer.
 
-    ``given`` holds inequalities and equalities that are taken as facts. Raises OutOfBudget.
+    ``given`` holds inequalities and equalities that are taken as facts, ``relations`` those between sizes. Raises
+    OutOfBudget.
 
     >>> import symattn as sa
     >>> from symattn.core.budget import Budget
@@ -159,21 +170,40 @@ def bound_proof(claim: Claim, given: Sequence[Claim], budget: Budget) -> BoundPr
     """
     if claim.relation not in ("<=", "<"):
         return None
-    found = _by_ranges(claim, given, budget, in_order=False)
+    found = _by_ranges(claim, given, budget, relations, in_order=False)
     if found is None and any(node.op.monotone for node in computed(claim.sides)):
-        found = _by_ranges(claim, given, budget, in_order=True)
+        found = _by_ranges(claim, given, budget, relations, in_order=True)
     return found
 
 
-def _by_ranges(claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> BoundProof | None:
+def _by_ranges(
+    claim: Claim, given: Sequence[Claim], budget: Budget, relations: Sequence[Boolean], in_order: bool
+) -> BoundProof | None:
     """A proof by formulas, or with monotone operations taken by their order alone."""
     analysis = _Analysis(claim, given, budget, in_order)
     difference, used = analysis.difference()
     strict = below(sympy.S.Zero, difference.low) or (difference.low == 0 and difference.low_open)
+    needed: Sequence[Boolean] = ()
     if not (strict if claim.relation == "<" else at_most(sympy.S.Zero, difference.low)):
-        return None
+        if not _follows_from_sizes(difference, claim.relation == "<", relations):
+            return None
+        needed = relations
     steps, conditions = analysis.steps(used)
-    return BoundProof(claim, tuple(given), steps, difference, conditions, in_order)
+    return BoundProof(claim, tuple(given), steps, difference, conditions, in_order, tuple(needed))
+
+
+def _follows_from_sizes(difference: Range, strict: bool, relations: Sequence[Boolean]) -> bool:
+    """Whether a difference is not negative, or positive, since its low end is not by what is given of sizes."""
+    if not relations or not difference.low.free_symbols or not difference.low.is_finite:
+        return False
+    above, under = sympy.fraction(sympy.together(difference.low))
+    whole = all(s.is_integer and s.is_positive for s in difference.low.free_symbols)
+    if not (whole and is_size(under) and is_polynomial(above)):
+        return False
+    room = sympy.expand(above)
+    if strict and not difference.low_open:  # of a polynomial with whole coefficients: positive is at least 1
+        room = sympy.expand(sympy.Poly(room, *sorted(room.free_symbols, key=str)).clear_denoms()[1].as_expr()) - 1
+    return follows(room, (), relations)
 
 
 class _Analysis:
