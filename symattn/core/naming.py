@@ -43,6 +43,12 @@ def fresh_name(wanted: str, taken: Container[str]) -> str:
     return name
 
 
+def marked(name: str, mark: str) -> str:
+    """A name with a mark on its letter, before a number that tells it from others: the tangent of U_1 is Udot_1."""
+    stem, _, number = name.rpartition("_")
+    return f"{stem}{mark}_{number}" if stem and number.isdigit() else f"{name}{mark}"
+
+
 def free_letters(wanted: str, taken: Container[str]) -> Iterator[str]:
     """Names for indices that are not taken: the wanted letters, then ``k_1``, ``k_2``, ... without end."""
     return (letter for letter in chain(wanted, (f"k_{n}" for n in count(1))) if letter not in taken)

@@ -109,8 +109,9 @@ class Wording:
 
 
 def _shortened(definitions: list[str]) -> tuple[str, ...]:
+    """The last definitions, which stand next to the claim."""
     left_out = len(definitions) - _MOST
-    return (*definitions[:_MOST], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
+    return (*definitions[-_MOST:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
 
 
 def _declared(x: Tensor) -> str:

@@ -230,3 +230,26 @@ def test_signs_of_comparison_in_a_sentence_are_mathematics():
     assert sa.latex(sa.Derivation("a <= b, c != d, e >= f < g")).startswith(
         r"\section*{a $\le$ b, c $\neq$ d, e $\ge$ f $<$ g}"
     )
+
+
+def test_a_condition_speaks_of_what_the_claim_shows():
+    y = sa.tensor("y", n)
+    a, b = sa.let("u", x + y), sa.let("u", x - y)
+    verdict = sa.prove(1 / a + 1 / b, (a + b) / (a * b))
+    assert "where u_1 != 0; u_2 != 0" in str(verdict)
+    assert r"$u_{1} \neq 0$; $u_{2} \neq 0$" in verdict.latex()
+    z = x
+    for k in range(16):
+        z = sa.let(f"h{k}", sa.tanh(z) + k)
+    w = sa.let("w", z - y)
+    long = str(sa.prove(x / w * 2, 2 * (x / w)))
+    assert "where w != 0" in long
+    assert "; w = h15 - y; and 5 intermediates more\n" in long
+
+
+def test_a_tangent_keeps_the_number_of_its_name_behind_the_mark():
+    y = sa.tensor("y", n)
+    a = sa.let("U_1", sa.tanh(x * y))
+    tangent = sa.jvp(a * sa.exp(a), {x: y})
+    assert "Udot_1" in str(tangent)
+    assert r"\dot{U}_{1}" in sa.latex(tangent)
