@@ -33,6 +33,7 @@ _SIGNS = {"expectation": ("E", r"\mathbb{E}"), "variance": ("Var", r"\operatorna
 _KINKS = ("positive", "zero", "extreme")
 _PATIENCE = 20.0  # seconds for the next term of an expansion
 _SIZES = (4, 16, 64)  # at which it is held against the answer
+_SMALL = sympy.Rational(1, 2)  # what the next term may be of the answer
 _STEPS = ("floor", "ceiling", "Mod")
 
 
@@ -125,7 +126,7 @@ def _next_term(what: str, problem: Problem) -> sympy.Expr | None:
 
 
 def _check_next(what: str, value: sympy.Expr, left_out: sympy.Expr | None) -> None:
-    """NoRuleError where the first term that is left out is larger than the answer, at small and at large sizes."""
+    """NoRuleError where the first term that is left out is not small against the answer, at small and large sizes."""
     if left_out is None or left_out == 0:
         return
     symbols = sorted(value.free_symbols | left_out.free_symbols, key=str)
@@ -134,11 +135,11 @@ def _check_next(what: str, value: sympy.Expr, left_out: sympy.Expr | None) -> No
     for n in _SIZES:
         sizes = {s: n + k for k, s in enumerate(symbols)}
         told, missed = (abs(sympy.N(e.subs(sizes).doit())) for e in (value, left_out))
-        if not (told.is_number and missed.is_number) or bool(missed <= told):
+        if not (told.is_number and missed.is_number) or bool(missed <= _SMALL * told):
             return
     raise NoRuleError(
         f"the delta method does not settle: it gives {value} for the {what}, and the next term of the expansion, "
-        f'{left_out}, is larger; ask for method="exact" or method="quadrature"'
+        f'{left_out}, is not small against that; ask for method="exact" or method="quadrature"'
     )
 
 
