@@ -94,9 +94,22 @@ class Answer:
 
     def _product(self, factors: Sequence[Factor]) -> sympy.Expr:
         """The factors, their exponentials as one."""
-        plain = [self._atom(atom) ** _rational(e) for atom, e in factors if atom.kind != "exp"]
+        plain = self._powers([(atom, e) for atom, e in factors if atom.kind != "exp"])
         exponent = sympy.Add(*(_rational(e) * self.of(atom.inner[0]) for atom, e in factors if atom.kind == "exp"))
         return sympy.Mul(*plain, sympy.exp(exponent))
+
+    def _powers(self, factors: Sequence[Factor]) -> Iterator[sympy.Expr]:
+        """The powers; where an operation gives 0 instead of dividing by 0, as a softmax of an empty row, it is said."""
+        guarded = {self.ring.atom_key(atom) for atom, e in factors if e < 0 and self.ring.is_guarded(atom)}
+        exponents: dict[int, Number] = {}
+        for atom, e in factors:
+            key = self.ring.atom_key(atom)
+            if key not in guarded:
+                yield self._atom(atom) ** _rational(e)
+            exponents[key] = exponents.get(key, 0) + e
+        for key in sorted(guarded):
+            base = next(self._atom(atom) for atom, _ in factors if self.ring.atom_key(atom) == key)
+            yield Choice(sympy.Ne(base, 0), base ** _rational(exponents[key]), sympy.S.Zero)
 
     def _letters(self) -> Iterator[sympy.Symbol]:
         for letter in free_letters(_LETTERS, self.taken):
@@ -160,12 +173,33 @@ def _real(value: sympy.Expr) -> sympy.Expr:
     return value if found.has(sympy.I) else found
 
 
+def expanded(value: sympy.Expr) -> sympy.Expr:
+    """The value written out, but for quotients that are 0 where they are not defined: each once, with its factors."""
+    quotients = {f for term in sympy.Add.make_args(value) for f in sympy.Mul.make_args(term) if _is_quotient(f)}
+    held = {quotient: sympy.Dummy() for quotient in sorted(quotients, key=sympy.default_sort_key)}
+    found = sympy.expand(value.xreplace(held), power_exp=False)
+    for quotient, symbol in held.items():
+        condition, inside, _ = quotient.args
+        factor = found.coeff(symbol)
+        if factor.has(*held.values()) or found.has(symbol**2):
+            continue  # of two rows: a product
+        product = inside * factor
+        if not product.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
+            product = sympy.factor(product)
+        found = found.coeff(symbol, 0) + Choice(condition, product, sympy.S.Zero)
+    return found.xreplace({symbol: quotient for quotient, symbol in held.items()})
+
+
+def _is_quotient(e: sympy.Expr) -> bool:
+    return isinstance(e, Choice) and isinstance(e.args[0], sympy.Ne) and e.args[2] == 0
+
+
 def plainest(value: sympy.Expr) -> sympy.Expr:
     """The shorter of the expanded and the factored form; sums and entries stay as they are."""
-    expanded = _real(sympy.expand(value, power_exp=False))
-    if expanded.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
-        return expanded
-    return min((expanded, sympy.factor(expanded)), key=lambda e: (sympy.count_ops(e), len(str(e))))
+    plain = _real(expanded(value))
+    if plain.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
+        return plain
+    return min((plain, sympy.factor(plain)), key=lambda e: (sympy.count_ops(e), len(str(e))))
 
 
-__all__ = ["Answer", "plainest"]
+__all__ = ["Answer", "expanded", "plainest"]

@@ -24,7 +24,7 @@ from ..normal.ring import Ring
 from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
 from ..ops.leaves import as_tensor, indexed, variable
 from ..scalars.formulas import without_piecewise, without_ranges
-from .answers import Answer, plainest
+from .answers import Answer, expanded, plainest
 from .expectation import Expectation
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid
 from .ranges import index_ranges, least_end
@@ -224,7 +224,7 @@ class Problem:
         """The polynomial with the values of its cumulants, as SymPy; NoRuleError if one of them is not known."""
         met = {symbol: self.symbols.known[symbol] for symbol in self.symbols_in(poly)}
         values = {symbol: known.value for symbol, known in met.items() if known.value is not None}
-        found = sympy.expand(self._sympy(poly).xreplace(values), power_exp=False)
+        found = expanded(self._sympy(poly).xreplace(values))
         for symbol, known in met.items():
             if symbol in found.free_symbols:  # not known, and not multiplied by a zero either
                 raise missing(known)

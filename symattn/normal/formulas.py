@@ -22,7 +22,7 @@ from .functions import MINUS_INFINITY, single
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus
 from .inverses import inverse_entry
-from .terms import ONE, ZERO, Atom, Poly, Unsupported, constant, plain
+from .terms import ONE, ZERO, Atom, Poly, Undefined, Unsupported, constant, plain
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -269,9 +269,21 @@ class Reader:
         left, right = self.read(a, env), self.read(b, env)
         if isinstance(condition, sympy.Eq):
             self._guarded(before, self.read(condition.lhs, env), self.read(condition.rhs, env))
-        return self.ring.add(
-            self.ring.multiply(chosen, left), self.ring.multiply(self.ring.subtract(ONE, chosen), right)
-        )
+        rest = self.ring.subtract(ONE, chosen)
+        try:
+            otherwise = self.ring.multiply(rest, right)
+        except Undefined:  # the other side has no value where it is not taken, as 1/i at i = 0
+            self._guard_indices(before, condition, env)
+            otherwise = self.ring.multiply(rest, right)
+        return self.ring.add(self.ring.multiply(chosen, left), otherwise)
+
+    def _guard_indices(self, before: set[int], condition: Any, env: Env) -> None:
+        """What a branch divides by is 0 only where indices meet, and there the branch is not taken."""
+        met = [poly for key, poly in self.ring.divisors.items() if key not in before]
+        if isinstance(condition, sympy.Eq):
+            gap = self.ring.subtract(self.read(condition.lhs, env), self.read(condition.rhs, env))
+            met += [gap, self.ring.scale(-1, gap)]
+        self.ring.guarded |= {self.ring.shape_key(poly) for poly in met if not self.ring.is_positive(poly)}
 
     def _guarded(self, before: set[int], a: Poly, b: Poly) -> None:
         """What is divided by only where it is not 0: the guarded value itself, and whatever its branch divides by."""

@@ -137,6 +137,8 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
         if exponent > 0:
             return ZERO
         raise Undefined("a division by zero")
+    if exponent < 0 and poly.number is None and is_binary(ring, poly):
+        return poly  # as for a single indicator
     lone = len(poly.terms) == 1 and not poly.terms[0][1].bound
     if exponent == int(exponent) and exponent > 0 and not lone:
         if exponent > _LARGEST_POWER:

@@ -166,6 +166,9 @@ class Ring(Keys):
             elif self.is_indicator(atom):
                 merged.append((atom, 1))
             elif self.guarded and not self.may_cancel(_base(atom)):
+                if atom.kind == "index":  # 1 but at 0
+                    merged.append((Atom("range", None, (plus(number(-1), atom.indices[0]),)), 1))
+                    continue
                 raise Unsupported("a quotient that is taken to be 0 where it is not defined")
         return merged
 
@@ -190,6 +193,10 @@ class Ring(Keys):
         gives 0 instead of dividing by 0, as masked softmax does for an empty row, it has to be known to be positive.
         """
         return self.is_positive(poly) or self.shape_key(poly) not in self.guarded
+
+    def is_guarded(self, atom: Atom) -> bool:
+        """Whether a quotient by the atom is 0 where the atom is."""
+        return bool(self.guarded) and self.shape_key(_base(atom)) in self.guarded
 
     # --- signs ---
 
@@ -356,7 +363,8 @@ class Ring(Keys):
         for atom, e in factors:
             made = again(atom) if met is None or atom.free & met else atom
             if isinstance(made, Poly):
-                made = self._guard_again(atom, e, self.raised(made, e))
+                is_zero = e < 0 and not made and self.is_guarded(atom)
+                made = ZERO if is_zero else self._guard_again(atom, e, self.raised(made, e))
                 if len(made.terms) == 1 and not made.terms[0][1].bound:
                     c = c * made.terms[0][0]
                     kept += made.terms[0][1].factors
@@ -371,7 +379,7 @@ class Ring(Keys):
 
     def _guard_again(self, atom: Atom, e: Number, made: Poly) -> Poly:
         """What a guarded divisor becomes is guarded too."""
-        if e < 0 and self.guarded and self.shape_key(_base(atom)) in self.guarded:
+        if e < 0 and self.is_guarded(atom):
             for _, term in made.terms:
                 self.guarded |= {self.shape_key(_base(part)) for part, power in term.factors if power < 0}
         return made
