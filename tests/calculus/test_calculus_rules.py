@@ -378,7 +378,7 @@ def test_a_stack_has_numbered_lines_that_correspond():
     [
         (lambda y: sa.sin(y), 5000),
         (lambda y: y + 1, 5000),
-        (lambda y: -y * y, 1200),  # whose coefficient has as many digits
+        (lambda y: -y * y, 600),  # whose coefficient has as many digits
         (lambda y: y[::-1], 5000),
     ],
     ids=["function", "sum", "negated square", "flip"],

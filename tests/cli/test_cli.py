@@ -11,6 +11,8 @@ import pytest
 
 from symattn.cli import main
 
+from ..shares import one_in
+
 QKV = ["--shape", "Q: T d", "--shape", "K: S d", "--shape", "V: S e"]
 ATTENTION = "softmax(Q @ K.T / sqrt(d)) @ V"
 
@@ -344,7 +346,7 @@ README_COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", README_COMMANDS)
+@pytest.mark.parametrize("name", one_in(4, README_COMMANDS))
 def test_the_commands_of_the_readme_run_in_a_process_of_their_own(name, data):
     command = [sys.executable, "-m", "symattn.cli", *README_COMMANDS[name]]
     run = subprocess.run(command, capture_output=True, text=True, cwd=data.parent)

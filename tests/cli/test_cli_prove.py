@@ -152,6 +152,7 @@ def test_verify_prints_one_line_a_step(run):
     ]
 
 
+@pytest.mark.slow
 def test_verify_without_names_takes_all(run):
     code, out, _ = run("verify")
     assert code == 0

@@ -6,6 +6,8 @@ import sympy
 
 import symattn as sa
 
+from ..shares import one_in
+
 k, l = sympy.symbols("k l", integer=True)
 z, x, y = sa.tensor("z", "n"), sa.tensor("x", "T n"), sa.tensor("y", "n")
 
@@ -58,7 +60,7 @@ def test_an_entry_alone_gives_code_that_verifies(name):
     assert sa.verify(DECLARED[name]).endswith("NumPy equals the entries")
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("name", one_in(3, DECLARED))
 def test_an_entry_alone_gives_gradients_and_second_derivatives(name):
     out, inputs = applied(name)
     g = sa.gradient(sa.tanh(sa.sum(out * out)), inputs)

@@ -6,6 +6,8 @@ import sympy
 
 import symattn as sa
 
+from ..shares import one_in
+
 k = sympy.Symbol("k", integer=True)
 T, S, d = sa.sizes("T S d")
 Z, W, V, X = sa.tensor("Z", T, S), sa.tensor("W", T, S), sa.tensor("V", S, d), sa.tensor("X", T, d)
@@ -105,7 +107,7 @@ def dependences(f):
     return [(sa.independent(f(Z), Z, when=lambda o, i, axis=axis: sympy.Ne(o[axis], i[axis])),) for axis in (0, 1)]
 
 
-@pytest.mark.parametrize("asked", [identities, inequalities, orders, dependences])
+@pytest.mark.parametrize("asked", one_in(2, [identities, inequalities, orders, dependences]))
 def test_verdicts_are_those_on_ours(pair, asked):
     own, ours = pair
     sa.verify(own)

@@ -10,6 +10,8 @@ import pytest
 import symattn as sa
 from symattn.document.statements import Statement
 
+from ..shares import one_in
+
 FOLDER = Path(__file__).resolve().parents[2] / "derivations"
 GOLDEN = Path(__file__).parents[1] / "golden" / "derivations"
 FILES = sorted(FOLDER.glob("[!_]*.py"))
@@ -145,7 +147,8 @@ def test_a_derivation_prints_as_its_golden_file(name):
     assert load(name).latex() + "\n" == (GOLDEN / f"{name}.tex").read_text()
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize("name", one_in(4, CHECKED))
 def test_a_derivation_does_not_change_between_runs(name):
-    assert load(name).text() == load(name).text()
-    assert load(name).latex() == load(name).latex()
+    one, other = load(name), load(name)
+    assert one.text() == other.text()
+    assert one.latex() == other.latex()

@@ -14,6 +14,8 @@ import symattn as sa
 from symattn.errors import EvaluationError, NoRuleError, OperandError
 from symattn.moments import Approximation
 
+from ..shares import one_in
+
 d, n, S, T = sa.sizes("d n S T")
 i, j = sympy.symbols("i j", integer=True, nonnegative=True)
 m, rho = sympy.symbols("m rho", real=True)
@@ -229,7 +231,7 @@ def test_quadrature_against_closed_forms(name):
     assert ask().value == found.value
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "laplace", "rademacher", "bernoulli"])
+@pytest.mark.parametrize("name", one_in(3, ["normal", "uniform", "laplace", "rademacher", "bernoulli"]))
 def test_quadrature_agrees_with_exact_moments_of_polynomials(name):
     mean = {} if name == "bernoulli" else {"mean": 2}
     law = {a: iid(name, **mean), b: iid(name)}

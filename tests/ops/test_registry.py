@@ -311,7 +311,7 @@ def test_second_derivatives(name, x):
     f.check()
 
 
-@pytest.mark.parametrize(("name", "x"), ONE_OF_EACH)
+@pytest.mark.parametrize(("name", "x"), VALUED)
 def test_loop_axes_are_what_a_python_loop_gives(name, x):
     tensors = list(x.tensors)
     if not tensors:

@@ -287,6 +287,7 @@ def test_what_is_proved_does_not_move(seed: int, rng: np.random.Generator) -> No
             assert not claim.condition.subs({**SIZES, **values}), (str(claim), place)
 
 
+@pytest.mark.slow
 def test_the_fuzz_proves_something() -> None:
     outputs = [_random(random.Random(seed)) for seed in range(8)]
     proved = [proof(y, X, when) is not None for y in outputs for when in _CONDITIONS]

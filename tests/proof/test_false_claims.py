@@ -17,6 +17,8 @@ from symattn.core.budget import Budget, OutOfBudget
 from symattn.proof.engine import PROBLEMS, argued
 from symattn.proof.given import applied, sorted_out
 
+from ..shares import one_in
+
 n, m, d = sa.sizes("n m d")
 a, c, one = sympy.Symbol("a", real=True), sympy.Symbol("c", positive=True), sa.ones()
 x, y, z, u = (*(sa.tensor(name, n) for name in "xyz"), sa.tensor("u", m))
@@ -282,7 +284,7 @@ def test_false_claims_are_refuted(first):
     assert sum(verdict.status == "refuted" for verdict in verdicts) >= len(verdicts) - 1
 
 
-@pytest.mark.parametrize("first", range(0, len(FALSE), SHARE))
+@pytest.mark.parametrize("first", one_in(3, range(0, len(FALSE), SHARE)))
 def test_false_claims_are_not_proved_without_the_search_for_counterexamples(first):
     for claim, given in FALSE[first : first + SHARE]:
         hypotheses, asked = sorted_out(claim, given)

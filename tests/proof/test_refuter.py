@@ -558,6 +558,7 @@ for seed in range(3):
 """
 
 
+@pytest.mark.slow
 def test_a_seed_fixes_the_answer_whatever_the_hash_seed() -> None:
     def run(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}

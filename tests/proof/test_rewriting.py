@@ -354,6 +354,7 @@ for name, claim in true_claims().items():
 """
 
 
+@pytest.mark.slow
 def test_proofs_do_not_depend_on_hashes():
     printed = {
         subprocess.run(

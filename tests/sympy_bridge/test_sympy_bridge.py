@@ -41,6 +41,7 @@ from ..bordering import (
     w,
     x,
 )
+from ..shares import one_in
 
 
 def finite_point(y, seed=0):
@@ -81,7 +82,7 @@ def loops(y, point, rng):
             if t.kind == "real" else np.stack([np.stack([point.arrays[t]] * 2)] * 3) for t in y.tensors]  # fmt: skip
 
 
-@pytest.mark.parametrize("y", [case for case in MATRICES if case.values[0].tensors])
+@pytest.mark.parametrize("y", one_in(4, [case for case in MATRICES if case.values[0].tensors]))
 def test_own_nodes_take_leading_axes_as_loops(y, rng):
     node = y.to_sympy()
     if not isinstance(node, (TensorExpr, TensorScalar)):
@@ -97,7 +98,7 @@ def test_own_nodes_take_leading_axes_as_loops(y, rng):
         compare(str(y), got[place], shaped(y, want), 1e-12, point)
 
 
-@pytest.mark.parametrize("y", MATRICES)
+@pytest.mark.parametrize("y", one_in(2, MATRICES))
 def test_entries_of_nodes_are_the_entries_of_the_tensor(y):
     """At numeric sizes, entry by entry, written in SymPy's own elements."""
     if not y.rank or "sparsemax" in str(y) or "entmax" in str(y):
