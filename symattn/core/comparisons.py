@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy
+from sympy import Dummy, Indexed
 
 from ..errors import OperandError
 from .exact import exact
@@ -60,7 +61,7 @@ def _differ(a: Any, b: Any) -> bool:
     """Whether two values are seen to differ, with some numbers for the sizes and scalars in them."""
     if a == b or not (isinstance(a, sympy.Basic) and isinstance(b, sympy.Basic)):
         return False
-    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    symbols = sorted((x for x in a.free_symbols | b.free_symbols if not isinstance(x, (Dummy, Indexed))), key=str)
     return any(
         _apart(*(x.xreplace(dict(zip(order, _NUMBERS, strict=False))) for x in (a, b)))
         for order in (symbols, symbols[::-1])
@@ -70,5 +71,6 @@ def _differ(a: Any, b: Any) -> bool:
 def _apart(a: sympy.Basic, b: sympy.Basic) -> bool:
     if not (isinstance(a, sympy.Expr) and isinstance(b, sympy.Expr)):
         return {a, b} == {sympy.true, sympy.false}
-    a, b = exact(a), exact(b)
+    entries = dict(zip(sorted(a.free_symbols | b.free_symbols, key=str), _NUMBERS, strict=False))
+    a, b = (exact(x).xreplace(entries) for x in (a, b))
     return bool(a.is_comparable and b.is_comparable and abs(a - b) > _CLOSE * (1 + abs(b)))

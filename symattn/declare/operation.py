@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+from ..core.arguments import check_takes
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -61,7 +62,7 @@ class Declared:
         signature, facts = self.signature, {key: self.declaration[key] for key in _FACTS}
         finite = facts["minus_infinity"] == "refused"
         formula = user_formula(name, signature, entry, finite)
-        check_declared(signature, formula)
+        check_declared(name, signature, formula)
         if facts["kind"] != "real":
             check_kind(name, signature, formula, facts["kind"])
         self.scalar = monotone_function(name, signature, formula) if facts["monotone"] else None
@@ -182,6 +183,7 @@ def _checked(name: str, shape: str, functions: Mapping[str, Any]) -> Signature:
     for what, given in functions.items():
         if not callable(given) and (what == "entry" or given is not None):
             raise OperandError(f"{what}= of operation {name!r} is a function, not {described(given)}")
+    check_takes(f"entry= of operation {name!r}", functions["entry"], 1 + len(signature.inputs))
     return signature
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, SupportsIndex
 
 import sympy
 
+from ..core.comparisons import check_comparisons
 from ..core.exact import exact
 from ..core.naming import check_name
 from ..core.node import Tensor
@@ -118,15 +120,38 @@ def user_formula(name: str, signature: Signature, entry: Callable[..., Any], fin
     return formula
 
 
-def check_declared(signature: Signature, formula: Formula) -> None:
+def check_declared(name: str, signature: Signature, formula: Formula) -> None:
     """Read the formula once, at sizes that are called as the axes are; raises OperandError for what it cannot be."""
     places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
+    shapes = tuple(map(as_shape, signature.inputs))
     try:
-        formula(places, tuple(map(as_shape, signature.inputs)))
+        value = formula(places, shapes)
     except SymattnError:
         raise
     except TypeError:
+        _check_at_numbers(name, signature, formula)
         return  # an entry that counts a size in Python is read when the sizes are numbers
+    of_place = partial(_at_place, formula, shapes)
+    check_comparisons(f"the entry of {name}", of_place, places, as_shape(signature.output), value)
+
+
+def _at_place(formula: Formula, shapes: tuple[Shape, ...], *place: Any) -> Any:
+    return formula(place, shapes)
+
+
+def _check_at_numbers(name: str, signature: Signature, formula: Formula) -> None:
+    """Raise OperandError for an entry that Python cannot work out at sizes that are numbers either."""
+    sizes = {axis: sympy.Integer(2 + n) for n, axis in enumerate(dict.fromkeys(itertools.chain(*signature.inputs)))}
+    shapes = tuple(tuple(sizes[axis] for axis in axes) for axes in signature.inputs)
+    try:
+        formula((sympy.S.Zero,) * len(signature.output), shapes)
+    except SymattnError:
+        return  # which says so itself, at the sizes it is used at
+    except TypeError as problem:
+        raise OperandError(
+            f"the entry of {name} fails: {problem}; it is written in SymPy's functions, and its first argument is a "
+            "tuple: x[index] is the entry there, and index[0] the first index"
+        ) from None
 
 
 def check_kind(name: str, signature: Signature, formula: Formula, kind: str) -> None:

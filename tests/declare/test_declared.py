@@ -482,3 +482,32 @@ def test_masks_by_index_may_join_conditions_in_any_way():
         assert (sa.lambdify([], mask)() == right(columns <= rows, rows < 2)).all()
     chosen = sa.from_index((4, 3), lambda i, j: sympy.ITE(i < 2, i < j, j < 1))
     assert (sa.lambdify([], chosen)() == np.where(rows < 2, rows < columns, columns < 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "entry"),
+    [
+        ("n -> n", lambda i, s: s[i] if i[0] == 0 else 0),
+        ("n -> n", lambda i, s: sympy.Piecewise((s[i], i[0] != s.shape[0] - 1), (0, True))),
+        ("T n -> T n", lambda i, s: s[i] * (1 if i[0] == i[1] else 0)),
+        ("T n -> T", lambda i, s: sympy.Sum(s[i[0], k], (k, 0, s.shape[1] - 1)) if i[0] != 1 else s[1, 0]),
+    ],
+    ids=["the first", "all but the last", "the diagonal", "all but the second"],
+)
+def test_an_entry_that_compares_indices_by_python_is_refused(shape, entry):
+    with pytest.raises(sa.OperandError, match=r"the entry of chosen: the formula is .*write sympy.Eq\(i, j\)"):
+        sa.operation("chosen", shape=shape, entry=entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "cause"),
+    [
+        (lambda i, s: s[i - 1], "the entry of failing fails: unsupported operand .*x.index. is the entry there"),
+        (lambda i, s: np.exp(s[i]), "the entry of failing fails: loop of ufunc .* written in SymPy's functions"),
+        (lambda i, j, s: s[i], "entry= of operation 'failing': .* does not take 2 arguments"),
+    ],
+    ids=["arithmetic of a tuple", "a function of NumPy", "an index too many"],
+)
+def test_an_entry_that_python_cannot_work_out_says_how_it_is_written(entry, cause):
+    with pytest.raises(sa.OperandError, match=cause):
+        sa.operation("failing", shape="n -> n", entry=entry)(z)
