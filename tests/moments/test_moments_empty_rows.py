@@ -73,6 +73,25 @@ def test_scores_that_are_given_stand_in_the_answer(name):
         np.testing.assert_allclose(float(at.doit()), want[row], atol=1e-10)
 
 
+def test_a_mask_that_is_given_may_leave_rows_empty():
+    M = sa.tensor("M", T, T, binary=True)
+    P = sa.softmax(sa.zeros(T, T), where=M)
+    found = sa.variance((P @ V)[i, j], {**LAW, M: "constant"})
+    table = sympy.Array([[1, 1, 0], [0, 0, 0], [1, 1, 1]])
+    for row, want in enumerate((sympy.Rational(1, 2), 0, sympy.Rational(1, 3))):
+        at = found.subs({T: 3, i: row}).doit()
+        at = at.replace(lambda e: isinstance(e, sympy.Indexed), lambda e: table[tuple(map(int, e.indices))])
+        assert at.doit() == want
+
+
+def test_the_answer_for_an_empty_row_is_said_in_all_forms():
+    P = sa.softmax(sa.zeros(T, T), where=sa.from_index((T, T), MASKS["strictly earlier"]))
+    found = sa.moments((P @ V)[i, j], LAW)
+    assert found.variance.subs(i, 0) == 0
+    assert r"i \neq 0" in found.latex()
+    assert found.check()
+
+
 def test_what_a_proof_divides_by_is_not_cancelled_where_it_may_be_0():
     P = sa.softmax(sa.zeros(T, T), where=sa.from_index((T, T), MASKS["strictly earlier"]))
     some = sa.from_index((T,), lambda i: i > 0)
