@@ -167,6 +167,3 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
         forward.taken.add(name)
         total = let_op(total, name=name)
     moving[node] = total
-
-
-__all__ = ["Gradient", "gradient", "jvp"]

@@ -267,6 +267,3 @@ def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter
     if isinstance(x, sympy.Symbol):
         return f"${printer.scalar(x)} > 0$" if x.is_positive else rf"${printer.scalar(x)} \in \mathbb{{R}}$"
     return f"${membership(printer.refer(x), x.shape)}$" + tex_text(_hypotheses(x))
-
-
-__all__ = ["Derivation", "Line"]

@@ -198,6 +198,3 @@ def _filled(sentence: str, margin: str = "") -> str:
 
 def _indented(text: str) -> list[str]:
     return textwrap.indent(text, "  ").splitlines()
-
-
-__all__ = ["WIDTH", "Calculation", "Statement", "aligned"]

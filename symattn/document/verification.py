@@ -208,6 +208,3 @@ def _is_confirmed(claim: Claim | Independence, found: Counterexample) -> bool:
         ran = [values([side], at, known)[side][found.index] for side, at in zip(sides, (arrays, moved), strict=True)]
     recorded = [float(found.left), float(found.right)]
     return bool(np.allclose(ran, recorded, rtol=_TOLERANCE, atol=_TOLERANCE))
-
-
-__all__ = ["Check", "Checker", "Report"]

@@ -200,6 +200,3 @@ def plainest(value: sympy.Expr) -> sympy.Expr:
     if plain.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
         return plain
     return min((plain, sympy.factor(plain)), key=lambda e: (sympy.count_ops(e), len(str(e))))
-
-
-__all__ = ["Answer", "expanded", "plainest"]

@@ -286,6 +286,3 @@ class _Expansion:
             f"the delta method needs derivatives at the means, and none are known of {shown}: ask for "
             'method="quadrature", if there are few random entries'
         )
-
-
-__all__ = ["Approximation", "DeltaApproximation", "delta"]

@@ -335,6 +335,3 @@ def needed(what: str, name: str) -> NoRuleError:
 def _way_out(what: str) -> str:
     words = {"third cumulant": "skewness=", "fourth cumulant": "kurtosis="}
     return f'give {words.get(what, "cumulants=")}, or a named law such as sa.iid("normal")'
-
-
-__all__ = ["NAMED", "Iid", "IidPair", "Law", "NormalRows", "Sphere", "iid", "iid_pair", "normal", "sphere"]

@@ -79,6 +79,3 @@ def bound_by_letters(formula: sympy.Expr) -> sympy.Expr:
     """The formula with plain letters for the dummies that it sums over; they have different names."""
     dummies = {limit[0] for total in formula.atoms(sympy.Sum) for limit in total.limits}
     return formula.xreplace({k: sympy.Symbol(k.name, integer=True, nonnegative=True) for k in dummies})
-
-
-__all__ = ["Difference", "Kurtosis", "Mean", "Skewness", "Variance", "bound_by_letters", "latex_writer"]

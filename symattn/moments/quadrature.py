@@ -215,6 +215,3 @@ def _checked_law(source: Source) -> Iid:
         if value is None or not value.is_number:
             raise OperandError(f"quadrature needs numbers as parameters, and the {what} of {names} is {value}")
     return law
-
-
-__all__ = ["QuadratureApproximation", "quadrature"]

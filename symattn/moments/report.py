@@ -148,6 +148,3 @@ class Moments:
 
     def __repr__(self) -> str:
         return f"<{self.title}: mean {self.mean}, variance {self.variance}>"
-
-
-__all__ = ["Moments"]

@@ -245,6 +245,3 @@ def pairings(items: list[Item]) -> Iterator[list[tuple[Item, Item]]]:
 def missing(known: Known) -> NoRuleError:
     """The error for a cumulant that is used and not known."""
     return needed(known.what, known.name)
-
-
-__all__ = ["Known", "Source", "Symbols", "count_partitions", "missing", "pairings", "set_partitions"]

@@ -184,6 +184,3 @@ class _Writer:
 def _is_itself(known: Known) -> bool:
     """Whether a law was given the very letter as its value, as the mean mu_q of q."""
     return str(known.shown) == str(known.value)
-
-
-__all__ = ["Explanation", "ScalarLine", "assumptions", "explained"]

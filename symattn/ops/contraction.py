@@ -459,6 +459,3 @@ def trace(x: Any) -> Tensor:
     ()
     """
     return trace_op(as_tensor(x))
-
-
-__all__ = ["diag", "einsum", "outer", "trace"]

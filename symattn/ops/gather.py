@@ -295,6 +295,3 @@ def tile(x: Any, times: Any, axis: int) -> Tensor:
     """
     operand = as_tensor(x)
     return tile_op(operand, axis=checked_axis(axis, operand, "tile"), times=as_size(times))
-
-
-__all__ = ["flip", "shift", "take", "tile"]

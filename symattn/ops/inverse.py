@@ -76,6 +76,3 @@ def inv(x: Any) -> Tensor:
     A^{-1} B
     """
     return inv_op(as_tensor(x))
-
-
-__all__ = ["inv"]

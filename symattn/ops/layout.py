@@ -350,6 +350,3 @@ def repeat(x: Any, times: Any, axis: int) -> Tensor:
     """
     operand = as_tensor(x)
     return repeat_op(operand, axis=checked_axis(axis, operand, "repeat"), times=as_size(times))
-
-
-__all__ = ["concat", "merge_axes", "moveaxis", "repeat", "split_axis"]

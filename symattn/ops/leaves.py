@@ -14,7 +14,7 @@ from ..core.late import late
 from ..core.naming import check_name
 from ..core.node import Tensor, topological
 from ..core.operation import Operation
-from ..core.sizes import ONE, Shape, as_shape, same_shape, show_shape
+from ..core.sizes import Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
 from ..scalars.formulas import Choice, plainly_joined, without_piecewise
 from .notation import Binding, Written, scaled
@@ -341,6 +341,3 @@ def is_named(x: Tensor) -> bool:
 def scale_notation(p: Any, node: Tensor) -> Written:
     """A product whose first factor is a scalar constant."""
     return scaled(p, node.inputs[0].params["formula"], node.inputs[1])
-
-
-__all__ = ["ONE", "eye", "from_index", "let", "ones", "tensor", "zeros"]

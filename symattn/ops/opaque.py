@@ -109,6 +109,3 @@ def stop_gradient(x: Any) -> Tensor:
     dx = stop_gradient(x)  # product rule, entry by entry
     """
     return stop_gradient_op(as_tensor(x))
-
-
-__all__ = ["stop_gradient", "unknown"]

@@ -260,8 +260,3 @@ abs: Entrywise = _public(abs_op, "|x|")
 sign: Entrywise = _public(sign_op, "1, 0 or -1 by the sign of x")
 erf: Entrywise = _public(erf_op, "2 / sqrt(pi) * integral of exp(-t**2) from 0 to x")
 floor: Entrywise = _public(floor_op, "the largest integer <= x")
-
-__all__ = [
-    "abs", "cos", "elementwise", "erf", "exp", "floor", "gelu", "log", "log1p", "relu", "rsqrt",
-    "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "tanh",
-]  # fmt: skip

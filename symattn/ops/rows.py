@@ -362,6 +362,3 @@ def logsumexp(z: Any, axis: Any = -1, keepdims: bool = False) -> Tensor:
     (T,)
     """
     return _reduce(logsumexp_op, z, axis, keepdims)
-
-
-__all__ = ["logsumexp", "max", "mean", "min", "softmax", "sum"]

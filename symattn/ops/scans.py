@@ -121,6 +121,3 @@ def triu(x: Any, k: Any = 0) -> Tensor:
     triu(A)
     """
     return _part(triu_op, x, k)
-
-
-__all__ = ["cumsum", "tril", "triu"]

@@ -161,6 +161,3 @@ def entmax15(z: Any, axis: int = -1) -> Tensor:
     """
     operand = as_tensor(z)
     return entmax15_op(operand, axis=checked_axis(axis, operand, "entmax15"))
-
-
-__all__ = ["entmax15", "sparsemax"]

@@ -195,6 +195,3 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
             condition,
         )
     return Independence(y, x, out, inp, condition)
-
-
-__all__ = ["Claim", "Independence", "eq", "independent", "le", "lt"]

@@ -131,6 +131,3 @@ def _bounded(e: sympy.Expr, tops: Sizes) -> Iterator[tuple[sympy.Symbol, int]]:
         first, *others = sympy.Poly(e, symbol).all_coeffs()
         if first > 0:
             yield symbol, int(1 + sympy.floor(max(map(abs, others)) / first))
-
-
-__all__ = ["SizeCases", "size_cases", "sizes_left"]

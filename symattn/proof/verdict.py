@@ -243,6 +243,3 @@ class Unknown(Verdict):
         if self.agreement is not None:
             lines.append(f"tried: {self.agreement}")
         return self._headed(*lines)
-
-
-__all__ = ["Proof", "Proved", "Refuted", "Unknown", "Verdict"]

@@ -68,6 +68,3 @@ def witness(
     if point is None:
         point = _search(claim, given, relations, seed).example(budget)
     return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
-
-
-__all__ = ["Witness", "witness"]

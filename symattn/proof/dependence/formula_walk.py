@@ -393,6 +393,3 @@ def formula_of(node: Tensor, constants: Mapping[Tensor, Any]) -> Any:
 def is_short(formula: Any) -> bool:
     """Whether a constant's formula is written out where it is read."""
     return sum(1 for _ in sympy.preorder_traversal(formula)) <= _LONGEST
-
-
-__all__ = ["Facts", "FormulaWalk", "formula_of", "is_short"]

@@ -81,6 +81,3 @@ def _compared(
         roots = rebuild(roots, {by: free})
     count = len(outputs)
     return compare_gradient(roots[0], free, roots[1 : 1 + count], roots[1 + count :], budget)
-
-
-__all__ = ["GradientProof", "gradient_proof"]

@@ -181,6 +181,3 @@ def _with_inputs(node: Tensor, forms: Mapping[Tensor, Tensor]) -> Tensor:
 
 def _replayed(x: Tensor, steps: Mapping[Tensor, Tensor]) -> Tensor:
     return _from_inputs_up(x, {}, lambda node: steps.get(node, node))
-
-
-__all__ = ["Lemma", "Memo", "Rewriting", "TooLong", "normalise", "rewrite"]
