@@ -9,7 +9,7 @@ from typing import TypeAlias
 import sympy
 
 from ..core.naming import fresh_name
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, topological, with_inputs
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
 from ..graph.names import displayed_names, numbered
@@ -48,11 +48,8 @@ def _read(roots: Sequence[Tensor], variables: Collection[Variable]) -> dict[Tens
     asked = any(isinstance(v, Tensor) and v.op is not variable for v in variables)
     new: dict[Tensor, Tensor] = {}
     for node in topological(roots):
-        inputs = tuple(new[x] for x in node.inputs)
-        read = None if asked else normaliser(node, inputs)
-        if read is None:
-            read = node if inputs == node.inputs else node.op(*inputs, **node.params)
-        new[node] = read
+        read = None if asked else normaliser(node, tuple(new[x] for x in node.inputs))
+        new[node] = with_inputs(node, new) if read is None else read
     return new
 
 
@@ -73,10 +70,7 @@ class Forward:
             if lets.get(node.inputs[0] if node.inputs else node) is node:
                 new[node] = new[node.inputs[0]]
                 continue
-            inputs = tuple(new[x] for x in node.inputs)
-            params = node.params if node not in shown else {**node.params, "name": shown[node]}
-            same = inputs == node.inputs and params == node.params
-            new[node] = node if same else node.op(*inputs, **params)
+            new[node] = with_inputs(node, new, **({"name": shown[node]} if node in shown else {}))
             if node in lets:  # the bare expression is read by its name everywhere
                 new[node] = let_op(new[node], name=shown[lets[node]])
             elif node in letters:

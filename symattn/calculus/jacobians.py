@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from ..core.exact import INDICES
-from ..core.node import Tensor
+from ..core.node import Tensor, with_inputs
 from ..core.sizes import Shape, show_shape
 from ..errors import OperandError, ShapeError
 from ..ops.leaves import as_tensor, computed, constant, cotangent_op, from_index_op, is_named, let_op
@@ -91,7 +91,6 @@ def _closed(g: Tensor) -> Tensor:
         elif node.op is let_op:
             bare[node] = node
         else:
-            inputs = tuple(bare[x] for x in node.inputs)
-            bare[node] = node if inputs == node.inputs else node.op(*inputs, **node.params)
+            bare[node] = with_inputs(node, bare)
     fixed = {node: node for node in computed([bare[g]]) if is_named(node)}
     return tidy(bare[g], fixed)

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from ..core.naming import fresh_name
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, topological, with_inputs
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
 from ..graph.names import Names, numbered
@@ -316,11 +316,8 @@ def _with_lets(roots: Sequence[Tensor], lets: Mapping[Tensor, str]) -> dict[Tens
         return {node: node for node in order}
     new: dict[Tensor, Tensor] = {}
     for node in order:
-        inputs = tuple(new[x] for x in node.inputs)
-        params = node.params
-        if node.op is cotangent_op and node.inputs[1] in lets:  # its provisional name follows its node's
-            params = {**params, "name": f"d{lets[node.inputs[1]]}"}
-        new[node] = node if inputs == node.inputs and params is node.params else node.op(*inputs, **params)
+        follows = node.op is cotangent_op and node.inputs[1] in lets  # its provisional name follows its node's
+        new[node] = with_inputs(node, new, **({"name": f"d{lets[node.inputs[1]]}"} if follows else {}))
         if node in lets:
             new[node] = let_op(new[node], name=lets[node])
     return new

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, topological, with_inputs
 from ..core.operation import Operation
 from ..core.sizes import same_shape
 from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_scalar, subtract
@@ -186,7 +186,7 @@ def tidy(x: Tensor, done: MutableMapping[Tensor, Tensor], forward: Collection[Te
         elif new is None and rule:
             new = rule(*inputs, **node.params)
         if new is None:
-            new = node if inputs == node.inputs else node.op(*inputs, **node.params)
+            new = with_inputs(node, done)
         done[node] = new
         done.setdefault(new, new)
     return done[x]

@@ -296,10 +296,15 @@ def rebuild(
         if node in nodes:
             new[node] = nodes[node]
             continue
-        inputs = tuple(new[x] for x in node.inputs)
-        params = {k: _substitute(v, symbols) for k, v in node.params.items()} if symbols else node.params
-        new[node] = node if inputs == node.inputs and params == node.params else node.op(*inputs, **params)
+        changed = {k: _substitute(v, symbols) for k, v in node.params.items()} if symbols else {}
+        new[node] = with_inputs(node, new, **changed)
     return [new[root] for root in roots]
+
+
+def with_inputs(node: Tensor, new: Mapping[Tensor, Tensor], /, **changed: Any) -> Tensor:
+    """The node on what stands for its inputs, with parameters changed: itself where all is as it was."""
+    inputs, params = tuple(new[x] for x in node.inputs), {**node.params, **changed} if changed else node.params
+    return node if inputs == node.inputs and params == node.params else node.op(*inputs, **params)
 
 
 def _substitute(value: Any, symbols: Mapping[Any, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sympy
 
-from ..core.node import Tensor
+from ..core.node import Tensor, with_inputs
 from ..ops.arithmetic import (
     add,
     add_op,
@@ -109,11 +109,8 @@ def without_names(node: Tensor, bare: Mapping[Tensor, Tensor]) -> Tensor:
     """The node on bare inputs: a name stands for what it names, and a normaliser is read as what it is."""
     if is_named(node) and node.op is not variable:
         return bare[node.inputs[0]]
-    inputs = tuple(bare[x] for x in node.inputs)
-    read = normaliser(node, inputs)
-    if read is not None:
-        return read
-    return node if inputs == node.inputs else node.op(*inputs, **node.params)
+    read = normaliser(node, tuple(bare[x] for x in node.inputs))
+    return with_inputs(node, bare) if read is None else read
 
 
 # --- norms ---

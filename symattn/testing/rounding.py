@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sympy
 
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, topological, with_inputs
 from ..ops.arithmetic import multiply
 from ..ops.leaves import from_index
 
@@ -18,9 +18,8 @@ def with_errors(roots: Sequence[Tensor], error: sympy.Symbol) -> list[Tensor]:
     """
     moved: dict[Tensor, Tensor] = {}
     for k, node in enumerate(topological(roots)):
-        inputs = tuple(moved[x] for x in node.inputs)
-        moved[node] = node if inputs == node.inputs else node.op(*inputs, **node.params)
-        if inputs and node.kind == "real" and not node.holds_minus_infinity:
+        moved[node] = with_inputs(node, moved)
+        if node.inputs and node.kind == "real" and not node.holds_minus_infinity:
             moved[node] = multiply(moved[node], _factors(node, error, k))
     return [moved[root] for root in roots]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from ...core.budget import Budget
-from ...core.node import Tensor
+from ...core.node import Tensor, with_inputs
 from ...errors import SymattnError
 from ...ops.leaves import cotangent_op, let_op, operands
 from ..rules import PHASES, RULES, Rule, rules_for
@@ -175,8 +175,7 @@ def _from_inputs_up(x: Tensor, forms: MutableMapping[Tensor, Tensor], step: Call
 def _with_inputs(node: Tensor, forms: Mapping[Tensor, Tensor]) -> Tensor:
     if node.op in (let_op, cotangent_op):
         return forms[node.inputs[0]]
-    inputs = tuple(forms[i] for i in node.inputs)
-    return node if inputs == node.inputs else node.op(*inputs, **node.params)
+    return with_inputs(node, forms)
 
 
 def _replayed(x: Tensor, steps: Mapping[Tensor, Tensor]) -> Tensor:
