@@ -11,6 +11,7 @@ import numpy as np
 from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
+from ..ops.opaque import stop_gradient_op
 from .function import NumPyFunction
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes
@@ -136,7 +137,7 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
 
 def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> tuple[list[Tensor], Point]:
     """The outputs with every stopped gradient at the value that it has at the point."""
-    stops = [x for x in computed(outputs) if x.op.name == "stop_gradient"]
+    stops = [x for x in computed(outputs) if x.op is stop_gradient_op]
     held = {x: variable(name=f"held{k}", shape=x.shape, hypotheses=()) for k, x in enumerate(stops)}
     arrays = {**point.arrays, **{new: found[x] for x, new in held.items()}}
     return rebuild(outputs, held), Point(point.sizes, point.scalars, arrays)

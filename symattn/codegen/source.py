@@ -23,8 +23,11 @@ from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..core.sizes import show_shape
 from ..errors import NoRuleError
+from ..ops.contraction import matmul_op
+from ..ops.inverse import inv_op
 from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, variable
 from .contraction import einsum_code, matmul_code
+from .form import axis_option
 from .graph import Graph
 from .helpers import HELPERS, text_of
 from .plan import Plan
@@ -33,7 +36,6 @@ from .scalars import ScalarCode
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 _TOLD = 60  # the height of a graph that is still printed for a comment
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
-_STAY_WHOLE = {"max", "maximum", "min", "minimum", "mod", "relu", "sign", "take", "where"}  # never beyond int64
 
 
 class Writer:
@@ -57,7 +59,7 @@ class Writer:
         self.loops = self._with_loops()
         self.loop_shapes: dict[int, str] = {}
         self.uses = Counter(x for node in self.order for x in operands(node))
-        self.solved = {node.inputs[0] for node in self.order if node.op.name == "matmul" and self._is_solved(node)}
+        self.solved = {node.inputs[0] for node in self.order if node.op is matmul_op and self._is_solved(node)}
 
     # --- names ---
 
@@ -112,7 +114,7 @@ class Writer:
         """Whether the left factor is an inverse that serves this product alone, which is then solved for."""
         left = product.inputs[0]
         kept = self.uses[left] > 1 or left in self.names or left in self.outputs
-        return left.op.name == "inv" and product.params["core"][0] == 2 and not kept
+        return left.op is inv_op and product.params["core"][0] == 2 and not kept
 
     # --- writing ---
 
@@ -191,7 +193,7 @@ class Writer:
         if node.kind == "binary" or self._is_number(x):
             return text
         number = x.kind == "binary" or (x in self.whole and node not in self.whole)
-        number |= x.kind == "integer" and node.kind == "real" and node.op.name not in _STAY_WHOLE
+        number |= x.kind == "integer" and node.kind == "real" and not node.op.stays_whole
         return f"({text}).astype({self.dtype()})" if number else text
 
     def _returned(self, k: int, y: Tensor) -> str:
@@ -424,8 +426,7 @@ class Writer:
 
     def softmax(self, node: Tensor, z: str, mask: str) -> str:
         """The stable softmax, masked if there is a mask."""
-        axes = node.params["axes"]
-        axis = "" if axes == (-1,) else f"axis={axes[0] if len(axes) == 1 else axes}"
+        axis = axis_option(node.params["axes"])
         if node.params["empty"] == "error":
             z = f"np.where({mask}, {z}, -np.inf)" if mask else z
             z, mask = self.helper("full_rows", z, axis), ""
@@ -433,8 +434,7 @@ class Writer:
 
     def logsumexp(self, z: str, axes: tuple[int, ...], keepdims: bool) -> str:
         """The stable logsumexp."""
-        axis = "" if axes == (-1,) else f"axis={axes[0] if len(axes) == 1 else axes}"
-        return self.helper("logsumexp", z, axis, "keepdims=True" if keepdims else "")
+        return self.helper("logsumexp", z, axis_option(axes), "keepdims=True" if keepdims else "")
 
     def broadcast_to(self, node: Tensor, x: str) -> str:
         source = node.inputs[0]

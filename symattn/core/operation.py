@@ -54,6 +54,10 @@ class Operation:
     places: tuple[int, ...] = ()  # which inputs are read as indices
     minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
     build: Callable[..., Tensor] | None = None
+    broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
+    spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign
+    stays_whole: bool = False  # whether integers give integers that are no larger
+    bounded: str = ""  # why its entries lie between bounds, in a sentence of proofs
     nonsmooth: str = ""  # where the derivative does not exist, and what is taken there
     rows: str = ""  # "probabilities": not negative, each row of sum 1 unless masked; or "positive probabilities"
     range: tuple[Any, Any] | None = None  # two numbers that all entries lie between

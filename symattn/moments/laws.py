@@ -16,6 +16,7 @@ import sympy
 from ..core.exact import as_scalar
 from ..core.node import Tensor
 from ..errors import NoRuleError, OperandError, described
+from ..ops.leaves import variable
 
 _HALF = sympy.Rational(1, 2)
 
@@ -194,9 +195,7 @@ def _checked(law: Iid) -> Iid:
     if second is not None and second.is_positive and fourth is not None:
         kurtosis, least = 3 + fourth / second**2, 1 + (third or sympy.S.Zero) ** 2 / second**3
         if (kurtosis - least).is_negative:
-            raise OperandError(
-                f"no law has the kurtosis {described(kurtosis)}: it is at least 1 + skewness^2 = {described(least)}"
-            )
+            raise _no_kurtosis(kurtosis, least)
     return law
 
 
@@ -297,7 +296,7 @@ def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
     values = []
     for what, value, rank in (("mean", mean, 1), ("covariance", covariance, 2)):
         if isinstance(value, Tensor):
-            if value.op.name != "tensor" or value.rank != rank:
+            if value.op is not variable or value.rank != rank:
                 raise OperandError(f"normal: {what} is a named tensor of rank {rank}, not {value.brief()}")
             values.append(value)
         else:

@@ -22,8 +22,20 @@ from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
 from .notation import Binding, Written, call
 
 
-def entrywise(name: str, formula: Callable[..., Any], numpy: Callable[..., str], **record: Any) -> Operation:
-    """An entrywise operation of broadcast inputs whose entry is a formula of their entries."""
+def entrywise(
+    name: str,
+    formula: Callable[..., Any],
+    numpy: Callable[..., str],
+    slopes: Callable[..., Sequence[Tensor]] | None = None,
+    **record: Any,
+) -> Operation:
+    """An entrywise operation of broadcast inputs whose entry is a formula of their entries.
+
+    ``slopes(y, *inputs)`` are its derivatives, from which vjp and jvp come where they are not given.
+    """
+    if slopes is not None:
+        record.setdefault("vjp", lambda g, y, *inputs: back_by_slopes(g, slopes(y, *inputs), y, inputs))
+        record["jvp"] = lambda tangents, y, *inputs: product_rule(tangents, slopes(y, *inputs), y.shape)
 
     def aligned(code: Any, node: Tensor, *operands: str) -> str:
         return numpy(code, node, *(code.align(x, t, node.rank) for x, t in zip(node.inputs, operands, strict=True)))
@@ -32,7 +44,11 @@ def entrywise(name: str, formula: Callable[..., Any], numpy: Callable[..., str],
         return formula(*(read(k, broadcast_index(x.shape, index)) for k, x in enumerate(node.inputs)))
 
     return Operation(
-        name, shape=lambda *inputs: broadcast(record.get("called", name), *inputs), entry=entry, numpy=aligned, **record
+        name,
+        shape=lambda *inputs: broadcast(record.get("called", name), *inputs),
+        entry=entry,
+        numpy=aligned,
+        **{"broadcasts": True, **record},
     )
 
 
@@ -40,6 +56,12 @@ def product_rule(tangents: Sequence[Tensor | None], slopes: Sequence[Tensor], sh
     """The tangent of an entrywise operation: the sum of slope times tangent over the inputs that move."""
     terms = [multiply(slope, t) for slope, t in zip(slopes, tangents, strict=True) if t is not None]
     return broadcast_to(sum_of(terms), shape)
+
+
+def back_by_slopes(g: Tensor, slopes: Sequence[Tensor], y: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The cotangents of the inputs of an entrywise operation: slope by slope."""
+    parts = zip(slopes, inputs, strict=True)
+    return tuple(unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in parts)
 
 
 def sum_of(terms: Sequence[Tensor]) -> Tensor:
@@ -186,7 +208,7 @@ multiply_op = entrywise(
     "multiply",
     lambda a, b: a * b,
     vjp=_multiply_vjp,
-    jvp=lambda tangents, y, a, b: product_rule(tangents, (b, a), y.shape),
+    slopes=lambda y, a, b: (b, a),
     numpy=_multiply_numpy,
     notation=_multiply_notation,
     build=lambda a, b: _multiply(a, b),
@@ -248,7 +270,7 @@ divide_op = entrywise(
         unbroadcast(divide(g, b), a.shape, y.shape),
         unbroadcast(negative(divide(multiply(g, y), b)), b.shape, y.shape),
     ),
-    jvp=lambda tangents, y, a, b: product_rule(tangents, (divide(1, b), negative(divide(y, b))), y.shape),
+    slopes=lambda y, a, b: (divide(1, b), negative(divide(y, b))),
     numpy=lambda code, node, a, b: f"({a}) / ({b})",
     notation=_divide_notation,
     build=lambda a, b: _divide(a, b),
@@ -314,7 +336,7 @@ power_op = entrywise(
     "power",
     lambda a, b: a**b,
     vjp=_power_vjp,
-    jvp=lambda tangents, y, a, b: product_rule(tangents, _power_slopes(y, a, b), y.shape),
+    slopes=_power_slopes,
     numpy=_power_numpy,
     notation=_power_notation,
     build=lambda a, b: _power(a, b),
@@ -339,19 +361,14 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) -> Operation:
-    def slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-        return wins(a, b), subtract(1, wins(a, b))
-
     return entrywise(
         name,
         lambda a, b: choose(compared(relation, a, b), a, b),
-        vjp=lambda g, y, a, b: tuple(
-            unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in zip(slopes(a, b), (a, b), strict=True)
-        ),
-        jvp=lambda tangents, y, a, b: product_rule(tangents, slopes(a, b), y.shape),
+        slopes=lambda y, a, b: (wins(a, b), subtract(1, wins(a, b))),
         numpy=lambda code, node, a, b: f"np.{name}({a}, {b})",
         notation=lambda p, node: call(p, name, node),
         reason=f"the cotangent of a {name} goes to the entry that it takes",
+        stays_whole=True,
         nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
     )
 
@@ -360,7 +377,7 @@ maximum_op = _extreme("maximum", sympy.Ge, lambda a, b: a >= b)
 minimum_op = _extreme("minimum", sympy.Le, lambda a, b: a <= b)
 
 
-def _mod_slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def _mod_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     from .pointwise import floor
 
     return broadcast_to(as_tensor(1), broadcast("mod", a, b)), negative(floor(divide(a, b)))
@@ -369,13 +386,11 @@ def _mod_slopes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 mod_op = entrywise(
     "mod",
     lambda a, b: a - b * sympy.floor(a / b),
-    vjp=lambda g, y, a, b: tuple(
-        unbroadcast(multiply(g, slope), x.shape, y.shape) for slope, x in zip(_mod_slopes(a, b), (a, b), strict=True)
-    ),
-    jvp=lambda tangents, y, a, b: product_rule(tangents, _mod_slopes(a, b), y.shape),
+    slopes=_mod_slopes,
     numpy=lambda code, node, a, b: f"np.mod({a}, {b})",
     notation=lambda p, node: call(p, "mod", node),
     reason="a - b floor(a / b), entry by entry",
+    stays_whole=True,
     nonsmooth="mod is not differentiable where b divides a",
 )
 

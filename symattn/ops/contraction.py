@@ -16,7 +16,7 @@ from .arithmetic import multiply, sum_of
 from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
 from .domain import vanished
 from .index import expand_dims, moved, without_new_axes
-from .layout import matrix_transpose
+from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
 from .notation import Binding, Written, call, raised
 
@@ -112,7 +112,7 @@ def _row(p: Any, x: Tensor) -> str:
 
 def _transposed(p: Any, x: Tensor) -> str:
     """The transpose of a matrix, which of a transpose is the matrix itself."""
-    if x.op.name == "transpose" and matrix_transpose(x) is x.inputs[0]:
+    if x.op is transpose_op and matrix_transpose(x) is x.inputs[0]:
         return str(p.operand(x.inputs[0], Binding.PRODUCT + 1))
     return raised(p.operand(x, Binding.ATOM), r"\top")
 
@@ -125,6 +125,7 @@ matmul_op: Operation = Operation(
     jvp=_bilinear(lambda a, b, core: matmul_of(a, b, core)),
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
+    bounded="each term of the sum, or a mean with weights that sum to 1",
     reason="matrix product rule",
     called="the matrix product",
     build=lambda a, b, core: _matmul(a, b, core),
@@ -383,7 +384,6 @@ diag_op: Operation = moved(
     shape=lambda x: (*x.shape, x.shape[-1]),
     entry=lambda read, index, node: read(0, index[:-1]) * sympy.KroneckerDelta(index[-2], index[-1]),
     back=lambda g, x: diagonal_op(g),
-    again=lambda t: diag_op(t),
     numpy=lambda code, node, x: code.diag(node, x),
     notation=lambda p, node: call(p, "diag", node),
     reason="only the diagonal of the cotangent counts",
@@ -402,7 +402,6 @@ diagonal_op: Operation = moved(
     shape=lambda x: _square(x, "diag").shape[:-1],
     entry=lambda read, index, node: read(0, (*index, index[-1])),
     back=lambda g, x: diag_op(g),
-    again=lambda t: diagonal_op(t),
     numpy=lambda code, node, x: f"np.diagonal({x}, axis1=-2, axis2=-1)",
     notation=lambda p, node: call(p, "diag", node),
     reason="the cotangent stands on the diagonal",

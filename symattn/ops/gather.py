@@ -16,7 +16,7 @@ from ..core.sizes import Shape, as_integer, as_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice, bound
 from .index import moved, replaced, sliced
-from .layout import split_axis_op
+from .layout import copied, split_axis_op
 from .leaves import as_tensor, constant, from_index_op, zeros
 from .notation import Binding, Written, call
 from .rows import checked_axis, summed
@@ -59,6 +59,7 @@ take_op: Operation = Operation(
     places=(1,),
     notation=lambda p, node: _take_notation(p, node),
     reason="the cotangents of an entry that is taken several times add up",
+    stays_whole=True,
     minus_infinity="kept",
 )
 
@@ -203,7 +204,6 @@ shift_op: Operation = moved(
     shape=lambda x, by, axis, size: replaced(x.shape, axis, size),
     entry=_shift_entry,
     back=lambda g, x, by, axis, size: shift_op(g, by=-by, axis=axis, size=x.shape[axis]),
-    again=lambda t, **params: shift_op(t, **params),
     numpy=_shift_numpy,
     notation=_shift_notation,
     reason="the cotangent is shifted back",
@@ -261,26 +261,17 @@ def flip(x: Any, axis: int) -> Tensor:
     return sliced(operand, taken, operand.shape[taken] - 1, -1, operand.shape[taken])
 
 
-def _tile_entry(read: Any, index: Any, node: Tensor) -> Any:
-    axis = node.params["axis"]
-    return read(0, replaced(index, axis, sympy.Mod(index[len(index) + axis], node.inputs[0].shape[axis])))
-
-
 def _tile_back(g: Tensor, x: Tensor, axis: int, times: Any) -> Tensor:
     return summed(split_axis_op(g, axis=axis, into=(times, x.shape[axis])), (axis - 1,), False)
 
 
-tile_op: Operation = moved(
+tile_op = copied(
     "tile",
-    shape=lambda x, axis, times: replaced(x.shape, axis, sympy.expand(x.shape[axis] * times)),
-    entry=_tile_entry,
-    back=_tile_back,
-    again=lambda t, **params: tile_op(t, **params),
+    lambda k, times, size: sympy.Mod(k, size),
+    _tile_back,
     numpy=lambda code, node, x: (
         f"np.concatenate([{x}] * ({code.size(node.params['times'])}), axis={node.params['axis']})"
     ),
-    notation=lambda p, node: call(p, "tile", node, times=node.params["times"], axis=node.params["axis"]),
-    reason="the cotangents of the copies add up",
 )
 
 

@@ -27,16 +27,17 @@ Item = tuple[Any, ...]
 NEW: Item = ("new",)
 
 
-def moved(name: str, shape: Any, entry: Any, back: Any, again: Any, **record: Any) -> Operation:
-    """A linear one-input rearrangement: ``back(g, x, **params)`` is its transpose, ``again`` itself on a tangent."""
-    return Operation(
+def moved(name: str, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
+    """A linear one-input rearrangement, itself on a tangent: ``back(g, x, **params)`` is its transpose."""
+    made: Operation = Operation(
         name,
         shape=shape,
         entry=entry,
         vjp=lambda g, y, x, **params: (back(g, x, **params),),
-        jvp=lambda tangents, y, x, **params: again(tangents[0], **params),
+        jvp=lambda tangents, y, x, **params: made(tangents[0], **params),
         **{"kind": "inputs", "minus_infinity": "kept", **record},
     )
+    return made
 
 
 def replaced(items: tuple[Any, ...], axis: int, *new: Any) -> tuple[Any, ...]:
@@ -53,19 +54,22 @@ def _whole(size: sympy.Expr) -> Item:
     return ("slice", sympy.S.Zero, 1, size)
 
 
+def items_read(x: Tensor, items: tuple[Item, ...]) -> Iterator[tuple[Item, sympy.Expr]]:
+    """The items of an index that read an axis, each with the size of that axis."""
+    reading = [item for item in items if item != NEW]
+    return zip(reading, x.shape[x.rank - len(reading) :], strict=True)
+
+
 def reads_all(item: Item, size: sympy.Expr) -> bool:
     """Whether an item of an index keeps an axis of that size as it is."""
     return item[0] == "slice" and item[1] == 0 and item[2] == 1 and same_size(item[3], size)
 
 
 def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
-    core = iter(x.shape[x.rank - _axes_read(items) :])
-    for item in items:
-        if item != NEW:
-            size = next(core)
-            if not lies_inside(item, size):
-                for end in edges(item):
-                    _within(end, size, x)
+    for item, size in items_read(x, items):
+        if not lies_inside(item, size):
+            for end in edges(item):
+                _within(end, size, x)
     kept = [item[3] if item[0] == "slice" else ONE for item in items if item[0] != "at"]
     return (*x.shape[: x.rank - _axes_read(items)], *kept)
 
@@ -154,7 +158,6 @@ index_op = moved(
     shape=_index_shape,
     entry=_index_entry,
     back=_index_back,
-    again=lambda t, items: index(t, items),
     numpy=lambda code, node, x: f"({x}){code.index(node.params['items'])}",
     notation=_index_notation,
     reason="the cotangent of a part stands at its place",
@@ -216,29 +219,22 @@ def _fits_as_well(joined: tuple[Item, ...], x: Tensor, outer: tuple[Item, ...]) 
 
 def _rooms(x: Tensor, items: tuple[Item, ...]) -> Iterator[sympy.Expr]:
     """What may not be negative for an index to read inside."""
-    sizes = iter(x.shape[x.rank - _axes_read(items) :])
-    for item in items:
-        if item != NEW:
-            room = next(sizes) - 1
-            yield from (part for end in edges(item) for part in (end, room - end))
+    for item, size in items_read(x, items):
+        yield from (part for end in edges(item) for part in (end, size - 1 - end))
 
 
 def without_new_axes(x: Tensor) -> Tensor:
     """The tensor before new axes were put in front of it, if that is all that was done."""
     if x.op is not index_op:
         return x
-    rest = [item for item in x.params["items"] if item != NEW]
-    in_front = x.params["items"][len(x.params["items"]) - len(rest) :] == tuple(rest)
-    read = x.inputs[0].shape[x.inputs[0].rank - len(rest) :]
-    return x.inputs[0] if in_front and len(rest) == x.inputs[0].rank and all(map(reads_all, rest, read)) else x
+    items, count = x.params["items"], _axes_read(x.params["items"])
+    in_front = NEW not in items[len(items) - count :] and count == x.inputs[0].rank
+    return x.inputs[0] if in_front and only_adds_axes(x) else x
 
 
 def only_adds_axes(x: Tensor) -> bool:
     """Whether the node is its input with new axes of size 1."""
-    if x.op is not index_op:
-        return False
-    rest = [item for item in x.params["items"] if item != NEW]
-    return all(map(reads_all, rest, x.inputs[0].shape[x.inputs[0].rank - len(rest) :]))
+    return x.op is index_op and all(reads_all(*read) for read in items_read(x.inputs[0], x.params["items"]))
 
 
 def expand_dims(x: Tensor, axis: int) -> Tensor:
@@ -295,10 +291,10 @@ def _embed_notation(p: Any, node: Tensor) -> Written:
 
 embed_op: Operation = moved(
     "embed",
+    spreads=True,
     shape=lambda g, items, core: _back_shape(g, items, core),
     entry=_embed_entry,
     back=lambda g, x, items, core: index(g, items),
-    again=lambda t, items, core: embed_op(t, items=items, core=core),
     numpy=lambda code, node, x: code.embed(node, x),
     notation=_embed_notation,
     reason="the part of the cotangent at that place",

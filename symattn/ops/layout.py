@@ -5,7 +5,7 @@ Every axis is counted from the end, so that extra leading axes are a batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -42,13 +42,14 @@ def _inverse(order: Order) -> Order:
     return tuple(order.index(axis) - len(order) for axis in range(-len(order), 0))
 
 
-def _swaps_last_two(order: Order) -> bool:
+def swaps_last_two(order: Order) -> bool:
+    """Whether an order is that of a matrix transpose."""
     return len(order) >= 2 and order == (*range(-len(order), -2), -1, -2)
 
 
 def _transpose_notation(p: Any, node: Tensor) -> Written:
     x, order = node.inputs[0], node.params["order"]
-    if _swaps_last_two(order):
+    if swaps_last_two(order):
         base = p.operand(x, Binding.ATOM)
         if not p.latex:
             return base + (".T" if x.rank == 2 else ".mT"), Binding.ATOM
@@ -63,15 +64,15 @@ def _transpose_notation(p: Any, node: Tensor) -> Written:
 
 def _transpose_numpy(code: Any, node: Tensor, x: str) -> str:
     order = node.params["order"]
-    return f"({x}).mT" if _swaps_last_two(order) else code.transpose(x, order)
+    return f"({x}).mT" if swaps_last_two(order) else code.transpose(x, order)
 
 
 transpose_op = moved(
     "transpose",
+    spreads=True,
     shape=_transpose_shape,
     entry=_transpose_entry,
     back=lambda g, x, order: transpose(g, _inverse(order)),
-    again=lambda t, order: transpose(t, order),
     numpy=_transpose_numpy,
     notation=_transpose_notation,
     reason="the transpose of the cotangent",
@@ -245,10 +246,10 @@ def _split_entry(read: Any, index: Any, node: Tensor) -> Any:
 
 split_axis_op: Operation = moved(
     "split_axis",
+    spreads=True,
     shape=_split_shape,
     entry=_split_entry,
     back=lambda g, x, axis, into: merge_axis_op(g, axis=axis),
-    again=lambda t, axis, into: split_axis_op(t, axis=axis, into=into),
     numpy=lambda code, node, x: code.split(node, x),
     notation=lambda p, node: call(p, "split_axis", node, axis=node.params["axis"], into=node.params["into"]),
     reason="the cotangent is merged again",
@@ -284,10 +285,10 @@ def _merge_entry(read: Any, index: Any, node: Tensor) -> Any:
 
 merge_axis_op: Operation = moved(
     "merge_axes",
+    spreads=True,
     shape=_merge_shape,
     entry=_merge_entry,
     back=lambda g, x, axis: split_axis_op(g, axis=axis, into=(x.shape[axis - 1], x.shape[axis])),
-    again=lambda t, axis: merge_axis_op(t, axis=axis),
     numpy=lambda code, node, x: code.merge(node, x),
     notation=lambda p, node: call(p, "merge_axes", node, axes=(node.params["axis"] - 1, node.params["axis"])),
     reason="the cotangent is split again",
@@ -318,24 +319,34 @@ def merge_axes(x: Any, axes: Sequence[int]) -> Tensor:
 # --- repetition ---
 
 
-def _repeat_entry(read: Any, index: Any, node: Tensor) -> Any:
-    axis = node.params["axis"]
-    return read(0, replaced(index, axis, sympy.floor(index[len(index) + axis] / node.params["times"])))
+def copied(name: str, source: Callable[[Any, Any, Any], Any], back: Callable[..., Tensor], numpy: Any) -> Operation:
+    """Copies along an axis: entry k is the one at ``source(k, times, size)``."""
+
+    def entry(read: Any, index: Any, node: Tensor) -> Any:
+        axis, times = node.params["axis"], node.params["times"]
+        return read(0, replaced(index, axis, source(index[len(index) + axis], times, node.inputs[0].shape[axis])))
+
+    return moved(
+        name,
+        spreads=True,
+        shape=lambda x, axis, times: replaced(x.shape, axis, sympy.expand(x.shape[axis] * times)),
+        entry=entry,
+        back=back,
+        numpy=numpy,
+        notation=lambda p, node: call(p, name, node, times=node.params["times"], axis=node.params["axis"]),
+        reason="the cotangents of the copies add up",
+    )
 
 
 def _repeat_back(g: Tensor, x: Tensor, axis: int, times: Any) -> Tensor:
     return summed(split_axis_op(g, axis=axis, into=(x.shape[axis], times)), (axis,), False)
 
 
-repeat_op: Operation = moved(
+repeat_op = copied(
     "repeat",
-    shape=lambda x, axis, times: replaced(x.shape, axis, sympy.expand(x.shape[axis] * times)),
-    entry=_repeat_entry,
-    back=_repeat_back,
-    again=lambda t, **params: repeat_op(t, **params),
+    lambda k, times, size: sympy.floor(k / times),
+    _repeat_back,
     numpy=lambda code, node, x: f"np.repeat({x}, {code.size(node.params['times'])}, axis={node.params['axis']})",
-    notation=lambda p, node: call(p, "repeat", node, times=node.params["times"], axis=node.params["axis"]),
-    reason="the cotangents of the copies add up",
 )
 
 

@@ -115,6 +115,7 @@ not_op = entrywise(
     ),
     reason="a logical tensor is constant between its jumps",
     called="the negation",
+    broadcasts=False,
     kind="binary",
 )
 
@@ -164,6 +165,7 @@ where_op = entrywise(
     reason="the cotangent of a choice goes to the side that is chosen",
     minus_infinity="kept",
     masks=(0,),
+    stays_whole=True,
     build=lambda chosen, a, b: _where(chosen, a, b),
 )
 

@@ -10,10 +10,10 @@ import sympy
 from ..core.exact import ARGUMENTS, as_scalar
 from ..core.node import Tensor
 from ..core.operation import Operation
-from ..errors import OperandError, described
+from ..errors import NoRuleError, OperandError, described
 from ..scalars.formulas import choose, compared, plainly_joined, without_piecewise
-from .arithmetic import add, divide, multiply, negative, power, product_rule, subtract
-from .broadcasting import broadcast, broadcast_index, unbroadcast
+from .arithmetic import add, back_by_slopes, divide, multiply, negative, power, product_rule, subtract
+from .broadcasting import broadcast, broadcast_index
 from .leaves import as_tensor, zeros
 from .logic import greater
 from .notation import Binding, Written, enclosed, function
@@ -45,14 +45,6 @@ def _unary(
     )
 
 
-def _half_circle(s: Any) -> Any:
-    return 2 / sympy.sqrt(sympy.pi) * s
-
-
-def _normal_cdf(x: Any) -> Any:
-    return (1 + sympy.erf(x / sympy.sqrt(2))) / 2
-
-
 def _gelu_derivative(x: Tensor, y: Tensor) -> Tensor:
     density = divide(exp(negative(divide(power(x, 2), 2))), sympy.sqrt(2 * sympy.pi))
     return add(divide(add(1, erf(divide(x, sympy.sqrt(2)))), 2), multiply(x, density))
@@ -61,10 +53,6 @@ def _gelu_derivative(x: Tensor, y: Tensor) -> Tensor:
 def _silu_derivative(x: Tensor, y: Tensor) -> Tensor:
     s = sigmoid(x)
     return add(s, multiply(y, subtract(1, s)))
-
-
-def _abs_entry(x: Any) -> Any:
-    return choose(compared(sympy.Ge, x, 0), x, -x)
 
 
 def _sign_entry(x: Any) -> Any:
@@ -76,16 +64,32 @@ def _flat(x: Tensor, y: Tensor) -> Tensor:
     return zeros(*x.shape)
 
 
-exp_op = _unary("exp", sympy.exp, lambda x, y: y, "np.exp({})", r"\exp", minus_infinity="absorbed")
+exp_op = _unary(
+    "exp",
+    sympy.exp,
+    lambda x, y: y,
+    "np.exp({})",
+    r"\exp",
+    minus_infinity="absorbed",
+    bounded="an exponential is positive",
+)
 log_op = _unary("log", sympy.log, lambda x, y: divide(1, x), "np.log({})", r"\log")
 log1p_op = _unary("log1p", lambda x: sympy.log(1 + x), lambda x, y: divide(1, add(1, x)), "np.log1p({})")
-tanh_op = _unary("tanh", sympy.tanh, lambda x, y: subtract(1, power(y, 2)), "np.tanh({})", r"\tanh")
+tanh_op = _unary(
+    "tanh",
+    sympy.tanh,
+    lambda x, y: subtract(1, power(y, 2)),
+    "np.tanh({})",
+    r"\tanh",
+    bounded="tanh lies between -1 and 1",
+)
 sigmoid_op = _unary(
     "sigmoid",
     lambda x: 1 / (1 + sympy.exp(-x)),
     lambda x, y: multiply(y, subtract(1, y)),
     lambda code, node, x: code.helper("sigmoid", x),
     r"\sigma",
+    bounded="1 / (1 + exp(-x)) with an exponential that is positive",
 )
 softplus_op = _unary(
     "softplus",
@@ -98,11 +102,12 @@ relu_op = _unary(
     lambda x: choose(compared(sympy.Gt, x, 0), x, sympy.S.Zero),
     lambda x, y: greater(x, 0),
     "np.maximum({}, 0)",
+    stays_whole=True,
     nonsmooth="relu is not differentiable at 0; 0 is taken there",
 )
 gelu_op = _unary(
     "gelu",
-    lambda x: x * _normal_cdf(x),
+    lambda x: x * ((1 + sympy.erf(x / sympy.sqrt(2))) / 2),
     _gelu_derivative,
     lambda code, node, x: code.helper("gelu", x),
 )
@@ -123,19 +128,24 @@ sin_op = _unary("sin", sympy.sin, lambda x, y: cos(x), "np.sin({})", r"\sin")
 cos_op = _unary("cos", sympy.cos, lambda x, y: negative(sin(x)), "np.cos({})", r"\cos")
 abs_op = _unary(
     "abs",
-    _abs_entry,
+    lambda x: choose(compared(sympy.Ge, x, 0), x, -x),
     lambda x, y: sign(x),
     "np.abs({})",
     (r"\left|", r"\right|"),
     nonsmooth="abs is not differentiable at 0; 0 is taken there",
 )
 sign_op = _unary(
-    "sign", _sign_entry, _flat, "np.sign({})", nonsmooth="sign is not differentiable at 0; 0 is taken there"
+    "sign",
+    _sign_entry,
+    _flat,
+    "np.sign({})",
+    stays_whole=True,
+    nonsmooth="sign is not differentiable at 0; 0 is taken there",
 )
 erf_op = _unary(
     "erf",
     sympy.erf,
-    lambda x, y: multiply(_half_circle(sympy.S.One), exp(negative(power(x, 2)))),
+    lambda x, y: multiply(2 / sympy.sqrt(sympy.pi), exp(negative(power(x, 2)))),
     lambda code, node, x: code.erf(x),
 )
 floor_op = _unary(
@@ -164,17 +174,12 @@ def _derivative(formula: sympy.Expr, v: sympy.Symbol) -> sympy.Expr:
     """A scalar derivative by SymPy; one it only writes down as Derivative is not known."""
     slope = sympy.diff(formula, v)
     if slope.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta):
-        from ..errors import NoRuleError
-
         raise NoRuleError(f"SymPy knows no derivative of {formula}: write the function by known ones")
     return slope
 
 
 def _elementwise_vjp(g: Tensor, result: Tensor, *inputs: Tensor, formula: sympy.Expr) -> tuple[Tensor, ...]:
-    slopes = _partials(inputs, formula)
-    return tuple(
-        unbroadcast(multiply(g, slope), x.shape, result.shape) for slope, x in zip(slopes, inputs, strict=True)
-    )
+    return back_by_slopes(g, _partials(inputs, formula), result, inputs)
 
 
 def _elementwise_notation(p: Any, node: Tensor) -> Written:
@@ -197,6 +202,7 @@ elementwise_op = Operation(
     numpy=lambda code, node, *inputs: code.elementwise(node, inputs),
     notation=_elementwise_notation,
     reason="chain rule, entry by entry",
+    broadcasts=True,
     nonsmooth="a given function is taken to be differentiable where SymPy differentiates it",
 )
 

@@ -139,6 +139,7 @@ sum_op = _reduction(
     vjp=lambda g, y, x, axes, keepdims: (_copied(g, x, axes, keepdims),),
     jvp=lambda tangents, y, x, axes, keepdims: summed(tangents[0], axes, keepdims),
     reason="each term of a sum gets its cotangent",
+    bounded="each term of the sum, or weights that sum to 1",
 )
 mean_op: Operation = _reduction(
     "mean",
@@ -146,6 +147,7 @@ mean_op: Operation = _reduction(
     vjp=lambda g, y, x, axes, keepdims: (divide(_copied(g, x, axes, keepdims), _count(x, axes)),),
     jvp=lambda tangents, y, x, axes, keepdims: mean_op(tangents[0], axes=axes, keepdims=keepdims),
     reason="each term of a mean gets its share of the cotangent",
+    bounded="a mean lies between the smallest and the largest entry",
 )
 
 
@@ -172,6 +174,8 @@ def _extreme(name: str, fold: Any) -> Operation:
             multiply(_winners(y, x, axes, keepdims), tangents[0]), axes, keepdims
         ),
         reason=f"the cotangent of a {name} goes to the entry that attains it",
+        stays_whole=True,
+        bounded="it is one of the entries",
         nonsmooth=f"{name} is not differentiable where several entries attain it; they share the cotangent there",
         minus_infinity="absorbed",
     )
@@ -350,6 +354,9 @@ logsumexp_op = Operation(
     letters=("L", "Z"),
     minus_infinity="absorbed",
 )
+
+
+REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
 
 
 def logsumexp(z: Any, axis: Any = -1, keepdims: bool = False) -> Tensor:

@@ -22,8 +22,11 @@ from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
 from ..ops.gather import reads_outside, shift_op
+from ..ops.index import index_op
+from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
+from ..ops.rows import sum_op
 from ..scalars.formulas import Choice, Max, Min
 from .align import Row
 
@@ -45,36 +48,22 @@ def _upright(written: str) -> str:
     return rf"\mathrm{{{word[0]}}}{written[word.end() :]}" if word else written
 
 
-_MOVED = ("embed", "merge_axes", "repeat", "split_axis", "tile", "transpose")  # layout, which has no matrix notation
-
-
-_ENTRYWISE = (
-    "add", "multiply", "divide", "power", "maximum", "minimum", "where", "mod", "elementwise",
-    "less", "less_equal", "greater", "greater_equal", "equal", "logical_and", "logical_or",
-)  # fmt: skip
-
-
 def moves_entries(x: Tensor) -> bool:
     """Whether a node moves entries in a way for which matrix notation has no sign, or is a slice or a sum of such."""
     if _lies_along_rows(x) or (x.op is shift_op and reads_outside(x)):
         return True
-    while x.op.name in ("index", "sum"):
+    while x.op in (index_op, sum_op):
         x = x.inputs[0]
-    return x.op.name in _MOVED and not _is_matrix_transpose(x)
+    return x.op.spreads and not swaps_last_two(x.params.get("order", ()))
 
 
 def _lies_along_rows(x: Tensor) -> bool:
     """Whether a vector meets the rows of a matrix, where matrix notation would be read as columns."""
-    return x.rank > 1 and x.op.name in _ENTRYWISE and any(y.rank == 1 and y.shape != (1,) for y in x.inputs)
+    return x.rank > 1 and x.op.broadcasts and any(y.rank == 1 and y.shape != (1,) for y in x.inputs)
 
 
 def _is_entrywise_vector(x: Tensor) -> bool:
-    return x.rank == 1 and x.op.name in _ENTRYWISE
-
-
-def _is_matrix_transpose(x: Tensor) -> bool:
-    order = x.params.get("order", ())
-    return len(order) >= 2 and order == (*range(-len(order), -2), -1, -2)
+    return x.rank == 1 and x.op.broadcasts
 
 
 class Operands(Protocol):
@@ -97,7 +86,7 @@ def by_entry(p: Operands, x: Tensor) -> str:
         for y in moved.pop().inputs:
             if y in p.names:
                 read[y] = p.name(y)
-            elif y.op.name in (*_MOVED, "concat", "index") or moves_entries(y) or _is_entrywise_vector(y):
+            elif y.op.spreads or y.op in (concat_op, index_op) or moves_entries(y) or _is_entrywise_vector(y):
                 moved.append(y)
             elif y.op is not constant:
                 read[y] = rf"\left({p.operand(y, Binding.OR)}\right)"

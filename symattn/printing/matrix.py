@@ -19,6 +19,7 @@ from ..core.naming import counted, free_letters, latex_name, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, symbol_names, tree_size
+from ..ops.arithmetic import add_op
 from ..ops.leaves import definition, is_named
 from ..ops.notation import Binding, Written
 from .align import Row
@@ -86,7 +87,7 @@ class Printer:
         if head is None:
             return None
         each = self._of_one(head)
-        several = head.expression.op.name in ("add", "subtract")
+        several = head.expression.op is add_op
         return rf"\sum_{{{self.scalar(head.axis)}}} " + (rf"\left({each}\right)" if several else each)
 
     def refer(self, x: Tensor) -> str:

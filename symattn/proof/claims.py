@@ -18,9 +18,10 @@ from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
+from ..ops.leaves import variable as named_tensor
 from ..printing.matrix import Printer, latex_printer, text_in, text_printer
 
-_LATEX = {"=": "=", "<=": r"\le", "<": "<"}
+LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Claim:
 
     def latex_in(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
-        return f"{printer.write(self.left)} {_LATEX[self.relation]} {printer.write(self.right)}"
+        return f"{printer.write(self.left)} {LATEX_RELATIONS[self.relation]} {printer.write(self.right)}"
 
     def text_in(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
@@ -171,7 +172,7 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     (cumsum(X, axis=-2))[i, j] is independent of X[k, l] where k > i
     """
     y, x = as_tensor(output), as_tensor(variable)
-    if x.op.name != "tensor":
+    if x.op is not named_tensor:
         raise OperandError(f"independent takes a named tensor as its variable, not {x.brief()}")
     names = displayed_names([y, x])
     taken = {*names.values(), *(s.name for s in (*y.free_symbols, *x.free_symbols))}

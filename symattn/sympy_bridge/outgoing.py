@@ -16,12 +16,16 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.arrayexpr_derivatives import array_derive
 
-from ..core.node import Tensor
+from ..core.node import Tensor, with_inputs
+from ..core.operation import Operation
 from ..errors import NoRuleError, ShapeError
 from ..graph.entries import entry
+from ..ops.arithmetic import add_op, divide_op, multiply_op
+from ..ops.contraction import diag_op, matmul_op, outer_op
 from ..ops.index import expand_dims, squeeze
-from ..ops.layout import matrix_transpose
-from ..ops.leaves import computed, cotangent_op, definition, let_op, operands, variable
+from ..ops.inverse import inv_op
+from ..ops.layout import matrix_transpose, transpose_op
+from ..ops.leaves import computed, constant, cotangent_op, definition, let_op, operands, variable
 from ..ops.notation import Binding
 from ..printing.matrix import latex_printer, text
 from ..scalars.explicit import written_out
@@ -70,7 +74,7 @@ def _plain(x: Tensor) -> Any:
     made: dict[Tensor, Any] = {}
     for node in order:
         trees[node] = 1 + sum(trees[i] for i in operands(node))
-        rule = _PLAIN.get(node.op.name)
+        rule = _PLAIN.get(node.op)
         counted = node.op is variable and node.kind != "real" and node is not x  # SymPy adds True and True to True
         if rule is None or counted or node.rank > 2 or trees[node] > PLAIN_SIZE:
             return None
@@ -122,19 +126,19 @@ def _plain_matmul(node: Tensor, a: Any, b: Any) -> Any:
     return b.T * a if core == (1, 2) else a * b  # a row is kept as the column that every vector is
 
 
-_PLAIN: dict[str, Callable[..., Any]] = {
-    "tensor": _symbol,
-    "let": lambda node, a: a,
-    "cotangent": lambda node, a: a,
-    "constant": lambda node: node.params["formula"],
-    "add": lambda node, a, b: a + b if node.inputs[0].shape == node.inputs[1].shape else None,
-    "multiply": _plain_product,
-    "divide": lambda node, a, b: None if node.inputs[1].rank else a / b,
-    "transpose": lambda node, a: a.T if node.params["order"] == (-1, -2) else None,
-    "matmul": _plain_matmul,
-    "outer": lambda node, a, b: a * b.T,
-    "diag": lambda node, a: sympy.DiagMatrix(a),
-    "inv": lambda node, a: sympy.Inverse(a),
+_PLAIN: dict[Operation, Callable[..., Any]] = {
+    variable: _symbol,
+    let_op: lambda node, a: a,
+    cotangent_op: lambda node, a: a,
+    constant: lambda node: node.params["formula"],
+    add_op: lambda node, a, b: a + b if node.inputs[0].shape == node.inputs[1].shape else None,
+    multiply_op: _plain_product,
+    divide_op: lambda node, a, b: None if node.inputs[1].rank else a / b,
+    transpose_op: lambda node, a: a.T if node.params["order"] == (-1, -2) else None,
+    matmul_op: _plain_matmul,
+    outer_op: lambda node, a, b: a * b.T,
+    diag_op: lambda node, a: sympy.DiagMatrix(a),
+    inv_op: lambda node, a: sympy.Inverse(a),
 }
 
 
@@ -257,11 +261,10 @@ def _without_origins(x: Tensor) -> Tensor:
     """Gradients as plain named intermediates: what they are the gradient of is no part of a SymPy tree."""
     new: dict[Tensor, Tensor] = {}
     for node in computed([x]):
-        inputs = tuple(new[i] for i in operands(node))
         if node.op is cotangent_op:
-            new[node] = let_op(*inputs, name=node.params["name"])
+            new[node] = let_op(new[node.inputs[0]], name=node.params["name"])
         else:
-            new[node] = node if inputs == node.inputs else node.op(*inputs, **node.params)
+            new[node] = with_inputs(node, new)
     return new[x]
 
 

@@ -41,6 +41,7 @@ from ...facts.ranges import (
     shortened,
 )
 from ...graph.names import displayed_names
+from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
@@ -54,17 +55,6 @@ if TYPE_CHECKING:
     from ..given import Given
 
 MOST_STEPS = 40
-
-_REASONS = {
-    "exp": "an exponential is positive",
-    "sigmoid": "1 / (1 + exp(-x)) with an exponential that is positive",
-    "tanh": "tanh lies between -1 and 1",
-    "matmul": "each term of the sum, or a mean with weights that sum to 1",
-    "sum": "each term of the sum, or weights that sum to 1",
-    "max": "it is one of the entries",
-    "min": "it is one of the entries",
-    "mean": "a mean lies between the smallest and the largest entry",
-}
 
 
 class Step(NamedTuple):
@@ -252,9 +242,9 @@ class _Analysis:
         if node.op.rows:
             self._keep(node, _normaliser_range(node, self.known), f"the rows of {node.op.title} are {node.op.rows}")
         else:
-            self._keep(node, found, _REASONS.get(node.op.name, f"{node.op.title} of what is bounded so"))
+            self._keep(node, found, node.op.bounded or f"{node.op.title} of what is bounded so")
             found = self._walk(node.shape).of(self.writing.full[node])
-            self._keep(node, found, _REASONS.get(node.op.name, "its terms, joined by known inequalities"))
+            self._keep(node, found, node.op.bounded or "its terms, joined by known inequalities")
 
     def _monotone(self, node: Tensor) -> None:
         """The range of a monotone function between the values at the ends of the range of its argument."""
@@ -434,7 +424,7 @@ def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
 def _number(x: Tensor) -> Any:
     """The one value of all entries, if the node is a constant."""
     node = definition(x)
-    while node.op.name == "broadcast_to":
+    while node.op is broadcast_to_op:
         node = node.inputs[0]
     formula = node.params.get("formula") if node.op in (constant, from_index_op) else None
     if not isinstance(formula, sympy.Expr) or formula.atoms(sympy.Dummy) or formula.is_finite is False:

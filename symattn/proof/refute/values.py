@@ -23,6 +23,7 @@ from ...core.node import Tensor, topological
 from ...core.operation import Operation
 from ...errors import NoRuleError
 from ...ops.leaves import cotangent_op, definition, indexed, let_op, operands, stand_in, variable
+from ...ops.opaque import unknown_op
 from ...ops.rows import softmax_op
 from ...scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ...scalars.functions import FUNCTIONS
@@ -36,14 +37,10 @@ _CALLS: dict[Any, str] = {
     sympy.Mod: "remainder", sympy.KroneckerDelta: "delta", sympy.atan2: "atan2", sympy.Not: "negation",
     sympy.And: "conjunction", sympy.Or: "disjunction", Held: "",
 }  # fmt: skip
-_RELATIONS: dict[Any, tuple[str, str]] = {  # between integers, and between numbers that may be balls
-    sympy.Lt: ("{0} < {1}", "less({0}, {1})"),
-    sympy.Gt: ("{0} > {1}", "less({1}, {0})"),
-    sympy.Le: ("{0} <= {1}", "negation(less({1}, {0}))"),
-    sympy.Ge: ("{0} >= {1}", "negation(less({0}, {1}))"),
-    sympy.Eq: ("{0} == {1}", "equal({0}, {1})"),
-    sympy.Ne: ("{0} != {1}", "negation(equal({0}, {1}))"),
-}
+_RELATIONS = {  # between numbers that may be balls
+    "<": "less({0}, {1})", ">": "less({1}, {0})", "<=": "negation(less({1}, {0}))", ">=": "negation(less({0}, {1}))",
+    "==": "equal({0}, {1})", "!=": "negation(equal({0}, {1}))",
+}  # fmt: skip
 _LOGIC: dict[Any, str] = {sympy.And: " and ", sympy.Or: " or "}
 _FOLDS: dict[Any, str] = {sympy.Sum: "sum", Max: "largest", Min: "smallest", UnknownOfRow: "", InverseEntry: ""}
 _A_NODE = 3  # what a node costs beyond its entries, in entries
@@ -183,7 +180,7 @@ class Compiled:
         return f"choose({condition}, lambda: {a}, lambda: {b})"
 
     def _relation(self, e: Any) -> str:
-        form = _RELATIONS[type(e)][0 if _is_decided(e) else 1]
+        form = f"{{0}} {e.rel_op} {{1}}" if _is_decided(e) else _RELATIONS[e.rel_op]
         return "(" + form.format(*map(self.write, e.args)) + ")"
 
     def _logic(self, e: Any) -> str:
@@ -354,7 +351,7 @@ def _is_zero(x: Number) -> bool:
 
 def unknown_names(nodes: Sequence[Tensor]) -> list[str]:
     """The unknown functions among the nodes, in alphabetical order, without their primes."""
-    return sorted({node.params["function"].rstrip("'") for node in nodes if node.op.name == "unknown"})
+    return sorted({node.params["function"].rstrip("'") for node in nodes if node.op is unknown_op})
 
 
 def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:
