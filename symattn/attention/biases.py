@@ -22,12 +22,11 @@ from ..ops.gather import flip, shift, take, whole_number
 from ..ops.index import getitem
 from ..ops.layout import concat, matrix_transpose, moveaxis
 from ..ops.leaves import as_tensor, from_index, let
-from ..ops.logic import logical_and
 from ..ops.pointwise import abs as absolute
 from ..ops.pointwise import log1p, relu, sign
 from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
-from .options import Masking, exactly, kept, operand, same, scalar
+from .options import Masking, exactly, kept_causal, operand, same, scalar
 from .positions import sinusoidal
 
 _MOST_BUCKETS = 256
@@ -305,8 +304,7 @@ def transformer_xl(
     farthest_first = (queries + place) @ matrix_transpose(flip(relative, -2))  # column S - 1 - x is the distance x
     by_place = let("B", shift(farthest_first, lambda *index: T - 1 - index[-1]))
     z = let("Z", scaled("transformer_xl", by_content + by_place, queries.shape[-1], scale))
-    causal, given_mask = causal_mask(T, S, align="bottom-right"), kept("transformer_xl", z, masking)
-    keep = causal if given_mask is None else logical_and(causal, given_mask)
+    keep = kept_causal("transformer_xl", z, causal_mask(T, S, align="bottom-right"), masking)
     return attention_pooling(probabilities(z, mask=keep, empty=masking.get("empty", "zero")), V)
 
 

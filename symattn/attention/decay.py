@@ -13,12 +13,12 @@ from ..ops.arithmetic import multiply, power
 from ..ops.contraction import einsum_of
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import from_index, let
-from ..ops.logic import logical_and, where
+from ..ops.logic import where
 from ..ops.pointwise import exp, softplus
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, probabilities, scores
 from .masks import causal_mask
-from .options import Masking, factor, kept, operand, same
+from .options import Masking, factor, kept_causal, operand, same
 from .similarities import per_head
 
 
@@ -43,8 +43,7 @@ def forgetting(Q: Any, K: Any, V: Any, f: Any, *, scale: Any = None, **masking: 
     gates = per_position("forgetting", f, keys, "f")
     c = let("c", cumsum(-softplus(-gates)))
     z = let("Z_f", scores(queries, keys, scale=scale) + (c[..., :, None] - c[..., None, :]))
-    causal, given = let("M", causal_mask(keys.shape[-2])), kept("forgetting", z, masking)
-    keep = causal if given is None else logical_and(causal, given)
+    keep = kept_causal("forgetting", z, let("M", causal_mask(keys.shape[-2])), masking)
     return attention_pooling(probabilities(z, mask=keep, empty=masking.get("empty", "zero")), values)
 
 

@@ -21,7 +21,7 @@ from ..ops.logic import equal, where
 from ..ops.pointwise import exp, relu
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, scores
-from .options import Masking, epsilon, kept_or_zero, one_query, operand, same
+from .options import Masking, epsilon, kept_or_zero, operand, queries_and_keys, same
 
 Form = Literal["state", "weights"]
 
@@ -247,9 +247,7 @@ def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, fo
 
 def _features(what: str, feature: Any, Q: Any, K: Any, V: Any) -> tuple[Tensor, Tensor, Tensor]:
     """The features of queries and keys, named unless there are none, and the values; their sizes are checked."""
-    queries, keys = operand(what, Q, 1, "Q[.., T, d]"), operand(what, K, 2, "K[.., S, d]")
-    same(what, queries, -1, keys, -1, "their width")
-    one_query(what, queries, keys)
+    queries, keys = queries_and_keys(what, Q, K)
     values = operand(what, V, 2, "V[.., S, e]")
     same(what, keys, -2, values, -2, "the number of keys and values")
     if feature is None:

@@ -10,7 +10,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError
 from ..ops.leaves import as_tensor, scalar_value
-from ..ops.logic import as_mask, logical_not
+from ..ops.logic import as_mask, logical_and, logical_not
 
 
 class Masking(TypedDict, total=False):
@@ -99,6 +99,20 @@ def operand(what: str, x: Any, rank: int, shape: str) -> Tensor:
     if made.rank < rank:
         raise ShapeError(f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant")
     return made
+
+
+def queries_and_keys(what: str, Q: Any, K: Any) -> tuple[Tensor, Tensor]:
+    """Queries and keys of one width, the queries perhaps one alone."""
+    queries, keys = operand(what, Q, 1, "Q[.., T, d]"), operand(what, K, 2, "K[.., S, d]")
+    same(what, queries, -1, keys, -1, "their width")
+    one_query(what, queries, keys)
+    return queries, keys
+
+
+def kept_causal(what: str, scores: Tensor, causal: Tensor, masking: Mapping[str, Any]) -> Tensor:
+    """A causal mask, and of the keys that it leaves those that the keywords keep."""
+    given = kept(what, scores, masking)
+    return causal if given is None else logical_and(causal, given)
 
 
 def one_query(what: str, queries: Tensor, keys: Tensor) -> None:

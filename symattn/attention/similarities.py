@@ -19,7 +19,7 @@ from ..ops.leaves import as_tensor, definition, let, scalar_value
 from ..ops.pointwise import log, tanh
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
 from .norms import features, l2_norm, layer_norm, rms_norm
-from .options import Masking, kept, known, one_query, operand, same
+from .options import Masking, kept, known, one_query, operand, queries_and_keys, same
 
 # --- other scales of the dot product ---
 
@@ -330,9 +330,7 @@ def _attended(what: str, Q: Any, K: Any, V: Any, scale: Any, masking: Masking) -
 
 
 def _products(what: str, Q: Any, K: Any) -> Tensor:
-    queries, keys = operand(what, Q, 1, "Q[.., T, d]"), operand(what, K, 2, "K[.., S, d]")
-    same(what, queries, -1, keys, -1, "their width")
-    one_query(what, queries, keys)
+    queries, keys = queries_and_keys(what, Q, K)
     return queries @ matrix_transpose(keys)
 
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import sympy
 
 from ..core.node import Tensor
-from ..core.sizes import Shape
 from ..ops.gather import tile_op
-from ..ops.index import NEW, edges, embed_op, index_op, lies_inside
+from ..ops.index import edges, embed_op, index_op, items_read, lies_inside
 from ..ops.layout import repeat_op
 
 
@@ -50,15 +49,7 @@ def _of_edges(node: Tensor) -> Iterator[Condition]:
     """That the first and the last place that an index reads lie inside."""
     if node.op is not index_op and node.op is not embed_op:
         return
-    items = node.params["items"]
-    x = node.inputs[0] if node.op is index_op else node
-    count = sum(item != NEW for item in items)
-    core: Shape = x.shape[x.rank - count :]
-    sizes = iter(core)
-    for item in items:
-        if item == NEW:
-            continue
-        size = next(sizes)
+    for item, size in items_read(node.inputs[0] if node.op is index_op else node, node.params["items"]):
         if lies_inside(item, size):
             continue
         for place in edges(item):

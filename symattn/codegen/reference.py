@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -25,11 +26,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.atan2: np.arctan2, sympy.Max: max, sympy.Min: min, sympy.Mod: lambda a, b: a - b * np.floor(a / b),
     sympy.KroneckerDelta: lambda a, b: int(a == b), Held: np.real,  # no complex step passes
 }  # fmt: skip
-_RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {
-    sympy.Lt: lambda a, b: a.real < b.real, sympy.Le: lambda a, b: a.real <= b.real,
-    sympy.Gt: lambda a, b: a.real > b.real, sympy.Ge: lambda a, b: a.real >= b.real,  # as a complex step has it
-    sympy.Eq: lambda a, b: a == b, sympy.Ne: lambda a, b: a != b,
-}  # fmt: skip
+_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
@@ -127,8 +124,11 @@ def _combined(e: Any, parts: Sequence[Term]) -> Term:
         base, exponent = parts
         return lambda env: _power(base(env), exponent(env))
     if isinstance(e, Relational):
-        relation, (a, b) = _RELATIONS[type(e)], parts
-        return lambda env: relation(a(env), b(env))
+        a, b = parts
+        if e.rel_op in _ORDER:  # of real parts, as a complex step has it
+            order = _ORDER[e.rel_op]
+            return lambda env: order(a(env).real, b(env).real)
+        return lambda env: (a(env) == b(env)) == isinstance(e, sympy.Eq)
     if isinstance(e, sympy.And):
         return lambda env: all(p(env) for p in parts)
     if isinstance(e, sympy.Or):

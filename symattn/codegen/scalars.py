@@ -14,8 +14,6 @@ from ..ops.arithmetic import is_wide
 from ..scalars.functions import FUNCTIONS
 from .helpers import HELPERS
 
-_RELATIONS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
-
 
 def _is_size(e: sympy.Expr) -> bool:
     return all(s.is_integer for s in e.free_symbols) and e.is_nonnegative is not False
@@ -63,7 +61,7 @@ class ScalarCode:
             ((sympy.Max, sympy.Min), self._extreme),
             (sympy.KroneckerDelta, lambda e: f"1 * ({self._part(e.args[0])} == {self._part(e.args[1])})"),
             (sympy.Piecewise, self._piecewise),
-            (Relational, lambda e: f"{self._part(e.lhs)} {_RELATIONS[type(e)]} {self._part(e.rhs)}"),
+            (Relational, lambda e: f"{self._part(e.lhs)} {e.rel_op} {self._part(e.rhs)}"),
             ((sympy.And, sympy.Or), self._logic),
             (sympy.Not, lambda e: f"np.logical_not({self.write(e.args[0])})"),
             (tuple(FUNCTIONS), self._function),

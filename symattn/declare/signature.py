@@ -40,6 +40,11 @@ class Signature:
     def __str__(self) -> str:
         return ", ".join(map(" ".join, self.inputs)) + " -> " + " ".join(self.output)
 
+    @property
+    def places(self) -> tuple[sympy.Symbol, ...]:
+        """A symbol for each index of the output."""
+        return tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(self.output)))
+
     def differentiated(self, k: int) -> Signature:
         """The signature of all derivatives by input k: output axes, then input axes."""
         return Signature(f"{self} {' '.join(self.inputs[k])}")
@@ -122,17 +127,16 @@ def user_formula(name: str, signature: Signature, entry: Callable[..., Any], fin
 
 def check_declared(name: str, signature: Signature, formula: Formula) -> None:
     """Read the formula once, at sizes that are called as the axes are; raises OperandError for what it cannot be."""
-    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
     shapes = tuple(map(as_shape, signature.inputs))
     try:
-        value = formula(places, shapes)
+        value = formula(signature.places, shapes)
     except SymattnError:
         raise
     except TypeError:
         _check_at_numbers(name, signature, formula)
         return  # an entry that counts a size in Python is read when the sizes are numbers
     of_place = partial(_at_place, formula, shapes)
-    check_comparisons(f"the entry of {name}", of_place, places, as_shape(signature.output), value)
+    check_comparisons(f"the entry of {name}", of_place, signature.places, as_shape(signature.output), value)
 
 
 def _at_place(formula: Formula, shapes: tuple[Shape, ...], *place: Any) -> Any:
@@ -156,8 +160,7 @@ def _check_at_numbers(name: str, signature: Signature, formula: Formula) -> None
 
 def check_kind(name: str, signature: Signature, formula: Formula, kind: str) -> None:
     """Raise OperandError if an entry is not seen to be what ``kind`` says; literal sizes are not read here."""
-    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
-    value = formula(places, tuple(map(as_shape, signature.inputs)))
+    value = formula(signature.places, tuple(map(as_shape, signature.inputs)))
     for leaf in _leaves(value):
         if not _SEEN[kind](leaf, len(signature.inputs)):
             raise OperandError(f"kind={kind!r} of operation {name!r}: its entry {_shown(value)} is not seen to be so")
@@ -167,13 +170,12 @@ def scalar_function(signature: Signature, formula: Formula) -> sympy.Lambda | No
     """The function of one number that a formula applies entry by entry; None where it is no such formula."""
     if signature.inputs != (signature.output,):
         return None
-    places = tuple(sympy.Symbol(f"i{k}", integer=True, nonnegative=True) for k in range(len(signature.output)))
     number = sympy.Dummy("t", real=True)
     try:
-        value = formula(places, (as_shape(signature.output),))
+        value = formula(signature.places, (as_shape(signature.output),))
     except TypeError:
         return None  # it counts a size in Python
-    value = value.xreplace({placeholder(0, places, finite): number for finite in (True, False)})
+    value = value.xreplace({placeholder(0, signature.places, finite): number for finite in (True, False)})
     return sympy.Lambda(number, value) if value.free_symbols <= {number} else None
 
 

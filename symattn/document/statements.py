@@ -16,7 +16,7 @@ from ..moments.report import Moments
 from ..ops.leaves import definition
 from ..printing.align import Row, align, tex_text
 from ..printing.matrix import Printer
-from ..proof.claims import Claim
+from ..proof.claims import LATEX_RELATIONS, Claim
 from ..proof.equality.readable import MOST, RewritingProof
 from ..proof.equality.rewriting import Lemma
 from ..proof.verdict import Verdict
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # of a line of text
 _SHORT = 90  # characters of a claim that stands on one line of LaTeX
-_LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ class Statement:
         if not isinstance(claim, Claim):
             return tex_text(str(claim)) + "."
         left, right = map(printer.refer, claim.sides)
-        relation = _LATEX_RELATIONS[claim.relation]
+        relation = LATEX_RELATIONS[claim.relation]
         if len(str(claim)) <= _SHORT:
             return rf"\[ {left} {relation} {right} \]"
         return rf"\begin{{align*}} &{left} \\ &\quad {relation} {right} \end{{align*}}"

@@ -14,7 +14,7 @@ import sympy
 
 from ..core.budget import Budget
 from ..core.node import Tensor
-from ..scalars.formulas import INDEX, Max, Min, Read
+from ..scalars.formulas import Max, Min, Read, at_index
 from ..scalars.functions import FUNCTIONS
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
 from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, Range, at_most, below, is_positive, oo, point, times
@@ -50,7 +50,7 @@ class Known:
     def argument(self, entry: Any) -> Any:
         """What a monotone function is applied to at an entry; None for other nodes."""
         formula = self.arguments.get(self.node(entry))
-        return None if formula is None else formula.xreplace(dict(zip(INDEX, entry.args[1:], strict=False)))
+        return None if formula is None else at_index(formula, entry.args[1:])
 
     def finite(self, e: Any) -> bool:
         """Whether a formula reads nothing that may be infinite."""

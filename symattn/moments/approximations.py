@@ -20,7 +20,6 @@ from ..errors import NoRuleError
 from ..normal.constructors import scalar
 from ..normal.derivative import Derivative
 from ..normal.functions import single
-from ..normal.indices import Index
 from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported
 from ..printing.align import tex_text
 from .expectation import reads_at, written
@@ -225,16 +224,12 @@ class _Expansion:
 
     def _pairs(self) -> Iterator[_Pair]:
         """All pairs of entries that may be correlated, piece by piece of the ranges of their indices."""
+        places = self.problem.lowering.places
         for source in self.problem.sources:
             for x, y in itertools.product(source.tensors, repeat=2):
-                for (p, p_bound), (q, q_bound) in itertools.product(self._places(x), self._places(y)):
+                for (p, p_bound), (q, q_bound) in itertools.product(places(x.shape), places(y.shape)):
                     first, second = (Atom("entry", t.name, place) for t, place in ((x, p), (y, q)))
                     yield _Pair(first, second, (*p_bound, *q_bound), source.joint([first, second]))
-
-    def _places(self, x: Tensor) -> Iterator[tuple[tuple[Index, ...], tuple[int, ...]]]:
-        """The places of a tensor: index expressions, and the symbols in them that run over all places."""
-        for choice in itertools.product(*(self.problem.lowering.over(size) for size in x.shape)):
-            yield tuple(place for place, _ in choice), tuple(s for _, held in choice for s in held)
 
     def _summed(self, pair: _Pair, poly: Poly) -> Poly:
         """The polynomial times the covariance of the pair, over all places."""

@@ -8,8 +8,9 @@ every occurrence of an index goes through is taken out of it, so that f(Pi X) an
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,6 +218,11 @@ class Lowering:
     def over(self, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
         """A new index over a range, piece by piece."""
         return self.partition.pieces(self.ring, size)
+
+    def places(self, shape: Sequence[sympy.Expr]) -> Iterator[tuple[tuple[Index, ...], tuple[int, ...]]]:
+        """All places of a shape, piece by piece: index expressions, and the symbols in them that run over a range."""
+        for choice in itertools.product(*map(self.over, shape)):
+            yield tuple(place for place, _ in choice), tuple(s for _, held in choice for s in held)
 
     # --- conditions on indices ---
 

@@ -186,49 +186,41 @@ class _Questions:
 
     def _rows(self, moved: tuple[int, ...], name: str) -> None:
         """``f(Pi X) = Pi f(X)``, or ``Pi f(X) Pi^T`` for weights of rows by rows."""
-        if any(not self.arguments[k].rank for k in moved):
-            self.left_out[name] = f"{self._shown(moved)} has no rows"
+        size = self._common_size(name, moved, "rows", _row_size)
+        if size is None:
             return
-        sizes = [_row_size(self.arguments[k]) for k in moved]
-        if not all(same_size(size, sizes[0]) for size in sizes):
-            self.left_out[name] = f"{self._shown(moved)} have different numbers of rows"
-            return
-        if sizes[0] == 1:
+        if size == 1:
             self.left_out[name] = f"{self._shown(moved)} has one row only"
             return
-        pi = self._new("Pi", sizes[0], sizes[0], permutation=True)
+        pi = self._new("Pi", size, size, permutation=True)
         y, answers = self.result, list[Answer]()
-        if y.rank and same_size(_row_size(y), sizes[0]):
+        if y.rank and same_size(_row_size(y), size):
             answers.append((f"{pi} @ {self.shown}", pi @ y))
-            if y.rank > 1 and same_size(y.shape[-1], sizes[0]):
+            if y.rank > 1 and same_size(y.shape[-1], size):
                 answers.append((f"{pi} @ {self.shown} @ {pi}.T", pi @ y @ pi.T))
-        elif y.rank and same_size(y.shape[-1], sizes[0]):
+        elif y.rank and same_size(y.shape[-1], size):
             answers.append((f"{self.shown} @ {pi}.T", y @ pi.T))
         self._ask(name, {k: f"{pi} @ {self._label(k)}" for k in moved}, lambda x: pi @ x, answers)
 
     def _features(self, moved: tuple[int, ...]) -> None:
         """``f(X U) = f(X) U``."""
         name = f"features of {' and '.join(map(self._label, moved))}"
-        if any(not self.arguments[k].rank for k in moved):
-            self.left_out[name] = f"{self._shown(moved)} has no features"
+        size = self._common_size(name, moved, "features", lambda x: x.shape[-1])
+        if size is None:
             return
-        sizes = [self.arguments[k].shape[-1] for k in moved]
-        if not all(same_size(size, sizes[0]) for size in sizes):
-            self.left_out[name] = f"{self._shown(moved)} have different numbers of features"
-            return
-        u, y = self._new("U", sizes[0], sizes[0], orthogonal=True), self.result
-        fits = y.rank and same_size(y.shape[-1], sizes[0])
+        u, y = self._new("U", size, size, orthogonal=True), self.result
+        fits = y.rank and same_size(y.shape[-1], size)
         answers = [(f"{self.shown} @ {u}", y @ u)] if fits else []
         self._ask(name, {k: f"{self._label(k)} @ {u}" for k in moved}, lambda x: x @ u, answers)
 
     def _translation(self, k: int) -> None:
         """``f(X + 1 b^T) = f(X) + 1 b^T``."""
-        name, x, y = f"translation of {self._label(k)}", self.arguments[k], self.result
-        if not x.rank:
-            self.left_out[name] = f"{self._shown((k,))} has no features"
+        name, y = f"translation of {self._label(k)}", self.result
+        size = self._common_size(name, (k,), "features", lambda x: x.shape[-1])
+        if size is None:
             return
-        b = self._new("b", x.shape[-1])
-        fits = y.rank and same_size(y.shape[-1], x.shape[-1])
+        b = self._new("b", size)
+        fits = y.rank and same_size(y.shape[-1], size)
         self._ask(
             name, {k: f"{self._label(k)} + {b}"}, lambda x: x + b, [(f"{self.shown} + {b}", y + b)] if fits else []
         )
@@ -236,8 +228,7 @@ class _Questions:
     def _row_shifts(self, k: int) -> None:
         """``f(X + c 1^T) = f(X) + c 1^T``, or ``f(X) + c`` where f gives one number a row."""
         name, x, y = f"row shifts of {self._label(k)}", self.arguments[k], self.result
-        if not x.rank:
-            self.left_out[name] = f"{self._shown((k,))} has no rows"
+        if self._common_size(name, (k,), "rows", _row_size) is None:
             return
         c = self._new("c", *x.shape[:-1])
         column = c[..., None] if c.rank else c
@@ -254,6 +245,17 @@ class _Questions:
         a = self._new("a", positive=True)
         name = f"scaling of {self._label(k)}"
         self._ask(name, {k: f"{a} * {self._label(k)}"}, lambda x: a * x, [(f"{a} * {self.shown}", a * self.result)])
+
+    def _common_size(self, name: str, moved: tuple[int, ...], of: str, size: Callable[[Tensor], Any]) -> Any:
+        """The size of the axis along which arguments move, None, and why, where they have no common one."""
+        if any(not self.arguments[k].rank for k in moved):
+            self.left_out[name] = f"{self._shown(moved)} has no {of}"
+            return None
+        first, *others = (size(self.arguments[k]) for k in moved)
+        if all(same_size(first, other) for other in others):
+            return first
+        self.left_out[name] = f"{self._shown(moved)} have different numbers of {of}"
+        return None
 
     def _shown(self, moved: tuple[int, ...]) -> str:
         return " and ".join(self.arguments[k].brief() for k in moved)

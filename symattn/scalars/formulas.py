@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -25,8 +25,20 @@ def bound(node: Tensor, slot: int, size: sympy.Expr) -> tuple[sympy.Dummy, sympy
     return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number), sympy.S.Zero, size - 1
 
 
+_LONGEST = 60  # parts of a formula that is written out where it is read
+
 # The index of an entry whose inputs are reads.
 INDEX = tuple(sympy.Dummy(f"i{n}", integer=True, nonnegative=True, dummy_index=n + 1) for n in range(16))
+
+
+def at_index(formula: Any, where: Sequence[Any]) -> Any:
+    """An entry formula at ``INDEX``, at another index."""
+    return formula.xreplace(dict(zip(INDEX, where, strict=False)))
+
+
+def is_short(formula: Any) -> bool:
+    """Whether a formula is written out where it is read."""
+    return sum(1 for _ in sympy.preorder_traversal(formula)) <= _LONGEST
 
 
 class Read(sympy.Function):

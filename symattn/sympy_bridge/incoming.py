@@ -19,8 +19,8 @@ from ..core.exact import as_scalar
 from ..core.node import Tensor
 from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
-from ..ops import arithmetic, pointwise
-from ..ops.arithmetic import add, multiply, power
+from ..ops import pointwise
+from ..ops.arithmetic import add, divide, multiply, power
 from ..ops.contraction import diag, einsum, matmul, trace
 from ..ops.index import getitem
 from ..ops.inverse import inv
@@ -102,10 +102,6 @@ _INSTEAD = {
 # --- names and constants ---
 
 
-def _symbol(expr: Any, read: Reader) -> Tensor:
-    return tensor(expr.name, *expr.shape)
-
-
 def _explicit(matrix: Any) -> Tensor:
     """An explicit matrix of scalars as a constant by index: each entry at its place."""
 
@@ -117,29 +113,16 @@ def _explicit(matrix: Any) -> Tensor:
     return from_index(matrix.shape, formula)
 
 
-def _by_function(expr: Any, read: Reader) -> Tensor:
-    return from_index(expr.shape, expr.lamda)
-
-
 # --- sums, products, powers ---
 
 
-def _sum(expr: Any, read: Reader) -> Tensor:
-    return reduce(add, map(read, expr.args))
-
-
-def _entrywise_product(expr: Any, read: Reader) -> Tensor:
-    return reduce(multiply, map(read, expr.args))
+def _joined(join: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Any, Reader], Tensor]:
+    return lambda expr, read: reduce(join, map(read, expr.args))
 
 
 def _product(expr: Any, read: Reader) -> Tensor:
     coefficient, matrices = expr.as_coeff_matrices()
     return multiply(read(coefficient), reduce(matmul, map(read, matrices)))
-
-
-def _entrywise_power(expr: Any, read: Reader) -> Tensor:
-    base, exponent = map(read, expr.args)
-    return power(base, exponent)
 
 
 def _matrix_power(expr: Any, read: Reader) -> Tensor:
@@ -161,6 +144,7 @@ def _kronecker(expr: Any, read: Reader) -> Tensor:
 
 # --- entrywise functions ---
 
+
 def _applied(function: Any, x: Tensor) -> Tensor:
     """A SymPy function or Lambda of a tensor, by symattn's own name for it where there is one."""
     u = sympy.Dummy(real=True)
@@ -175,10 +159,6 @@ def _applied(function: Any, x: Tensor) -> Tensor:
     return pointwise.elementwise(sympy.Lambda(u, body), x)
 
 
-def _applyfunc(expr: Any, read: Reader) -> Tensor:
-    return _applied(expr.function, read(expr.expr))
-
-
 # --- diagonals, blocks, parts ---
 
 
@@ -190,10 +170,6 @@ def _diag_matrix(expr: Any, read: Reader) -> Tensor:
 def _only_diagonal(expr: Any, read: Reader) -> Tensor:
     square = _square(read(expr.arg), expr)
     return multiply(square, eye(square.shape[0]))
-
-
-def _diagonal_of(expr: Any, read: Reader) -> Tensor:
-    return getitem(diag(_square(read(expr.arg), expr)), (slice(None), None))
 
 
 def _square(x: Tensor, expr: Any) -> Tensor:
@@ -277,54 +253,46 @@ def _no_contraction(total: Any) -> OperandError:
     )
 
 
+def _unless_number(reader: Callable[[Any, Reader], Tensor]) -> Callable[[Any, Reader], Tensor]:
+    """A reader of what holds matrices; without them it is a number."""
+    return lambda expr, read: reader(expr, read) if expr.has(sympy.MatrixExpr) else constant(formula=as_scalar(expr))
+
+
 def _scalar_power(expr: Any, read: Reader) -> Tensor:
-    if not expr.has(sympy.MatrixExpr):
-        return constant(formula=as_scalar(expr))
     base, exponent = expr.as_base_exp()
     if exponent == sympy.S.Half:
         return pointwise.sqrt(read(base))
-    return (
-        arithmetic.divide(1, power(read(base), read(-exponent)))
-        if exponent == -1
-        else (power(read(base), read(exponent)))
-    )
-
-
-def _scalar_sum(expr: Any, read: Reader) -> Tensor:
-    return _sum(expr, read) if expr.has(sympy.MatrixExpr) else constant(formula=as_scalar(expr))
-
-
-def _scalar_product(expr: Any, read: Reader) -> Tensor:
-    return _entrywise_product(expr, read) if expr.has(sympy.MatrixExpr) else constant(formula=as_scalar(expr))
+    raised = power(read(base), read(abs(exponent) if exponent == -1 else exponent))
+    return divide(1, raised) if exponent == -1 else raised
 
 
 _READERS: dict[type, Callable[[Any, Reader], Tensor]] = {
-    sympy.MatrixSymbol: _symbol,
-    ArraySymbol: _symbol,
+    sympy.MatrixSymbol: lambda expr, read: tensor(expr.name, *expr.shape),
+    ArraySymbol: lambda expr, read: tensor(expr.name, *expr.shape),
     sympy.Identity: lambda expr, read: eye(expr.rows),
     sympy.OneMatrix: lambda expr, read: ones(*expr.shape),
     sympy.ZeroMatrix: lambda expr, read: zeros(*expr.shape),
-    sympy.FunctionMatrix: _by_function,
-    sympy.MatAdd: _sum,
+    sympy.FunctionMatrix: lambda expr, read: from_index(expr.shape, expr.lamda),
+    sympy.MatAdd: _joined(add),
     sympy.MatMul: _product,
     sympy.MatPow: _matrix_power,
     sympy.Inverse: lambda expr, read: inv(read(expr.arg)),
-    sympy.HadamardProduct: _entrywise_product,
-    sympy.HadamardPower: _entrywise_power,
+    sympy.HadamardProduct: _joined(multiply),
+    sympy.HadamardPower: _joined(power),
     sympy.KroneckerProduct: _kronecker,
     sympy.Transpose: lambda expr, read: matrix_transpose(read(expr.arg)),
     sympy.Adjoint: lambda expr, read: matrix_transpose(read(expr.arg)),
-    ElementwiseApplyFunction: _applyfunc,
+    ElementwiseApplyFunction: lambda expr, read: _applied(expr.function, read(expr.expr)),
     sympy.DiagMatrix: _diag_matrix,
     DiagonalMatrix: _only_diagonal,
-    DiagonalOf: _diagonal_of,
+    DiagonalOf: lambda expr, read: getitem(diag(_square(read(expr.arg), expr)), (slice(None), None)),
     sympy.BlockMatrix: _blocks,
     sympy.BlockDiagMatrix: _blocks,
     MatrixSlice: _slice,
     MatrixElement: _element,
     sympy.Trace: lambda expr, read: trace(read(expr.arg)),
     sympy.Sum: _contraction,
-    sympy.Add: _scalar_sum,
-    sympy.Mul: _scalar_product,
-    sympy.Pow: _scalar_power,
+    sympy.Add: _unless_number(_joined(add)),
+    sympy.Mul: _unless_number(_joined(multiply)),
+    sympy.Pow: _unless_number(_scalar_power),
 }

@@ -14,9 +14,8 @@ import sympy
 from ...core.node import Tensor
 from ...facts.linear import extreme_of, replaced, total_of
 from ...ops.leaves import variable
-from ...scalars.formulas import INDEX, Choice, Max, Min, Read, _OfAll
+from ...scalars.formulas import INDEX, Choice, Max, Min, Read, _OfAll, at_index, is_short
 
-LONGEST = 60  # parts of a formula that is written out where it is read
 _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, of which there are as many at most
 
 
@@ -55,20 +54,12 @@ class Writing:
     def entry(self, x: Tensor, where: Sequence[Any]) -> Any:
         """An entry as what it is an entry of, through names and layout."""
         if x in self.same:
-            return _at(self.same[x], where)
+            return at_index(self.same[x], where)
         return Read(sympy.Integer(self.number[x]), *where)
 
     def _shown(self, read: Any) -> Any:
         full = self.full[self.nodes[int(read.args[0])]]
-        return _at(full, read.args[1:]) if _is_short(full) else read
-
-
-def _at(formula: Any, where: Sequence[Any]) -> Any:
-    return formula.xreplace(dict(zip(INDEX, where, strict=False)))
-
-
-def _is_short(formula: Any) -> bool:
-    return sum(1 for _ in sympy.preorder_traversal(formula)) <= LONGEST
+        return at_index(full, read.args[1:]) if is_short(full) else read
 
 
 def _in_one_spelling(formula: Any) -> Any:

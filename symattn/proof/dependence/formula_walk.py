@@ -15,7 +15,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ...core.node import Tensor
-from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll
+from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll, at_index
 from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
     ANYWHERE,
@@ -38,8 +38,6 @@ from .index_constraints import (
     variable,
     without,
 )
-
-_LONGEST = 60  # parts of a constant's formula that is still written out where it is read
 
 
 class Facts(NamedTuple):
@@ -381,15 +379,6 @@ def formula_of(node: Tensor, constants: Mapping[Tensor, Any]) -> Any:
 
     def read(k: int, where: tuple[Any, ...]) -> Any:
         formula = constants.get(node.inputs[k])
-        return (
-            Read(sympy.Integer(k), *where)
-            if formula is None
-            else formula.xreplace(dict(zip(INDEX, where, strict=False)))
-        )
+        return Read(sympy.Integer(k), *where) if formula is None else at_index(formula, where)
 
     return sympy.sympify(node.op.entry(read, INDEX[: node.rank], node))
-
-
-def is_short(formula: Any) -> bool:
-    """Whether a constant's formula is written out where it is read."""
-    return sum(1 for _ in sympy.preorder_traversal(formula)) <= _LONGEST

@@ -21,10 +21,10 @@ from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
-from ...scalars.formulas import INDEX
+from ...scalars.formulas import INDEX, is_short
 from ..claims import Claim, Independence
 from ..given import Given
-from .formula_walk import Facts, FormulaWalk, formula_of, is_short
+from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import (
     Constraint,
     Pattern,

@@ -7,7 +7,6 @@ and freed of denominators, until it is zero or nothing is left to do. A range th
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -90,8 +89,7 @@ def compare_gradient(
     def calculate(partition: Partition) -> Comparison:
         lowering = _lowering([gradient, *outputs, *cotangents], partition, budget)
         pieces = []
-        for choice in itertools.product(*(lowering.over(size) for size in gradient.shape)):
-            index = tuple(place for place, _ in choice)
+        for index, _ in lowering.places(gradient.shape):
             name = by if isinstance(by, sympy.Symbol) else by.params["name"]
             derivative = Derivative(lowering.ring, name, index)
             slopes = [_pulled_back(lowering, derivative, *pair) for pair in zip(outputs, cotangents, strict=True)]
@@ -131,11 +129,10 @@ def _is_thin(ring: Ring, poly: Poly) -> bool:
 def _pulled_back(lowering: Lowering, derivative: Derivative, output: Tensor, cotangent: Tensor) -> Poly:
     """The sum over the entries of an output of its cotangent times its derivative."""
     parts = []
-    for choice in itertools.product(*(lowering.over(size) for size in output.shape)):
-        index = tuple(place for place, _ in choice)
+    for index, held in lowering.places(output.shape):
         slope = derivative.of(_unfolded(lowering, lowering.entry(output, index)))
         term = lowering.ring.multiply(lowering.entry(cotangent, index), slope)
-        parts.append(lowering.ring.summed([s for _, held in choice for s in held], term))
+        parts.append(lowering.ring.summed(held, term))
     return lowering.ring.add(*parts)
 
 
@@ -162,8 +159,7 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
     lowering.ring.supports = [found for claim in of_masks for found in _supports(lowering, claim)]
     known = [found for claim in equalities for found in _facts(lowering, claim)]
     pieces = []
-    for choice in itertools.product(*(lowering.over(size) for size in left.shape)):
-        index = tuple(place for place, _ in choice)
+    for index, _ in lowering.places(left.shape):
         a, b = lowering.entry(left, index), lowering.entry(right, index)
         pieces.append(_piece(lowering, index, a, b, known))
         if pieces[-1].gap:
@@ -200,8 +196,7 @@ def _supports(lowering: Lowering, claim: Claim) -> Iterator[Support]:
     """The sums of indicators that a claim says to be positive."""
     if not _reads_a_mask(claim):
         return
-    for choice in itertools.product(*(lowering.over(size) for size in claim.left.shape)):
-        index = tuple(place for place, _ in choice)
+    for index, _ in lowering.places(claim.left.shape):
         gap = lowering.ring.subtract(lowering.entry(claim.right, index), lowering.entry(claim.left, index))
         known = support(lowering.ring, claim.relation, _unfolded(lowering, gap))
         if known is not None:
@@ -210,8 +205,7 @@ def _supports(lowering: Lowering, claim: Claim) -> Iterator[Support]:
 
 def _facts(lowering: Lowering, claim: Claim) -> Iterator[Fact]:
     """What an equality that is given says of entries."""
-    for choice in itertools.product(*(lowering.over(size) for size in claim.left.shape)):
-        index = tuple(place for place, _ in choice)
+    for index, _ in lowering.places(claim.left.shape):
         gap = lowering.ring.subtract(lowering.entry(claim.left, index), lowering.entry(claim.right, index))
         known = fact(lowering.ring, _reduced(lowering, gap, ()))
         if known is not None:

@@ -75,12 +75,17 @@ def shortened(x: Number) -> Number:
     return arb(x) if isinstance(x, fmpq) and x.height_bits() > _LONGEST else x
 
 
+def in_sympy(q: fmpq) -> sympy.Rational:
+    """A rational as SymPy's."""
+    return sympy.Rational(int(q.p), int(q.q))
+
+
 def exact_form(x: Number) -> sympy.Expr | None:
     """The number as an exact SymPy scalar, or None."""
     if isinstance(x, Closed):
         return x.form
     q = rational(x)
-    return None if q is None else sympy.Rational(int(q.p), int(q.q))
+    return None if q is None else in_sympy(q)
 
 
 def _parts(x: Number) -> int:

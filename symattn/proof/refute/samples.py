@@ -18,7 +18,7 @@ from ...ops.domain import rooms
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
 from ..relations import Relations
-from .balls import Number, rational
+from .balls import Number, in_sympy, rational
 from .fitted_sizes import Linear, fitted, linear_rooms, room_left
 from .pointed import Aims
 from .values import Array, Point, indices, shape_at
@@ -151,9 +151,9 @@ def meets(symbol: sympy.Symbol, value: sympy.Expr) -> bool:
 def draw_scalar(symbol: sympy.Symbol, trial: int, rng: random.Random, aims: Aims | None = None) -> Number | None:
     """A small rational with the properties of the symbol, or the next of the aims that has them."""
     for q in aims.round() if aims is not None else ():
-        if meets(symbol, sympy.Rational(int(q.p), int(q.q))):
+        if meets(symbol, in_sympy(q)):
             return q
-    fitting = [q for q in _SCALARS if meets(symbol, sympy.Rational(int(q.p), int(q.q)))]
+    fitting = [q for q in _SCALARS if meets(symbol, in_sympy(q))]
     return rng.choice(fitting[: 3 + trial]) if fitting else None
 
 
@@ -377,7 +377,7 @@ class Sampler:
         if self.sizes.complete(point.sizes) != point.sizes or set(self.drawn) - point.arrays.keys():
             return False
         numbers = ((s, rational(point.scalars[s])) for s in self.sizes.scalars)
-        if not all(q is not None and meets(s, sympy.Rational(int(q.p), int(q.q))) for s, q in numbers):
+        if not all(q is not None and meets(s, in_sympy(q)) for s, q in numbers):
             return False
         arrays = ((x, point.arrays[x]) for x in self.drawn)
         return all(

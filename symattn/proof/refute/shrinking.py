@@ -11,6 +11,7 @@ from flint import fmpq
 
 from ...core.budget import OutOfBudget
 from ...core.node import Tensor
+from .balls import in_sympy
 from .samples import Sampler, meets
 from .values import Array, Point, indices, shape_at
 
@@ -135,7 +136,7 @@ class Shrinker:
         own = self._best.scalars[symbol]
         for q in (_ONE, *self._aims()):
             simpler = own != 1 if q == 1 else isinstance(own, fmpq) and _simplicity(q) < _simplicity(own)
-            if simpler and meets(symbol, sympy.Rational(int(q.p), int(q.q))):
+            if simpler and meets(symbol, in_sympy(q)):
                 if self._take(replace(self._best, scalars={**self._best.scalars, symbol: q})):
                     return True
         return False

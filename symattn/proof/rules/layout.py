@@ -18,7 +18,7 @@ from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
 from ...ops.leaves import from_index_op
-from ...ops.rows import logsumexp_op, max_op, mean_op, min_op, softmax_op, sum_op, summed
+from ...ops.rows import REDUCTIONS, softmax_op, summed
 from .alike import works_entrywise
 from .permutations import declared, turned, unpermuted
 from .products import chain
@@ -27,8 +27,6 @@ from .rule import Rule, of
 _MATRICES = (2, 2)
 
 # --- transposes ---
-
-_REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
 
 
 def _transposed(x: Tensor) -> Tensor | None:
@@ -69,7 +67,7 @@ def _entry_by_entry(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
 
     places = {axis: place for place, axis in enumerate(order, -y.rank)}
     params = dict(y.params)
-    if y.op is softmax_op or (y.op in _REDUCTIONS and params["keepdims"]):
+    if y.op is softmax_op or (y.op in REDUCTIONS and params["keepdims"]):
         params["axes"] = tuple(sorted(places[axis] for axis in params["axes"]))
     elif y.op is concat_op:
         params["axis"] = places[params["axis"]]

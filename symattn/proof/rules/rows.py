@@ -13,14 +13,13 @@ from ...ops.index import expand_dims, index, index_op, squeeze
 from ...ops.layout import concat_op, transpose_op
 from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
-from ...ops.rows import _count, logsumexp_op, max_op, mean_op, min_op, softmax, softmax_op, sum_op, summed
+from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax, softmax_op, sum_op, summed
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, turned, unpermuted
 from .rule import Rule, bare, constant_along, new_in_front, of, one_of, replaced_size, size_at
 
 Axes = tuple[int, ...]
-_REDUCTIONS = (sum_op, mean_op, max_op, min_op, logsumexp_op)
 
 
 def _constant_over(x: Tensor, axes: Axes) -> bool:
@@ -196,7 +195,7 @@ def _front_axis(x: Tensor) -> Tensor | None:
 
 
 def _expanded(y: Tensor, axis: int) -> Tensor | None:
-    reduced = y.op in _REDUCTIONS and y.rank  # the sum of a vector stays a number
+    reduced = y.op in REDUCTIONS and y.rank  # the sum of a vector stays a number
     if reduced and not y.params["keepdims"] and y.params["axes"] == (axis,):
         return y.op(y.inputs[0], axes=(axis,), keepdims=True)
     if works_entrywise(y) and y.inputs:
@@ -206,7 +205,7 @@ def _expanded(y: Tensor, axis: int) -> Tensor | None:
 
 
 def _taken_off(y: Tensor, axis: int) -> Tensor | None:
-    if y.op in _REDUCTIONS and y.params["keepdims"] and y.params["axes"] == (axis,):
+    if y.op in REDUCTIONS and y.params["keepdims"] and y.params["axes"] == (axis,):
         return y.op(y.inputs[0], axes=(axis,), keepdims=False)
     if works_entrywise(y) and y.inputs:
         return y.op(*(squeeze(i, axis) if i.rank >= -axis else i for i in y.inputs), **y.params)
@@ -276,7 +275,7 @@ ROWS = (
     ),
     Rule(
         "sum of a vector", "The sum of a vector is one number.", "", 1, _sum_of_vector,
-        of("v n", lambda v: (summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1))), _REDUCTIONS,
+        of("v n", lambda v: (summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1))), REDUCTIONS,
     ),
     Rule(
         "row sums of a product", "A product is summed over its columns by summing the right factor.",
