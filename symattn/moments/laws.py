@@ -75,11 +75,19 @@ _STANDARD: Mapping[str, Callable[[int], sympy.Expr]] = {  # cumulants from the t
 NAMED = (*_STANDARD, "bernoulli", "constant")
 
 
-class Iid(Law):
-    """Independent entries of one law, which is known by its cumulants; ``known(n)`` is the n-th, or None."""
+class ByCumulants(Law):
+    """A law that is known by its cumulants, those that are given and those that its name tells."""
 
-    def __init__(self, name: str | None, cumulants: Mapping[int, sympy.Expr]) -> None:
+    def __init__(self, name: str | None, cumulants: Mapping[Any, sympy.Expr]) -> None:
         self.name, self._known = name, dict(cumulants)
+
+    @property
+    def is_normal(self) -> bool:
+        return self.name == "normal"
+
+
+class Iid(ByCumulants):
+    """Independent entries of one law, which is known by its cumulants; ``known(n)`` is the n-th, or None."""
 
     def known(self, order: int) -> sympy.Expr | None:
         """The cumulant of an order, None if nothing is said of it."""
@@ -89,10 +97,6 @@ class Iid(Law):
         if standard is None:
             return None
         return sympy.expand(standard(order) * self._known[2] ** (sympy.Integer(order) / 2))
-
-    @property
-    def is_normal(self) -> bool:
-        return self.name == "normal"
 
     def sentence(self, names: Sequence[str]) -> str:
         kind = f" {self.name}" if self.name else ""
@@ -202,26 +206,19 @@ def _checked(law: Iid) -> Iid:
 # --- pairs, rows, spheres ---
 
 
-class IidPair(Law):
+class IidPair(ByCumulants):
     """Two tensors of one shape: the pairs of entries at one index are independent of each other and alike."""
 
     tensors = 2
-
-    def __init__(self, name: str | None, cumulants: Mapping[tuple[int, int], sympy.Expr]) -> None:
-        self.name, self._known = name, dict(cumulants)
 
     def known(self, first: int, second: int) -> sympy.Expr | None:
         """The joint cumulant of ``first`` times the first and ``second`` times the second entry of a pair."""
         if (first, second) in self._known:
             return self._known[first, second]
-        return sympy.S.Zero if self.name == "normal" else None
-
-    @property
-    def is_normal(self) -> bool:
-        return self.name == "normal"
+        return sympy.S.Zero if self.is_normal else None
 
     def sentence(self, names: Sequence[str]) -> str:
-        kind = " and jointly normal" if self.name == "normal" else ""
+        kind = " and jointly normal" if self.is_normal else ""
         return f"the pairs of entries of {names[0]} and {names[1]} at one index are independent of other pairs{kind}"
 
 
