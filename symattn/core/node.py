@@ -303,8 +303,9 @@ def rebuild(
 
 def with_inputs(node: Tensor, new: Mapping[Tensor, Tensor], /, **changed: Any) -> Tensor:
     """The node on what stands for its inputs, with parameters changed: itself where all is as it was."""
-    inputs, params = tuple(new[x] for x in node.inputs), {**node.params, **changed} if changed else node.params
-    return node if inputs == node.inputs and params == node.params else node.op(*inputs, **params)
+    inputs = tuple(new[x] for x in node.inputs)
+    same = inputs == node.inputs and all(node.params[key] == value for key, value in changed.items())
+    return node if same else node.op(*inputs, **{**node.params, **changed})
 
 
 def _substitute(value: Any, symbols: Mapping[Any, Any]) -> Any:
