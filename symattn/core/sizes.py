@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from ..errors import NamingError, ParseError, ShapeError, described
-from .naming import check_name, is_long
+from .naming import check_name, is_long, with_short_numbers
 from .stated import Stated
 
 Shape = tuple[sympy.Expr, ...]
@@ -154,7 +154,8 @@ def quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
 
 
 def _between(left: sympy.Expr, sign: str, right: sympy.Expr) -> str:
-    return f"${sympy.latex(left)} {sign} {sympy.latex(right)}$"
+    written = (sympy.latex(with_short_numbers(side, latex=True)) for side in (left, right))
+    return f"${f' {sign} '.join(written)}$"
 
 
 def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[Stated]:
@@ -178,7 +179,8 @@ def inequality(value: sympy.Expr) -> Stated | None:
     value = sympy.expand(value)
     taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
     low, high = -sympy.Add(*taken), value - sympy.Add(*taken)
-    return Stated(f"{low} <= {high}", partial(_between, low, r"\le", high))
+    says = " <= ".join(str(with_short_numbers(side, latex=False)) for side in (low, high))
+    return Stated(says, partial(_between, low, r"\le", high))
 
 
 def show_shape(shape: Shape) -> str:

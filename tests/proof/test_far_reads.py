@@ -77,3 +77,15 @@ def test_a_proof_of_far_reads_is_of_its_own_claim_only():
     proof, other = sa.prove(2 * x[FAR], x[FAR] + x[FAR]).proof, sa.prove(2 * x[FAR + 1], x[FAR + 1] * 2).proof
     assert not proof.argument.proves(other.claim, Given((), (), ()))
     assert proof.argument.proves(proof.claim, Given((), (), ()))
+
+
+def test_a_place_of_more_digits_than_python_writes_is_told_roughly():
+    far = x[10**5000]
+    verdict = sa.prove(2 * far, far + far)
+    assert verdict.status == "proved"
+    assert "where (about 1.00000e5000) <= n" in str(verdict)
+    assert "5000" in verdict.latex()
+    assert "x_far" in verdict.proof.text()
+    assert sa.prove(far, 2 * far).status == "refuted"
+    assert str(sa.prove(far, 2 * far))
+    assert sa.prove(far, 2 * far).latex()

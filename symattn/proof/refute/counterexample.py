@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 from flint import arb
 
-from ...core.naming import is_long, latex_name
+from ...core.naming import is_long, latex_name, with_short_numbers
 from ...core.node import Tensor
 from .balls import Number, ball, exact_form
 from .values import Point
@@ -116,7 +116,7 @@ class Counterexample:
 
     def text(self) -> str:
         """Sizes, arrays and the two values, line by line."""
-        given = [f"{s} = {v}" for s, v in (*self.sizes.items(), *self.scalars.items())]
+        given = _numbers(self.sizes, self.scalars)
         lines = [", ".join(given)] if given else []
         lines += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
         lines += [f"{name} = {shown}" for name, shown in self.functions.items()]
@@ -140,6 +140,15 @@ class Counterexample:
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
+def _short(sizes: Mapping[Any, int], scalars: Mapping[Any, Any], latex: bool) -> list[tuple[Any, Any]]:
+    """The numbers of a point, the longest told roughly."""
+    return [(s, with_short_numbers(sympy.sympify(v), latex)) for s, v in (*sizes.items(), *scalars.items())]
+
+
+def _numbers(sizes: Mapping[Any, int], scalars: Mapping[Any, Any]) -> list[str]:
+    return [f"{s} = {v}" for s, v in _short(sizes, scalars, latex=False)]
+
+
 class Example(NamedTuple):
     """A point as it is shown: sizes, scalars, arrays, and what stands for the unknown functions."""
 
@@ -150,7 +159,7 @@ class Example(NamedTuple):
 
     def text(self) -> str:
         """The point in one line."""
-        shown = [f"{s} = {v}" for s, v in (*self.sizes.items(), *self.scalars.items())]
+        shown = _numbers(self.sizes, self.scalars)
         shown += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
         return ", ".join([*shown, *(f"{name}: {formula}" for name, formula in self.functions.items())])
 
@@ -164,7 +173,7 @@ def point_latex(
 ) -> list[list[str]]:
     """The numbers, the arrays and the functions of a point in LaTeX."""
     return [
-        [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in (*sizes.items(), *scalars.items())],
+        [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in _short(sizes, scalars, latex=True)],
         [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in arrays.items()],
         [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in functions.items()],
     ]
