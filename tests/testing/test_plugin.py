@@ -13,6 +13,8 @@ import pytest
 
 import symattn as sa
 
+from ..shares import one_in
+
 Z = sa.tensor("Z", "T S")
 
 HEAVY = """
@@ -191,7 +193,7 @@ def test_a_failed_assertion_of_a_verdict_shows_the_counterexample(tmp_path):
     assert "nothing was found" in done.stdout or "tried: " in done.stdout
 
 
-@pytest.mark.parametrize("options", [["--tb=long"], ["-q", "--tb=short"], ["-p", "xdist", "-n", "1"]])
+@pytest.mark.parametrize("options", one_in(3, [["--tb=long"], ["-q", "--tb=short"], ["-p", "xdist", "-n", "1"]]))
 def test_verdicts_are_shown_in_every_kind_of_assertion_and_run(tmp_path, options):
     done = run_pytest(tmp_path, *options, test_siblings=SIBLINGS)
     assert f"{len(SHOWN)} failed" in done.stdout
