@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..errors import EvaluationError
 from .conditions import Condition
 from .gate import checked_scalar
-from .plan import Plan
+from .plan import Plan, shown
 
 Known = dict[sympy.Symbol, Any]
 
@@ -86,8 +86,3 @@ def _value(size: sympy.Expr, known: Known) -> Any:
 @lru_cache(maxsize=1024)
 def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tuple[int, ...]) -> Any:
     return size.subs(dict(zip(symbols, values, strict=True)))
-
-
-def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
-    """The bindings so far, for a message."""
-    return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""

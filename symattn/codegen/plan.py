@@ -66,8 +66,7 @@ class Plan:
                 if value is None:
                     raise EvaluationError(
                         f"{a.name} has shape {shapes[a]} for {a.brief()}: no {s} makes axis {axis}, "
-                        f"{a.shape[axis]}, the size {shapes[a][axis]}; sizes so far: "
-                        + ", ".join(f"{k} = {v}" for k, v in known.items())
+                        f"{a.shape[axis]}, the size {shapes[a][axis]}{shown(known)}"
                     )
                 known[s] = value
         return known
@@ -78,3 +77,8 @@ def _solution(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...], s: 
     """The positive integer s for which the size is what was found; None if there is none."""
     whole = [v for v in sympy.solve(size.subs(dict(known)) - found, s) if v.is_Integer and v > 0]
     return int(whole[0]) if len(whole) == 1 else None
+
+
+def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
+    """The bindings so far, for a message."""
+    return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""

@@ -359,3 +359,12 @@ def test_a_fraction_is_a_number_of_its_own_in_half_precision(factor):
     for got, want in zip(f(values.astype(np.float16), **given), f(values, **given), strict=True):
         assert got.dtype == np.float16
         np.testing.assert_allclose(got, want, rtol=5e-3)
+
+
+def test_a_size_that_no_shape_gives_names_the_sizes_so_far_only_where_there_are_some():
+    w = sa.tensor("w", "2*n")
+    with pytest.raises(sa.EvaluationError, match=r"no n makes axis -1, 2\*n, the size 3$"):
+        sa.lambdify([w], w)(np.ones(3))
+    x = sa.tensor("x", "T")
+    with pytest.raises(sa.EvaluationError, match=r"no n makes axis -1, 2\*n, the size 3; sizes so far: T = 5$"):
+        sa.lambdify([x, w], [x, w])(np.ones(5), np.ones(3))

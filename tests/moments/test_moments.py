@@ -17,6 +17,7 @@ import sympy
 import sympy.stats
 
 import symattn as sa
+from symattn.moments.laws import NAMED as NAMES
 
 from .. import enumeration
 from ..enumeration import (
@@ -57,6 +58,17 @@ WIDTHS = (1, 2, 3)
 NAMED: dict[str, Finite] = {
     "normal": hermite(3), "rademacher": SIGNS, "uniform": legendre(3), "laplace": laplace(3), "bernoulli": coin(HALF),
 }  # fmt: skip
+
+
+def test_every_named_law_has_nodes():
+    assert set(NAMED) == {*NAMES} - {"constant"}
+
+
+@pytest.mark.parametrize("order", [3, 4, 5])
+@pytest.mark.parametrize("name", [*NAMED])
+def test_moments_of_a_named_law_are_sums_over_its_nodes(name, order):
+    found = sa.expectation(q[0] ** order, {q: iid(name)})
+    assert float(found) == pytest.approx(float(enumeration.moment(NAMED[name], order)), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMED)
