@@ -11,7 +11,8 @@ import numpy as np
 def softmax(z, axis=-1):
     """Softmax that does not overflow; a row of -inf gives zeros."""
     top = z.max(axis=axis, keepdims=True)
-    weights = np.exp(z - np.where(top == -np.inf, 0, top))
+    with np.errstate(over="ignore"):  # of what lies so far below that its weight is 0
+        weights = np.exp(z - np.where(top == -np.inf, 0, top))
     total = weights.sum(axis=axis, keepdims=True)
     return weights / np.where(total == 0, 1, total)
 
@@ -32,7 +33,8 @@ def logsumexp(z, axis=-1, keepdims=False):
     """log(sum(exp(z))) that does not overflow; a row of -inf gives -inf."""
     top = z.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
-    total = top + log_sum(z - top, axis)
+    with np.errstate(over="ignore"):  # of what lies so far below that its weight is 0
+        total = top + log_sum(z - top, axis)
     return total if keepdims else total.squeeze(axis)
 
 

@@ -434,3 +434,11 @@ def test_the_source_says_what_has_another_form():
     e, _, logs = f(np.array([0.0, -800]))
     np.testing.assert_array_equal(e, [1, 0])
     np.testing.assert_array_equal(logs, [0, -800])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logits_whose_difference_is_no_number_are_normalised_without_a_warning(dtype):
+    z, top = sa.tensor("z", "n"), np.finfo(dtype).max
+    logits = np.array([top, -top, 0], dtype)
+    assert sa.lambdify([z], sa.softmax(z))(logits).tolist() == [1, 0, 0]
+    assert sa.lambdify([z], sa.logsumexp(z))(logits) == top
