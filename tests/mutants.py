@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 import symattn as sa
+from symattn.core.exact import INDICES
 from symattn.core.node import rebuild, topological
 from symattn.core.sizes import same_shape
 from symattn.errors import SymattnError
@@ -150,7 +151,9 @@ _RELATIONS: Mapping[Any, Any] = {sympy.Le: sympy.Lt, sympy.Lt: sympy.Le, sympy.G
 
 
 def _changed_formula(x, change):
-    return sa.from_index(x.shape, lambda *at: change(x.params["formula"], at))
+    own = INDICES[: x.rank]
+    changed = change(x.params["formula"], own)
+    return sa.from_index(x.shape, lambda *at: changed.xreplace(dict(zip(own, at, strict=True))))
 
 
 @mutation("from_index")
