@@ -511,3 +511,12 @@ def test_an_entry_that_compares_indices_by_python_is_refused(shape, entry):
 def test_an_entry_that_python_cannot_work_out_says_how_it_is_written(entry, cause):
     with pytest.raises(sa.OperandError, match=cause):
         sa.operation("failing", shape="n -> n", entry=entry)(z)
+
+
+def test_sums_that_sympy_leaves_as_they_are_decide_no_comparison():
+    n, k = sa.sizes("n"), sympy.Symbol("k", integer=True, nonnegative=True)
+    nine = sympy.Sum(sympy.Piecewise((9, sympy.Ne(k, sympy.Symbol("at"))), (10, True)), (k, 0, 6))
+    eleven = sympy.Sum(11, (k, 0, 6))
+    op = sa.operation("f", shape="n -> n", entry=lambda i, z: z[i[0]] * nine.subs("at", i[0]) * eleven)
+    z = sa.tensor("z", n)
+    assert sa.lambdify([z], op(z))(np.ones(9)).tolist() == [77 * 64] * 7 + [77 * 63] * 2
