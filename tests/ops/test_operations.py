@@ -137,6 +137,7 @@ def test_missing_axes_are_shape_errors(make, message):
         (lambda: sa.shift(X, sympy.Symbol("o", integer=True)),
          "shift of X[T, d]: by is an integer or an integer expression of sizes, not o"),
         (lambda: sa.shift(W, lambda a: a), "shift of W[h, T, S]: by is a function of the 2 indices of the other axes"),
+        (lambda: sa.shift(X, ValueError), "shift of X[T, d]: by is a function of the 1 indices of the other axes"),
         (lambda: sa.tril(A, 0.5), "tril of A[n, n]: k is an integer or an integer expression of sizes, not 0.5"),
         (lambda: sa.triu(A, "1"), "triu of A[n, n]: k is an integer or an integer expression of sizes, not '1'"),
     ],
