@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from inspect import signature
 from typing import Any
@@ -47,6 +48,7 @@ def check_takes(what: str, f: Callable[..., Any], count: int) -> None:
     try:
         signature(f).bind(*range(count))
     except TypeError as problem:
-        raise OperandError(f"{what}: {described(f)} does not take {count} arguments: {problem}") from None
+        shown = re.sub(" at 0x[0-9a-f]+", "", described(f))  # where a function lies in memory tells nobody anything
+        raise OperandError(f"{what}: {shown} does not take {count} arguments: {problem}") from None
     except ValueError:  # written in C, without a signature
         return

@@ -238,7 +238,7 @@ def _of_others(by: Callable[..., Any], x: Tensor, what: str) -> Any:
     letters: Sequence[sympy.Dummy] = _others(x.rank - 1)
     try:
         inspect.signature(by).bind(*letters)
-    except (TypeError, ValueError):  # ValueError: a type without a signature, as an exception is
+    except (TypeError, ValueError):  # ValueError: what shows no signature, as int, is none of indices either
         raise OperandError(f"{what} is a function of the {len(letters)} indices of the other axes") from None
     return by(*letters)
 

@@ -57,6 +57,9 @@ def drawn(y: sa.Tensor, variable: sa.Tensor, at: dict[Any, int]) -> tuple[np.nda
     return np.array(values), np.array([np.prod([p for _, p in point]) for point in points])
 
 
+REFUSED = {3, 9, 12, 17, 28, 30}  # out of reach; a refusal beside these is a fault
+
+
 @pytest.mark.parametrize("seed", one_in(4, range(36)))
 def test_covariances_of_entries(seed):
     rng = random.Random(seed)
@@ -66,10 +69,11 @@ def test_covariances_of_entries(seed):
         y = made if made.rank <= 3 else y
     one, other = (names[: y.rank] for names in INDICES)
     law = {variable: sa.iid("bernoulli", probability=sympy.Rational(1, 3))}
-    try:
-        found = sa.covariance(y[one], y[other], law)
-    except sa.NoRuleError:
-        pytest.skip("out of reach")
+    if seed in REFUSED:
+        with pytest.raises(sa.NoRuleError):
+            sa.covariance(y[one], y[other], law)
+        return
+    found = sa.covariance(y[one], y[other], law)
     checked = 0
     for at in SMALL:
         values, weights = drawn(y, variable, at)

@@ -60,10 +60,11 @@ def test_covariances_and_sums_behind_a_strict_mask():
 @pytest.mark.parametrize("name", MASKS)
 def test_scores_that_are_given_stand_in_the_answer(name):
     P = sa.softmax(Z, where=sa.from_index((T, T), MASKS[name]))
-    try:
-        found = sa.variance((P @ V)[i, j], {**LAW, Z: "constant"})
-    except sa.NoRuleError:
-        pytest.skip("out of reach")
+    if name == "only itself, but not the first":  # out of reach
+        with pytest.raises(sa.NoRuleError):
+            sa.variance((P @ V)[i, j], {**LAW, Z: "constant"})
+        return
+    found = sa.variance((P @ V)[i, j], {**LAW, Z: "constant"})
     scores = np.random.default_rng(0).integers(-2, 3, (SIZE, SIZE))
     table = sympy.Array(scores.tolist())
     want = (weights(MASKS[name], scores) ** 2).sum(-1)
