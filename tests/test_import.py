@@ -27,6 +27,8 @@ def test_the_first_name_used_brings_in_sympy_so_the_test_above_can_fail():
 
 def test_errors_and_the_command_line_are_light_too():
     assert run(f"import symattn.cli; symattn.ShapeError; {LOADED}") == "[]"
+    helped = f"from symattn.cli import main\ntry: main(['--help'])\nexcept SystemExit: {LOADED}"
+    assert run(helped).endswith("[]")
 
 
 def test_import_time_is_printed():

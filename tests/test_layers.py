@@ -35,8 +35,18 @@ def imported(source: str, home: list[str], is_package: bool) -> Iterator[str]:
             start = ".".join([*base, *([node.module] if node.module else [])])
             yield from (f"{start}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-            written = node.args[0]
-            yield str(written.value) if isinstance(written, ast.Constant) else "symattn.?"
+            yield ".".join(package) if is_inside(node) else named(node.args[0])
+
+
+def named(written: ast.expr) -> str:
+    return str(written.value) if isinstance(written, ast.Constant) else "symattn.?"
+
+
+def is_inside(call: ast.Call) -> bool:
+    """Whether ``import_module(f".{verb}", __name__)`` loads a module of the package that it stands in."""
+    first, *others = call.args[0].values if isinstance(call.args[0], ast.JoinedStr) else [call.args[0]]
+    of_own = [ast.unparse(package) for package in call.args[1:]] == ["__name__"]
+    return bool(others) and of_own and named(first) == "."
 
 
 def layer(name: str) -> str | None:
@@ -78,6 +88,9 @@ def test_every_folder_is_a_layer() -> None:
         ("if TYPE_CHECKING:\n    import symattn.proof.engine", ["symattn.proof.engine"]),
         ("from importlib import import_module\nimport_module('symattn.proof')", ["symattn.proof"]),
         ("import_module(name)", ["symattn.?"]),
+        ("import_module(f'.{name}', 'symattn')", ["symattn.?"]),
+        ("import_module(f'..{name}', __name__)", ["symattn.?"]),
+        ("import_module(f'.{name}', __name__)", []),
         ("import symattn", ["symattn"]),
         ("from symattn import prove", ["symattn.prove"]),
         ("from ..ops import rows\nfrom . import deltas\nimport sympy", []),

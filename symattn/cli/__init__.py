@@ -1,6 +1,7 @@
 """The command line: ``symattn list``, ``derive``, ``verify``, ``grad``, ``eval``, ``prove`` and ``variance``.
 
-What a user gets wrong ends in one line on stderr and exit code 2; nothing is left half-written.
+Each verb is a file, which is loaded when the verb is chosen: ``symattn --help`` needs no SymPy. What a user gets wrong
+ends in one line on stderr and exit code 2; nothing is left half-written.
 """
 
 from __future__ import annotations
@@ -11,11 +12,20 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 from ..errors import SymattnError
-from . import arrays, claims, expressions, moments, notes
 
+_VERBS = {
+    "list": "the derivations that come with symattn",
+    "derive": "print a derivation",
+    "verify": "check every step of derivations: proved, or by numbers only",
+    "grad": "gradients of an expression, in closed form, with the steps",
+    "eval": "an expression, and its gradients, on arrays",
+    "prove": "whether a claim is true for all sizes and values",
+    "variance": "mean and variance of what random tensors make",
+}
 _OPTION = re.compile(r"-|-h|-o(.*\.npz)?|--([a-z]+(=.*)?)?", re.S)
 
 
@@ -55,11 +65,21 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+class _Verb(_Parser):
+    """The options of one verb, which has parsing done only where it is chosen."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        verb = import_module(f".{self.prog.rpartition(' ')[2]}", __name__)
+        verb.add_options(self)
+        self.set_defaults(run=verb.run)
+        return super().parse_known_args(args, namespace)
+
+
 def _parser() -> _Parser:
     parser = _Parser(prog="symattn", description="Attention mathematics: derived, proved, printed and run.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for family in (notes, expressions, arrays, claims, moments):
-        family.add_commands(commands)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Verb)
+    for name, does in _VERBS.items():
+        commands.add_parser(name, help=does)
     return parser
 
 

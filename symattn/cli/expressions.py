@@ -1,25 +1,21 @@
-"""``symattn grad``, and what it shares with other commands: declarations and expressions as text."""
+"""What verbs share: declarations and expressions as text, their gradients, and the formats in which to print."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import sympy
+
+from ..calculus.gradient import gradient
+from ..calculus.result import Gradient
+from ..core.naming import check_name, fresh_name
+from ..core.node import Tensor, topological
 from ..errors import OperandError
-
-if TYPE_CHECKING:
-    from ..calculus.result import Gradient, Step
-    from ..core.node import Tensor
-
-
-def add_commands(commands: Any) -> None:
-    """The command and its options."""
-    command = commands.add_parser("grad", help="gradients of an expression, in closed form, with the steps")
-    add_expression(command)
-    command.add_argument("--to", choices=("text", "latex", "numpy", "json"), default="text")
-    command.set_defaults(run=_grad)
+from ..ops.leaves import let, let_op
+from ..reading import parse_shape, read
 
 
 def add_expression(command: argparse.ArgumentParser) -> None:
@@ -37,13 +33,20 @@ def add_declarations(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scalar", action="append", default=[], metavar="NAME", help="a scalar symbol")
 
 
+def add_formats(command: argparse.ArgumentParser, *formats: str) -> None:
+    """The formats that ``show`` may be asked for, the first unless another is."""
+    command.add_argument("--to", choices=formats, default=formats[0])
+
+
+def show(options: argparse.Namespace, **writers: Callable[[], Any]) -> int:
+    """Print in the format that is asked for; what is no text is written as JSON."""
+    written = writers[options.to]()
+    print((written if isinstance(written, str) else json.dumps(written, indent=2)).rstrip())
+    return 0
+
+
 def declarations(options: argparse.Namespace) -> dict[str, Any]:
     """The tensors and scalar symbols that the command line declares."""
-    import sympy
-
-    from ..core.naming import check_name
-    from ..reading import parse_shape
-
     tensors = [parse_shape(text) for text in options.shape]
     scalars = [sympy.Symbol(check_name(name), real=True) for name in options.scalar]
     names: dict[str, Any] = {}
@@ -56,20 +59,10 @@ def declarations(options: argparse.Namespace) -> dict[str, Any]:
 
 def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:
     """The expression, under a name, and the declared names."""
-    from ..core.naming import fresh_name
-    from ..ops.leaves import let, let_op
-    from ..reading import read
-
     names = declarations(options)
     output = read(options.expression, names)
-    taken = {*names, *(str(x.name) for x in _below(output)), *(s.name for s in output.free_symbols)}
+    taken = {*names, *(str(x.name) for x in topological([output])), *(s.name for s in output.free_symbols)}
     return (output if output.op is let_op else let(fresh_name("O" if output.rank else "L", taken), output)), names
-
-
-def _below(output: Tensor) -> list[Tensor]:
-    from ..core.node import topological
-
-    return topological([output])
 
 
 def _variables(options: argparse.Namespace, output: Tensor, names: Mapping[str, Any]) -> list[Any]:
@@ -80,7 +73,7 @@ def _variables(options: argparse.Namespace, output: Tensor, names: Mapping[str, 
         if not found:
             raise OperandError("the expression has no tensor to differentiate by: name variables by --wrt")
         return found
-    known = {**{x.name: x for x in _below(output) if x.name}, **names}
+    known = {**{x.name: x for x in topological([output]) if x.name}, **names}
     wanted = [name.strip() for name in options.wrt.split(",")]
     for name in wanted:
         if name not in known:
@@ -89,8 +82,7 @@ def _variables(options: argparse.Namespace, output: Tensor, names: Mapping[str, 
 
 
 def differentiated(options: argparse.Namespace) -> tuple[Tensor, Gradient, list[Any]]:
-    from ..calculus.gradient import gradient
-
+    """The expression, its gradients, and what a function of both takes."""
     output, names = read_output(options)
     g = gradient(output, _variables(options, output, names))
     return output, g, arguments_of([output], names, [g.cotangent] if output.rank else [])
@@ -100,42 +92,3 @@ def arguments_of(roots: Iterable[Tensor], names: Mapping[str, Any], more: Iterab
     """What a function of the roots takes: the declared tensors in use, in the order of their declaration."""
     used = {x for root in roots for x in root.tensors}
     return [*(x for x in names.values() if x in used), *more]
-
-
-def _grad(options: argparse.Namespace) -> int:
-    from ..codegen import lambdify
-
-    output, g, arguments = differentiated(options)
-    writers: dict[str, Callable[[], str]] = {
-        "text": lambda: str(g),
-        "latex": g.latex,
-        "numpy": lambda: lambdify(arguments, [g]).source,
-        "json": lambda: json.dumps(_as_json(options.expression, output, g), indent=2),
-    }
-    print(writers[options.to]().rstrip())
-    return 0
-
-
-def _as_json(expression: str, output: Tensor, g: Gradient) -> dict[str, Any]:
-    from ..core.naming import latex_name
-
-    text, latex = g.printer(latex=False), g.printer(latex=True)
-
-    def described(step: Step) -> dict[str, Any]:
-        return {
-            "name": step.name,
-            "expression": text.refer(step.expression),
-            "latex": f"{latex_name(step.name)} = {latex.refer(step.expression)}",
-            "reason": step.reason,
-            "shape": list(map(str, step.expression.shape)),
-        }
-
-    return {
-        "expression": expression,
-        "output": {"name": output.name, "shape": list(map(str, output.shape))},
-        "cotangent": g.cotangent.name if output.rank else "1",
-        "shapes": {str(x.name): list(map(str, x.shape)) for x in output.tensors},
-        "steps": [described(step) for step in g.steps],
-        "definitions": [described(step) for step in g.definitions],
-        "side_conditions": list(g.side_conditions),
-    }

@@ -5,31 +5,30 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..codegen import lambdify
+from ..core.node import Tensor
 from ..errors import EvaluationError, SymattnError
 from .expressions import add_expression, arguments_of, differentiated, read_output
 
-if TYPE_CHECKING:
-    from ..core.node import Tensor
 
-
-def add_commands(commands: Any) -> None:
-    """The command and its options."""
-    command = commands.add_parser("eval", help="an expression, and its gradients, on arrays")
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The expression, the arrays, and where to write the results."""
     add_expression(command)
     command.add_argument("--data", required=True, metavar="FILE.npz", help="the arrays, by the names of the tensors")
     command.add_argument("--grad", action="store_true", help="the gradients too; the data then hold the cotangent, dO")
     command.add_argument("--set", action="append", default=[], metavar="NAME=NUMBER", help="a scalar, or a free size")
     command.add_argument("-o", "--output", metavar="FILE.npz", help="write the results here instead of printing them")
-    command.set_defaults(run=_eval)
 
 
-def _eval(options: argparse.Namespace) -> int:
-    from ..codegen import lambdify
-
+def run(options: argparse.Namespace) -> int:
+    """Print the values, or write them to a file."""
     if options.grad:
         output, g, arguments = differentiated(options)
         names = [str(output.name), *(str(x.name) for x in g.values())]
@@ -52,8 +51,6 @@ def _eval(options: argparse.Namespace) -> int:
 
 
 def _computed(f: Callable[..., Any], arrays: Sequence[Any], settings: Mapping[str, int | float]) -> Any:
-    import numpy as np
-
     try:
         return f(*arrays, **settings)
     except np.linalg.LinAlgError as problem:
@@ -75,9 +72,6 @@ def _settings(pairs: Sequence[str]) -> dict[str, int | float]:
 
 def _load(path: str, arguments: Sequence[Tensor]) -> list[Any]:
     """The arrays of the arguments out of an npz file; nothing in it is unpickled."""
-
-    import numpy as np
-
     try:
         with open(path, "rb") as handle:
             file = np.load(handle, allow_pickle=False)
@@ -102,10 +96,6 @@ def _checked(x: Tensor, array: Any) -> Any:
 
 def _save(path: str, arrays: Mapping[str, Any]) -> None:
     """Write all arrays or nothing: into a temporary file beside the target, which then takes its name."""
-    import zipfile
-
-    import numpy as np
-
     target = Path(path)
     if not target.parent.is_dir():
         raise EvaluationError(f"{path} cannot be written: there is no folder {target.parent}")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import sympy
+
+from ..core.naming import check_name
+from ..core.node import Tensor
 from ..errors import OperandError, ParseError, SymattnError
-from .expressions import add_declarations, declarations
-
-if TYPE_CHECKING:
-    from ..core.node import Tensor
-    from ..moments import Moments
+from ..moments import Moments, laws, moments
+from ..ops.leaves import constant
+from ..reading import read
+from .expressions import add_declarations, add_formats, declarations, show
 
 _EPILOG = """
 A law is a kind with what is known: "q: iid" (mean 0, variance 1), "k: iid mean=mu variance=s kurtosis=3", "k: iid
@@ -29,38 +31,26 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z]\w*'*(?!\s*[\w(])")
 _INDEX = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
 
-def add_commands(commands: Any) -> None:
-    """The command and its options."""
-    command = commands.add_parser("variance", help="mean and variance of what random tensors make", epilog=_EPILOG)
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The expression and the laws of its tensors."""
+    command.epilog, command.formatter_class = _EPILOG, argparse.RawDescriptionHelpFormatter
     command.add_argument("expression", metavar="EXPR", help='for example "q @ k / sqrt(d)"')
     add_declarations(command)
     command.add_argument("--law", action="append", default=[], metavar='"q: iid"', help="of a tensor; see below")
     command.add_argument("--entry", metavar="i,j", help="of an expression with axes: the entry at these indices")
-    command.add_argument("--to", choices=("text", "latex", "json"), default="text")
-    command.set_defaults(run=_variance)
+    add_formats(command, "text", "latex", "json")
 
 
-def _variance(options: argparse.Namespace) -> int:
-    from ..moments import moments
-    from ..reading import read
-
+def run(options: argparse.Namespace) -> int:
+    """Print the moments, and what they assume."""
     names = declarations(options)
     quantity = _quantity(read(options.expression, names), options.entry, names)
     found = moments(quantity, _laws(options.law, names))
-    writers: dict[str, Callable[[], str]] = {
-        "text": found.text,
-        "latex": found.latex,
-        "json": lambda: json.dumps(_as_json(options, found), indent=2),
-    }
-    print(writers[options.to]().rstrip())
-    return 0
+    return show(options, text=found.text, latex=found.latex, json=lambda: _as_json(options, found))
 
 
 def _quantity(x: Tensor, entry: str | None, names: Mapping[str, Any]) -> Any:
     """The tensor without axes, or the entry at the indices that are named."""
-    import sympy
-
     if entry is None:
         if x.rank:
             letters = ",".join("ijabcdefgh"[: x.rank])
@@ -119,11 +109,6 @@ def _taken_apart(text: str) -> Stated:
 
 def _scalars(stated: Sequence[Stated], names: Mapping[str, Any]) -> dict[str, Any]:
     """Real symbols for the names in laws that are not declared; positive ones where one is part of a variance."""
-    import sympy
-
-    from ..core.naming import check_name
-    from ..core.node import Tensor
-
     sizes = {s.name for x in names.values() if isinstance(x, Tensor) for s in x.free_symbols}
     met = {name: key for law in stated for key, value in law.known.items() for name in _WORD.findall(value)}
     positive = {name for law in stated for name in _WORD.findall(law.known.get("variance", ""))}
@@ -136,8 +121,6 @@ def _scalars(stated: Sequence[Stated], names: Mapping[str, Any]) -> dict[str, An
 
 def _made(law: Stated, names: Mapping[str, Any]) -> Any:
     """The law, by the function of the library that makes it."""
-    from ..moments import laws
-
     make = partial(laws.iid, "constant") if law.kind == "constant" else getattr(laws, law.kind)
     known = {key: _value(text, names) for key, text in law.known.items()}
     try:
@@ -153,9 +136,6 @@ def _made(law: Stated, names: Mapping[str, Any]) -> Any:
 
 def _value(text: str, names: Mapping[str, Any]) -> Any:
     """A scalar, a declared tensor, or a pair or list of scalars between parentheses."""
-    from ..ops.leaves import constant
-    from ..reading import read
-
     if not text:
         raise ParseError("a law says what is known by values, as in mean=mu", text)
     if text.startswith("(") and "," in text:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import sympy
+
+from ..core.node import Tensor
 from ..errors import OperandError, ParseError
-from .expressions import add_declarations, declarations
-
-if TYPE_CHECKING:
-    from ..proof.claims import Claim
-    from ..proof.refute.counterexample import Counterexample, EntryValue, Example
-    from ..proof.verdict import Unknown, Verdict
+from ..ops.leaves import HYPOTHESES, constant, tensor
+from ..proof.claims import Claim, eq, le, lt
+from ..proof.engine import prove
+from ..proof.refute.counterexample import Counterexample, EntryValue, Example
+from ..proof.verdict import Unknown, Verdict
+from ..reading import read
+from .expressions import add_declarations, add_formats, declarations, show
 
 _EXIT_CODES = {"proved": 0, "refuted": 1, "unknown": 3}
 _EPILOG = """
@@ -29,32 +32,27 @@ _WORD = re.compile(r"[A-Za-z_]\w*'*")
 _OPENING, _CLOSING = "([{", ")]}"
 
 
-def add_commands(commands: Any) -> None:
-    """The command and its options."""
-    command = commands.add_parser("prove", help="whether a claim is true for all sizes and values", epilog=_EPILOG)
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The claim, what is given, and how long to try."""
+    command.epilog, command.formatter_class = _EPILOG, argparse.RawDescriptionHelpFormatter
     command.add_argument("left", metavar="LHS", help="one side of an equality, or a whole claim")
     command.add_argument("right", metavar="RHS", nargs="?", help="the other side")
     add_declarations(command)
     command.add_argument("--given", action="append", default=[], metavar="HYPOTHESIS", help="see below")
     command.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help="10 unless given")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the search for a counterexample")
-    command.add_argument("--to", choices=("text", "latex", "json"), default="text")
-    command.set_defaults(run=_prove)
+    add_formats(command, "text", "latex", "json")
 
 
-def _prove(options: argparse.Namespace) -> int:
-    from ..proof.claims import eq
-    from ..proof.engine import prove
-    from ..reading import read
-
+def run(options: argparse.Namespace) -> int:
+    """Print the verdict; the exit code tells it too."""
     names, given = _hypotheses(options)
     if options.right is None:
         claim = _claim(options.left, names)
     else:
         claim = eq(read(options.left, names), read(options.right, names))
     verdict = prove(claim, given=given, budget=options.budget, seed=options.seed)
-    print(_WRITERS[options.to](verdict).rstrip())
+    show(options, text=lambda: _as_text(verdict), latex=verdict.latex, json=lambda: as_json(verdict))
     return _EXIT_CODES[verdict.status]
 
 
@@ -63,9 +61,6 @@ def _prove(options: argparse.Namespace) -> int:
 
 def _claim(text: str, names: Mapping[str, Any]) -> Claim:
     """The claim that a text states; what it defines serves both sides."""
-    from ..proof.claims import eq, le, lt
-    from ..reading import read
-
     definitions, left, relation, right = _taken_apart(text)
     a, b = (read(f"{definitions}{side}", names) for side in (left, right))
     make = {"=": eq, "==": eq, "<=": le, "<": lt}
@@ -93,8 +88,6 @@ def _depth(text: str, place: int) -> int:
 
 def _hypotheses(options: argparse.Namespace) -> tuple[dict[str, Any], list[Any]]:
     """What is declared, with its properties and with equal sizes as one, and the other hypotheses."""
-    from ..core.node import Tensor
-
     names, given = declarations(options), list[Any]()
     properties = [match for text in options.given if (match := _PROPERTIES.fullmatch(text))]
     stated = [text for text in options.given if not _PROPERTIES.fullmatch(text)]
@@ -113,10 +106,6 @@ def _hypotheses(options: argparse.Namespace) -> tuple[dict[str, Any], list[Any]]
 
 
 def _with_properties(declared: Any, properties: list[str], text: str) -> Any:
-    import sympy
-
-    from ..ops.leaves import HYPOTHESES, tensor
-
     is_scalar = isinstance(declared, sympy.Symbol)
     known = ("positive",) if is_scalar else HYPOTHESES
     for word in properties:
@@ -132,12 +121,6 @@ def _with_properties(declared: Any, properties: list[str], text: str) -> Any:
 
 def _related(names: Mapping[str, Any], text: str) -> tuple[dict[str, Any], Any]:
     """A relation between sizes; where it makes a size equal to others, these take its place in all shapes."""
-    import sympy
-
-    from ..core.node import Tensor
-    from ..ops.leaves import constant
-    from ..reading import read
-
     definitions, left, sign, right = _taken_apart(text)
     sizes = {s.name: s for x in names.values() if isinstance(x, Tensor) for s in sorted(x.free_symbols, key=str)}
     known = {**sizes, **{name: x for name, x in names.items() if not isinstance(x, Tensor)}}
@@ -163,8 +146,8 @@ def _as_text(verdict: Verdict) -> str:
     return f"proved\n{verdict.proof.text()}" if verdict.proof is not None else str(verdict)
 
 
-def as_json(verdict: Verdict) -> str:
-    """A verdict as JSON: the proof with what it rests on, the counterexample, or what is left open."""
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as data for JSON: the proof with what it rests on, the counterexample, or what is left open."""
     found: dict[str, Any] = {"status": verdict.status, "claim": str(verdict.claim)}
     if verdict.proof is not None:
         found["hypotheses"] = list(verdict.proof.hypotheses)
@@ -178,7 +161,7 @@ def as_json(verdict: Verdict) -> str:
         unknown: Unknown = verdict  # type: ignore[assignment]  # the only verdict with neither
         found["reason"], (found["left"], found["right"]) = unknown.reason, unknown.forms
         found["residual"], found["tried"] = unknown.residual, str(unknown.agreement or "")
-    return json.dumps(found, indent=2)
+    return found
 
 
 def _point(found: Counterexample | Example) -> dict[str, Any]:
@@ -198,6 +181,3 @@ def _values(found: Counterexample) -> dict[str, Any]:
         return {"exact": None if x.exact is None else str(x.exact), "decimal": x.decimal}
 
     return {"index": list(found.index), "left": value(found.left_value), "right": value(found.right_value)}
-
-
-_WRITERS = {"text": _as_text, "latex": lambda verdict: verdict.latex(), "json": as_json}
