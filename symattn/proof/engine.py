@@ -13,6 +13,7 @@ from ..core.arguments import seeded
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
 from ..errors import OperandError, SymattnError, described
+from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
 from .dependence.prove import dependence_proof
@@ -22,12 +23,12 @@ from .equality.readable import RewritingProof
 from .equality.rewriting import rewrite
 from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
-from .given import Given, applied, contradiction, sorted_out, stated_in
+from .given import applied, contradiction, sorted_out, stated_in
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
 from .size_cases import size_cases
-from .verdict import Argument, Proof, Proved, Refuted, Unknown, Verdict
+from .verdict import Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
 # What parts of the engine raise at a claim that they cannot treat: that is an answer, not a mistake in the question.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import sympy
 
@@ -15,11 +15,8 @@ from ..errors import SymattnError
 from ..ops.index import NEW, edges, index_op
 from ..ops.leaves import variable
 from ..printing.matrix import latex_printer
+from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
-
-if TYPE_CHECKING:
-    from .given import Given
-    from .verdict import Argument
 
 _FAR = 10_000  # from which on no array is as long in a trial
 _DIGITS = 30  # of a place that still stands in a name
@@ -37,26 +34,23 @@ class Near(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Apart:
+class Apart(Resting):
     """A proof in which tensors of their own stand for what is read at places that differ."""
 
     argument: Argument
     reads: Reads
 
     @property
-    def divisors(self) -> tuple[Tensor, ...]:
-        return tuple(rebuild(getattr(self.argument, "divisors", ()), self.reads))
+    def parts(self) -> tuple[Argument, ...]:
+        return (self.argument,)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        return getattr(self.argument, "assumptions", ())
+    def divisors(self) -> tuple[Tensor, ...]:
+        return tuple(rebuild(self.argument.divisors, self.reads))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         near = apart(claim) if isinstance(claim, Claim) and not given.stated else None
         return near is not None and self.reads == near.reads and self.argument.proves(near.claim, given)
-
-    def check(self) -> bool:
-        return self.argument.check()
 
     def text(self) -> str:
         return f"The places that are read differ; let {self._names()}.\n{self.argument.text()}"

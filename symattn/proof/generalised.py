@@ -12,34 +12,26 @@ from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
+from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
-from .given import Given
-from .verdict import Argument
 
 _LARGE = 8  # from which on a size is taken as a symbol
 
 
 @dataclass(frozen=True)
-class Generalised:
+class Generalised(Resting):
     """A proof for all sizes in the place of literal ones."""
 
     argument: Argument
     literal: dict[sympy.Symbol, int]
 
     @property
-    def divisors(self) -> tuple[Tensor, ...]:
-        return getattr(self.argument, "divisors", ())
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return getattr(self.argument, "assumptions", ())
+    def parts(self) -> tuple[Argument, ...]:
+        return (self.argument,)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         wider = generalised(claim) if isinstance(claim, Claim) and not given.stated else None
         return wider is not None and self.literal == wider[1] and self.argument.proves(wider[0], given)
-
-    def check(self) -> bool:
-        return self.argument.check()
 
     def text(self) -> str:
         return f"The claim holds for all sizes {self._sizes()}.\n{self.argument.text()}"

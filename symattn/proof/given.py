@@ -16,18 +16,10 @@ from ..core.sizes import as_size, same_shape
 from ..errors import OperandError, ShapeError, SymattnError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
+from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, say_the_same
 from .relations import check_relations, is_relation, is_size, solution
-
-
-@dataclass(frozen=True)
-class Given:
-    """The claims and the relations between sizes that are given; ``stated`` is all of it as it was given, in order."""
-
-    claims: tuple[Claim, ...]
-    relations: tuple[Boolean, ...]
-    stated: tuple[Any, ...]
 
 
 def sorted_out(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given, Claim | Independence]:
@@ -89,7 +81,7 @@ def _opposites(fact: Claim) -> list[Claim]:
 
 
 @dataclass(frozen=True)
-class Stated:
+class Stated(Argument):
     """The proof of a claim that is itself given."""
 
     claim: Claim
@@ -104,8 +96,6 @@ class Stated:
 
     def text(self) -> str:
         return "It is given."
-
-    latex = text
 
 
 def stated_in(given: Given, claim: Claim | Independence) -> Stated | None:

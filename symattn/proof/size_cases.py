@@ -10,11 +10,10 @@ import sympy
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
-from ..core.node import Tensor
+from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
-from .given import Given, replaced
+from .given import replaced
 from .relations import is_polynomial
-from .verdict import Argument
 
 _MOST = 24  # choices of sizes at which a claim is proved one by one
 _TRIED = 4096  # choices of which it is asked whether the relations hold
@@ -24,31 +23,19 @@ Sizes = dict[sympy.Symbol, int]
 
 
 @dataclass(frozen=True, eq=False)
-class SizeCases:
+class SizeCases(Resting):
     """A proof at each of the sizes that what is given leaves."""
 
     cases: tuple[tuple[Sizes, Argument], ...]
 
     @property
-    def divisors(self) -> tuple[Tensor, ...]:
-        """What must have no entry 0 for the proofs to hold."""
-        met = (x for _, argument in self.cases for x in getattr(argument, "divisors", ()))
-        return tuple(dict.fromkeys(met))
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is stated of operations and not proved."""
-        met = (said for _, argument in self.cases for said in getattr(argument, "assumptions", ()))
-        return tuple(dict.fromkeys(met))
+    def parts(self) -> Iterator[Argument]:
+        return (argument for _, argument in self.cases)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         if not isinstance(claim, Claim) or sizes_left(given.relations) != [sizes for sizes, _ in self.cases]:
             return False
         return all(argument.proves(*_at(sizes, claim, given)) for sizes, argument in self.cases)
-
-    def check(self) -> bool:
-        """Whether the proof at each of the sizes holds."""
-        return all(argument.check() for _, argument in self.cases)
 
     def text(self) -> str:
         """The proofs, one after the other."""

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
 from ..printing.align import tex_text
+from .argument import Argument, Given
 from .claims import Claim, Independence
 from .definedness import conditions
 from .equality.entrywise import Residual
-from .given import Given, applied
+from .given import applied
 from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import Wording
-
-
-class Argument(Protocol):
-    """One kind of proof: by rewriting, by entries, by bounds, or by what entries depend on."""
-
-    def proves(self, claim: Claim | Independence, given: Given) -> bool: ...
-    def check(self) -> bool: ...
-    def text(self) -> str: ...
-    def latex(self) -> str: ...
-
 
 _TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
 
@@ -58,12 +49,12 @@ class Proof:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What declared operations are stated to be, and was not proved by ``sa.verify``."""
-        return getattr(self.argument, "assumptions", ())
+        return self.argument.assumptions
 
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
-        return conditions(self._parts, self.given, getattr(self.argument, "divisors", ()))
+        return conditions(self._parts, self.given, self.argument.divisors)
 
     @property
     def _parts(self) -> tuple[Tensor, ...]:
@@ -72,7 +63,7 @@ class Proof:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why what is divided by is not zero, where that is known."""
-        return getattr(self.argument, "reasons", ())
+        return self.argument.reasons(latex=False)
 
     def check(self) -> bool:
         """Go through the proof again, without search.
@@ -96,8 +87,8 @@ class Proof:
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
-        for title, listed in self._lists():
-            lines.append(f"{title}: " + "; ".join(listed))
+        listed = (self.wording.definitions, self.hypotheses, self.side_conditions, self.reasons)
+        lines += [f"{title}: " + "; ".join(said) for title, said in zip(_TITLES, listed, strict=True) if said]
         if self.assumes_something:
             lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
         return "\n".join([*lines, self.argument.text()])
@@ -105,25 +96,18 @@ class Proof:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + self.wording.claim_latex]
-        in_latex = (
+        listed = (
             self.wording.definitions_latex,
             self.hypotheses_latex,
             tuple(map(tex_text, self.side_conditions)),
-            getattr(self.argument, "reasons_latex", None) or tuple(map(tex_text, self.reasons)),
+            self.argument.reasons(latex=True),
         )
-        for title, listed in zip(_TITLES, in_latex, strict=True):
-            if listed:
-                lines.append(rf"\textbf{{{title}.}} " + "; ".join(listed) + ".")
+        titled = zip(_TITLES, listed, strict=True)
+        lines += [rf"\textbf{{{title}.}} " + "; ".join(said) + "." for title, said in titled if said]
         if self.assumes_something:
             shown = "not found" if self.witness is None else self.witness.shown.latex()
             lines.append(rf"\textbf{{Example.}} {shown}.")
         return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
-
-    def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
-        parts = zip(
-            _TITLES, (self.wording.definitions, self.hypotheses, self.side_conditions, self.reasons), strict=True
-        )
-        return [(title, listed) for title, listed in parts if listed]
 
     def __str__(self) -> str:
         return self.text()

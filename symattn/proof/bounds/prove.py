@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.logic.boolalg import Boolean
@@ -46,13 +46,11 @@ from ...ops.leaves import computed, constant, definition, from_index_op, variabl
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
+from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
 from ..fitting import follows
 from ..relations import is_polynomial, is_size
 from .writing import Writing
-
-if TYPE_CHECKING:
-    from ..given import Given
 
 MOST_STEPS = 40
 
@@ -67,7 +65,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundProof:
+class BoundProof(Argument):
     """Why an inequality holds: bounds of the tensors it is made of, and of the difference of its sides.
 
     ``conditions`` are what must hold of entries for the sides to exist: divisors that are not 0, for example;
@@ -129,9 +127,6 @@ class BoundProof:
             lines.append("the sides are compared by $" + r" \text{ and } ".join(map(sympy.latex, self.relations)) + "$")
         lines.append(f"so ${self.claim.latex()}$")
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr, at_most_sign: str = " <= ") -> str:

@@ -22,8 +22,8 @@ from ...ops.leaves import variable as named_tensor
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer
 from ...scalars.formulas import INDEX, is_short
+from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from ..given import Given
 from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import (
     Constraint,
@@ -50,7 +50,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class DependenceProof:
+class DependenceProof(Argument):
     """Why the entries of an output do not depend on those of a variable: what each named tensor reads of it."""
 
     claim: Independence
@@ -82,9 +82,6 @@ class DependenceProof:
             lines.append(f"{entry} " + _reads(step.condition, f"${{{x}}}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
         conclusion = f"so {self.claim.latex_in(latex_printer(self.claim.sides))}"
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {s}" for s in [*lines, conclusion]) + "\n\\end{itemize}"
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def _texttt(text: str) -> str:

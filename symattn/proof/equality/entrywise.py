@@ -13,15 +13,15 @@ from ...normal.indices import symbols
 from ...normal.terms import Poly
 from ...normal.writing import Writer
 from ...printing.align import tex_text
+from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
-from ..given import Given
 from .decide import Comparison, Piece, compare
 
 _LETTERS = "ijhabcefg"
 
 
 @dataclass(frozen=True, eq=False)
-class EntrywiseProof:
+class EntrywiseProof(Argument):
     """Both sides as polynomials of entries, the rules that were used, and the normal form that they share."""
 
     left: Tensor
@@ -34,15 +34,9 @@ class EntrywiseProof:
         """What was used on the way."""
         return tuple(self.comparison.ring.used)
 
-    @property
-    def reasons_latex(self) -> tuple[str, ...]:
-        """The reasons, in LaTeX."""
-        return tuple(f"${shown} > 0$: {why}" for shown, why in divisors(self.comparison, latex=True))
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What is divided by and is different from zero, with the reason."""
-        return tuple(f"{shown} > 0: {why}" for shown, why in divisors(self.comparison, latex=False))
+    def reasons(self, latex: bool) -> tuple[str, ...]:
+        math = "$" if latex else ""
+        return tuple(f"{math}{shown} > 0{math}: {why}" for shown, why in divisors(self.comparison, latex))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
@@ -86,9 +80,6 @@ class EntrywiseProof:
     def _writer(self, piece: Piece, latex: bool) -> Writer:
         taken = self.comparison.taken
         return Writer(latex, _named(piece, taken), taken)
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:

@@ -10,15 +10,15 @@ from ...errors import OperandError
 from ...graph.names import LONGEST, displayed_names, tree_size
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
+from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
-from ..given import Given
 from .rewriting import Lemma, Rewriting
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
 
 
 @dataclass(frozen=True, eq=False)
-class RewritingProof:
+class RewritingProof(Argument):
     """Both sides brought to one form by lemmas, each of which is used wherever its left side occurs."""
 
     rewriting: Rewriting
@@ -91,6 +91,3 @@ class RewritingProof:
         lemmas = [*self.rewriting.left_lemmas[:MOST], *self.rewriting.right_lemmas[:MOST]]
         sides = [x for lemma in lemmas for x in (lemma.before, lemma.after)]
         return [*sides, self.rewriting.common, self.rewriting.left, self.rewriting.right]
-
-    def __str__(self) -> str:
-        return self.text()

@@ -20,8 +20,8 @@ from ...graph.entries import entry, index_symbols
 from ...ops.inverse import inv_op
 from ...ops.leaves import operands, variable
 from ...scalars.explicit import written_out
+from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from ..given import Given
 from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
 from .values import Evaluator, Point, ordered, unknown_names
 
@@ -34,7 +34,7 @@ _TERMS = 3_000  # of a difference that is multiplied out
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(Argument):
     """A claim about finitely many entries: each of them was compared, written out or as an exact number."""
 
     claim: Claim
@@ -57,8 +57,6 @@ class Enumeration:
         if self.entries == 1:
             return f"The claim has one entry{place}, which was written out and compared."
         return f"The claim has {self.entries} entries{place}, each of which was written out and compared."
-
-    latex = text
 
 
 def enumerated(claim: Claim, budget: Budget) -> Enumeration | None:

@@ -1,0 +1,80 @@
+"""What a proof argues from, and what every kind of argument tells of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sympy.logic.boolalg import Boolean
+
+from ..core.node import Tensor
+from ..printing.align import tex_text
+from .claims import Claim, Independence
+
+
+@dataclass(frozen=True)
+class Given:
+    """The claims and the relations between sizes that are given; ``stated`` is all of it as it was given, in order."""
+
+    claims: tuple[Claim, ...]
+    relations: tuple[Boolean, ...]
+    stated: tuple[Any, ...]
+
+
+class Argument(ABC):
+    """One kind of proof: by rewriting, by entries, by bounds, by what entries depend on, or by other arguments."""
+
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        """What must have no entry 0 for it to hold."""
+        return ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is stated of operations and not proved."""
+        return ()
+
+    def reasons(self, latex: bool) -> tuple[str, ...]:
+        """What is divided by and is different from zero, with the reason."""
+        return ()
+
+    @abstractmethod
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        """Whether it is about this claim under what is given."""
+
+    @abstractmethod
+    def check(self) -> bool:
+        """Whether every step of it holds, gone through again without search."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """The steps, and the conclusion."""
+
+    def latex(self) -> str:
+        """The same as LaTeX."""
+        return tex_text(self.text())
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Resting(Argument):
+    """An argument that rests on others, of which it takes what these divide by and assume."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Iterable[Argument]:
+        """The arguments on which it rests."""
+
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys(x for part in self.parts for x in part.divisors))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(said for part in self.parts for said in part.assumptions))
+
+    def check(self) -> bool:
+        return all(part.check() for part in self.parts)
