@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import math
 
@@ -124,6 +126,14 @@ def softmax_slope(u, p, axis=-1):
     return slope
 
 
+def softmax_less(p, y, axis=-1):
+    """p - y for probabilities p and one class a row; where that is nearly 1, it gets minus the sum of the others."""
+    nearly = y & (p.real > 0.75)
+    if not nearly.any():
+        return p - y
+    return np.where(nearly, -np.where(y, 0, p).sum(axis=axis, keepdims=True), p - y)
+
+
 def expm1_ratio(x):
     """(exp(x) - 1) / x, also where exp(x) overflows alone."""
     half = np.expm1(x / 2)
@@ -151,14 +161,6 @@ def tanh_ratio_slope(x):
         series = 1 + 4 * small**2 / ((2 * k + 2) * (2 * k + 3)) * series
     series = series * tanh_slope(small) * small / -1.5
     return np.where(near, series, (tanh_slope(large) - np.tanh(large) / large) / large)
-
-
-def softmax_less(p, y, axis=-1):
-    """p - y for probabilities p and one class a row; where that is nearly 1, it gets minus the sum of the others."""
-    nearly = y & (p.real > 0.75)
-    if not nearly.any():
-        return p - y
-    return np.where(nearly, -np.where(y, 0, p).sum(axis=axis, keepdims=True), p - y)
 
 
 def weighed(p, x):
@@ -361,26 +363,18 @@ def entmax15(z, axis=-1):
     return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0) ** 2)
 
 
-_NORMS = ("is_usual", "by_power", "near_one")
-NEEDS = {"masked_softmax": ("softmax",), "logsumexp": ("log_sum",), "log_softmax": ("largest", "log_sum"),
-         "logsumexp_less": ("largest", "log_sum"), "expm1_ratio_slope": ("expm1_ratio",),
-         "tanh_ratio_slope": ("tanh_slope",),
-         "silu": ("sigmoid",), "gelu": ("erfc",), "take": ("whole",), "scatter_add": ("whole",),
-         "one_hot": ("whole",), "inv": ("for_linalg",), "solve": ("for_linalg",),
-         "length": _NORMS, "unit_rows": _NORMS, "over_length": _NORMS}  # fmt: skip
-HELPERS = {
-    f.__name__: f
-    for f in (softmax, masked_softmax, full_rows, logsumexp, log_sum, largest, logsumexp_less, log_softmax, sigmoid,
-              softplus, silu, erf, erfc, gelu, tanh_slope, softmax_slope, softmax_less, expm1_ratio,
-              expm1_ratio_slope, tanh_ratio_slope, weighed, is_usual,
-              by_power, near_one, length, unit_rows, over_length, spread, sum_to,
-              split_axis, merge_axes, concat, embed, inside, diag, whole, one_hot, take, scatter_add, shift, for_linalg,
-              inv, solve,
-              sparsemax, entmax15)
-}  # fmt: skip
+HELPERS = {name: f for name, f in globals().items() if inspect.isfunction(f)}
 
 
 def text_of(names: set[str]) -> list[str]:
-    """The source of the helpers and of what they need, in a fixed order."""
-    wanted = {*names, *(need for name in names for need in NEEDS.get(name, ()))}
+    """The source of the helpers and of what they need, in the order in which they stand here."""
+    wanted = frozenset[str]().union(*map(_needed, names))
     return [inspect.getsource(f).replace("  # noqa: F821", "") for name, f in HELPERS.items() if name in wanted]
+
+
+@functools.cache
+def _needed(name: str) -> frozenset[str]:
+    """A helper and those that it calls: the names in its source that are no variables of its own."""
+    f = HELPERS[name]
+    met = {node.id for node in ast.walk(ast.parse(inspect.getsource(f))) if isinstance(node, ast.Name)}
+    return frozenset({name}).union(*map(_needed, met & HELPERS.keys() - set(f.__code__.co_varnames)))

@@ -27,7 +27,7 @@ from ..ops.contraction import matmul_op
 from ..ops.inverse import inv_op
 from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, variable
 from .contraction import einsum_code, matmul_code
-from .form import axis_option
+from .form import row_options
 from .graph import Graph
 from .helpers import HELPERS, text_of
 from .plan import Plan
@@ -299,6 +299,10 @@ class Writer:
         self.helpers.add(name)
         return f"{name}({', '.join(a for a in arguments if a)})"
 
+    def of_rows(self, name: str, node: Tensor, *operands: str) -> str:
+        """A call of a helper that works along the axes of a node."""
+        return self.helper(name, *operands, *row_options(node.params))
+
     def carried(self, name: str, source: str, arguments: Sequence[str]) -> str:
         """A call of a function that somebody gave, whose source is carried along under a name of its own."""
         if source not in self.given:
@@ -316,10 +320,6 @@ class Writer:
     def index_letter(self) -> str:
         """A name for a grid of indices."""
         return self._identifier("i")
-
-    def erf(self, x: str) -> str:
-        """The error function, from SciPy."""
-        return self.helper("erf", x)
 
     def dtype(self) -> str:
         """The floating type of the arguments; float64 for what integers alone make."""
@@ -375,6 +375,10 @@ class Writer:
             return text
         return f"({text})[..., {'None, ' * (rank - x.rank)}{', '.join(':' * x.rank)}]".replace(", ]", "]")
 
+    def aligned(self, node: Tensor, operands: Sequence[str]) -> list[str]:
+        """All operands aligned with the node."""
+        return [self.align(x, text, node.rank) for x, text in zip(node.inputs, operands, strict=True)]
+
     def is_written(self, x: Tensor) -> bool:
         """Whether the node has a line of its own."""
         return self.text.get(x, "").isidentifier()
@@ -417,24 +421,10 @@ class Writer:
 
     def elementwise(self, node: Tensor, inputs: Sequence[str]) -> str:
         """A given scalar function of aligned operands."""
-        names = {}
-        for bound, x, text in zip(ARGUMENTS, node.inputs, inputs, strict=False):
-            names[bound] = f"({self.align(x, text, node.rank)})"
+        names = {bound: f"({text})" for bound, text in zip(ARGUMENTS, self.aligned(node, inputs), strict=False)}
         text = self._scalar_code(node.params["formula"], arrays=True, names=names)
         unused = [f"0 * {name}" for bound, name in names.items() if bound not in node.params["formula"].free_symbols]
         return " + ".join([f"({text})", *unused])  # what is not used still gives its axes
-
-    def softmax(self, node: Tensor, z: str, mask: str) -> str:
-        """The stable softmax, masked if there is a mask."""
-        axis = axis_option(node.params["axes"])
-        if node.params["empty"] == "error":
-            z = f"np.where({mask}, {z}, -np.inf)" if mask else z
-            z, mask = self.helper("full_rows", z, axis), ""
-        return self.helper("masked_softmax", z, mask, axis) if mask else self.helper("softmax", z, axis)
-
-    def logsumexp(self, z: str, axes: tuple[int, ...], keepdims: bool) -> str:
-        """The stable logsumexp."""
-        return self.helper("logsumexp", z, axis_option(axes), "keepdims=True" if keepdims else "")
 
     def broadcast_to(self, node: Tensor, x: str) -> str:
         source = node.inputs[0]
@@ -472,16 +462,6 @@ class Writer:
             for x, text in zip(node.inputs, parts, strict=True)
         ]
         return self.helper("concat", f"[{', '.join(listed)}]", str(node.params["axis"]), str(node.rank))
-
-    def split(self, node: Tensor, x: str) -> str:
-        a, b = node.params["into"]
-        return self.helper("split_axis", x, str(node.params["axis"]), self.size(a), self.size(b))
-
-    def merge(self, node: Tensor, x: str) -> str:
-        return self.helper("merge_axes", x, str(node.params["axis"]))
-
-    def diag(self, node: Tensor, x: str) -> str:
-        return self.helper("diag", x)
 
     def label(self, x: Tensor) -> str:
         """What run-time errors call a tensor: its name, if it has one."""

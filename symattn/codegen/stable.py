@@ -13,9 +13,10 @@ import sympy
 
 from ..core.node import Tensor
 from ..core.operation import Operation
-from ..graph.canonical import squared
+from ..graph.canonical import squared, squares
 from ..ops.arithmetic import (
     add_op,
+    divide,
     divide_op,
     maximum,
     multiply,
@@ -25,25 +26,31 @@ from ..ops.arithmetic import (
     split_scalar,
     subtract,
 )
+from ..ops.classes import one_hot_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
 from ..ops.logic import greater_op, where_op
 from ..ops.pointwise import erf_op, exp_op, log_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
-from ..ops.rows import expand_axes, logsumexp_op, softmax_op, sum_op
+from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
 from .form import (
     erfc_op,
     expm1_op,
     expm1_ratio_op,
+    expm1_ratio_slope_op,
     largest_op,
+    length_op,
     log_softmax_op,
     logsumexp_less_op,
     one_less_op,
+    over_length_op,
+    softmax_less_op,
+    softmax_slope_op,
+    tanh_ratio_slope_op,
     tanh_slope_op,
+    unit_rows_op,
     weighed_op,
 )
-from .lengths import by_length, inverse_root, length_of, length_op, root_power
-from .slopes import ratio_slope, softmax_product, softmax_sum
 
 Rule = Callable[..., Tensor | None]
 _NEAR = 12  # nodes between a probability and its logarithm
@@ -57,7 +64,7 @@ def _add(a: Tensor, b: Tensor) -> Tensor | None:
         number = scalar_value(other)
         if number is not None:
             return _from_number(number, total)
-    return _first(rule(a, b) for rule in (softmax_sum, ratio_slope, _less_logsumexp))
+    return _first(rule(a, b) for rule in (_softmax_sum, _ratio_slope, _less_logsumexp))
 
 
 def _first(found: Iterable[Tensor | None]) -> Tensor | None:
@@ -139,13 +146,13 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor | None:
     if scalar_value(a) is not None:  # the product behind a factor is built with it
         inner = _multiply(*b.inputs) if b.op is multiply_op else None
         return None if inner is None else multiply(a, inner)
-    rules = (softmax_product, _weighed, _by_inverse)
+    rules = (_softmax_product, _weighed, _by_inverse)
     return _first(rule(x, y) for x, y in ((a, b), (b, a)) for rule in rules)
 
 
 def _by_inverse(u: Tensor, root: Tensor) -> Tensor | None:
     """``u * r`` with the inverse r of a length; a length itself is multiplied as it stands."""
-    return by_length(u, root) if root.op is divide_op else None
+    return _by_length(u, root) if root.op is divide_op else None
 
 
 def _weighed(p: Tensor, x: Tensor) -> Tensor | None:
@@ -173,7 +180,7 @@ def _holds_log(x: Tensor, p: Tensor) -> bool:
 
 def _divide(a: Tensor, b: Tensor) -> Tensor | None:
     if b.op is length_op and scalar_value(a) is None:
-        return by_length(a, b)
+        return _by_length(a, b)
     if a.op in (expm1_op, one_less_op):
         k, x = split_scalar(a.inputs[0])
         return multiply(k if a.op is expm1_op else -k, expm1_ratio_op(a.inputs[0])) if x is b else None
@@ -187,9 +194,186 @@ def _over_support(a: Tensor, b: Tensor) -> Tensor | None:
     return divide_op.node(a, maximum(b, 1)) if supported else None
 
 
+# --- norms of rows, whose squares may overflow or vanish ---
+
+
+def _length_of(below: Tensor) -> Tensor | None:
+    """The square root of what is a sum of squares, of which none overflows."""
+    found = squares(below)
+    if found is None or found.eps.is_infinite:
+        return None
+    axes, x = found.total.params["axes"], found.x
+    count = sympy.Mul(*(x.shape[axis] for axis in axes)) if found.total.op is mean_op else 1
+    return length_op(x, *_centred_from(x, axes), axes=axes, factor=found.factor / count, eps=found.eps, given=1)
+
+
+def _centred_from(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """What x is, less its own mean, and that mean."""
+    if x.op is not add_op:
+        return ()
+    whole, (c, mean) = x.inputs[0], split_scalar(x.inputs[1])
+    if c != -1 or mean is None or mean.op is not mean_op or mean.inputs[0] is not whole:
+        return ()
+    return (whole, mean) if mean.params == {"axes": axes, "keepdims": True} else ()
+
+
+def _inverse_root(x: Tensor) -> Tensor | None:
+    root = _length_of(x)
+    return None if root is None else divide_op.node(constant(formula=sympy.S.One), root)
+
+
+def _root_power(x: Tensor, exponent: Tensor) -> Tensor | None:
+    rule = {sympy.Rational(1, 2): _length_of, sympy.Rational(-1, 2): _inverse_root}.get(scalar_value(exponent))
+    return None if rule is None else rule(x)
+
+
+def _by_length(u: Tensor, root: Tensor) -> Tensor | None:
+    """``u * r`` or ``u / length``, of which the result may be representable alone."""
+    divides = root.op is length_op
+    inverts = root.op is divide_op and scalar_value(root.inputs[0]) == 1
+    length = root.inputs[1] if inverts else root
+    if length.op is not length_op:
+        return None
+    (x, *of), params = length.inputs, {**length.params, "divides": divides}
+    if u is x:
+        return unit_rows_op(x, root, *of, **{**params, "given": 2})
+    return over_length_op(u, root, x, *of, **{**params, "given": 3})
+
+
+# --- derivatives whose terms cancel: of a softmax where one probability is nearly 1 ---
+
+
+def _softmax_product(p: Tensor, x: Tensor) -> Tensor | None:
+    """``p * (g - sum(p * g))``."""
+    if p.op is not softmax_op or x.op is not add_op:
+        return None
+    (k, g), (c, total) = split_scalar(x.inputs[0]), split_scalar(x.inputs[1])
+    if total is None or not _sums_like(total, p):
+        return None
+    weight, product = split_scalar(total.inputs[0])
+    known = product is not None and product.op in (multiply_op, weighed_op) and {*product.inputs} == {p, g}
+    if product is None or not known or k != -c * weight:
+        return None
+    return multiply(k, softmax_slope_op(_from_largest(product, p), p, axes=p.params["axes"]))
+
+
+def _from_largest(product: Tensor, p: Tensor) -> Tensor:
+    """``p * log(p)`` by the distance from the largest logit: the rest is the same along the row, and drops out."""
+    z, axes = p.inputs[0], p.params["axes"]
+    if product.op is not weighed_op or len(p.inputs) > 1:
+        return product
+    for found, scale in _factors(product.inputs[1]):
+        if found is log_softmax_op(z, axes=axes) and _is_constant_along(scale, axes):
+            return weighed_op(p, multiply(scale, subtract(z, largest_op(z, axes=axes, keepdims=True))))
+    return product
+
+
+def _softmax_sum(a: Tensor, b: Tensor) -> Tensor | None:
+    """``u - p * sum(u)``, and ``p - y`` for one class y a row; perhaps behind another term."""
+    found = _slope_of_two(a, b)
+    if found is not None or a.op is not add_op:
+        return found
+    last = _slope_of_two(a.inputs[1], b)
+    if last is None:
+        return None
+    return a.inputs[0] if _is_flat(last) else add_op(a.inputs[0], last)
+
+
+def _slope_of_two(a: Tensor, b: Tensor) -> Tensor | None:
+    for spread, u in ((a, b), (b, a)):
+        c, product = split_scalar(spread)
+        for p, other in _factors(product):
+            if p.op is softmax_op:
+                found = _less_class(c, p, other, u)
+                found = _less_share(c, p, other, u) if found is None else found
+                if found is not None:
+                    return found
+    return None
+
+
+def _less_share(c: Any, p: Tensor, total: Tensor, u: Tensor) -> Tensor | None:
+    """``u - p * sum(u)``."""
+    if not _sums_like(total, p):
+        return None
+    (k, v), (weight, summand) = split_scalar(u), split_scalar(total.inputs[0])
+    if v is None or v is not summand or k != -c * weight:
+        return None
+    return multiply(k, softmax_slope_op(v, p, axes=p.params["axes"]))
+
+
+def _less_class(c: Any, p: Tensor, factor: Tensor, u: Tensor) -> Tensor | None:
+    """``c * factor * (p - y)`` where y has one class a row."""
+    k, y = split_scalar(u)
+    if y is not None and y.op is where_op and scalar_value(y.inputs[2]) == 0 and k == 1:
+        k, found = split_scalar(y.inputs[1])
+        y = y.inputs[0] if found is factor or (found is None and scalar_value(factor) == 1) else None
+    elif scalar_value(factor) != 1:
+        y = next((x for x, found in _factors(y) if found is factor), None)
+    if y is None or y.op is not one_hot_op or k != -c or p.params["axes"] != (-1,) or p.rank != y.rank:
+        return None
+    return multiply(c, multiply(factor, softmax_less_op(p, y)))
+
+
+def _sums_like(total: Tensor, p: Tensor) -> bool:
+    """Whether this is a sum along the rows of p, which stay."""
+    return total.op is sum_op and total.params == {"axes": p.params["axes"], "keepdims": True}
+
+
+def _is_flat(slope: Tensor) -> bool:
+    """Whether this is the slope by what is the same along a row, which is 0."""
+    inner = split_scalar(slope)[1]
+    if inner is None or inner.op is not softmax_slope_op:
+        return False
+    u, p = inner.inputs
+    return any(q is p and _is_constant_along(x, inner.params["axes"]) for q, x in _factors(u))
+
+
+def _is_constant_along(x: Tensor, axes: tuple[int, ...]) -> bool:
+    return all(-axis > x.rank or x.shape[axis] == 1 for axis in axes)
+
+
+def _factors(product: Tensor | None) -> tuple[tuple[Tensor, ...], ...]:
+    """The two orders of a product; what is none has the factor 1."""
+    if product is None:
+        return ()
+    if product.op is not multiply_op:
+        return ((product, constant(formula=sympy.S.One)),)
+    return (product.inputs, product.inputs[::-1])
+
+
+# --- and of (exp(x) - 1) / x and tanh(x) / x near 0 ---
+
+
+def _ratio_slope(a: Tensor, b: Tensor) -> Tensor | None:
+    """``g/x * f'(x) - g * (f(x)/x) / x``, the two paths of a cotangent through ``f(x)/x``, whose terms cancel at 0."""
+    for first, second in ((a, b), (b, a)):
+        c, last = split_scalar(second)
+        if last is None or last.op is not divide_op:
+            continue
+        x = last.inputs[1]
+        for ratio, g in _factors(last.inputs[0]):
+            found = _slope_of_ratio(ratio, x)
+            if found is not None and first is multiply(-c, multiply(divide(g, x), found[0])):
+                return multiply(-c, multiply(g, found[1]))
+    return None
+
+
+def _slope_of_ratio(ratio: Tensor, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The derivatives of f and of what ``ratio`` is, ``f(k x) / x`` or that over k."""
+    if ratio.op is expm1_ratio_op:
+        v = ratio.inputs[0]
+        k, inner = split_scalar(v)
+        return (exp_op(v), multiply(k, expm1_ratio_slope_op(v))) if inner is x else None
+    if ratio.op is not divide_op or ratio.inputs[0].op is not tanh_op or ratio.inputs[1] is not x:
+        return None
+    v = ratio.inputs[0].inputs[0]
+    k, inner = split_scalar(v)
+    return (multiply(k, tanh_slope_op(v)), multiply(k**2, tanh_ratio_slope_op(v))) if inner is x else None
+
+
 RULES: Mapping[Operation, Rule] = {
     add_op: _add, multiply_op: _multiply, divide_op: _divide, log_op: _log,
-    sqrt_op: length_of, rsqrt_op: inverse_root, power_op: root_power,
+    sqrt_op: _length_of, rsqrt_op: _inverse_root, power_op: _root_power,
 }  # fmt: skip
 
 

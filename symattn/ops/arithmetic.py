@@ -38,7 +38,7 @@ def entrywise(
         record["jvp"] = lambda tangents, y, *inputs: product_rule(tangents, slopes(y, *inputs), y.shape)
 
     def aligned(code: Any, node: Tensor, *operands: str) -> str:
-        return numpy(code, node, *(code.align(x, t, node.rank) for x, t in zip(node.inputs, operands, strict=True)))
+        return numpy(code, node, *code.aligned(node, operands))
 
     def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
         return formula(*(read(k, broadcast_index(x.shape, index)) for k, x in enumerate(node.inputs)))

@@ -250,7 +250,9 @@ split_axis_op: Operation = moved(
     shape=_split_shape,
     entry=_split_entry,
     back=lambda g, x, axis, into: merge_axis_op(g, axis=axis),
-    numpy=lambda code, node, x: code.split(node, x),
+    numpy=lambda code, node, x: code.helper(
+        "split_axis", x, str(node.params["axis"]), *map(code.size, node.params["into"])
+    ),
     notation=lambda p, node: call(p, "split_axis", node, axis=node.params["axis"], into=node.params["into"]),
     reason="the cotangent is merged again",
 )
@@ -289,7 +291,7 @@ merge_axis_op: Operation = moved(
     shape=_merge_shape,
     entry=_merge_entry,
     back=lambda g, x, axis: split_axis_op(g, axis=axis, into=(x.shape[axis - 1], x.shape[axis])),
-    numpy=lambda code, node, x: code.merge(node, x),
+    numpy=lambda code, node, x: code.helper("merge_axes", x, str(node.params["axis"])),
     notation=lambda p, node: call(p, "merge_axes", node, axes=(node.params["axis"] - 1, node.params["axis"])),
     reason="the cotangent is split again",
 )

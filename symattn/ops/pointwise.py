@@ -146,7 +146,7 @@ erf_op = _unary(
     "erf",
     sympy.erf,
     lambda x, y: multiply(2 / sympy.sqrt(sympy.pi), exp(negative(power(x, 2)))),
-    lambda code, node, x: code.erf(x),
+    lambda code, node, x: code.helper("erf", x),
 )
 floor_op = _unary(
     "floor",

@@ -292,8 +292,11 @@ def _softmax_notation(p: Any, node: Tensor) -> Written:
 
 
 def _softmax_numpy(code: Any, node: Tensor, *operands: str) -> str:
-    z, *mask = (code.align(x, text, node.rank) for x, text in zip(node.inputs, operands, strict=True))
-    return code.softmax(node, z, mask[0] if mask else "")
+    z, *mask = code.aligned(node, operands)
+    if node.params["empty"] == "error":
+        seen = f"np.where({mask[0]}, {z}, -np.inf)" if mask else z
+        z, mask = code.of_rows("full_rows", node, seen), []
+    return code.of_rows("masked_softmax" if mask else "softmax", node, z, *mask)
 
 
 softmax_op = Operation(
@@ -348,7 +351,7 @@ logsumexp_op = Operation(
     jvp=lambda tangents, y, z, axes, keepdims: summed(
         multiply(softmax_op(z, axes=axes, empty="zero"), tangents[0]), axes, keepdims
     ),
-    numpy=lambda code, node, z: code.logsumexp(z, node.params["axes"], node.params["keepdims"]),
+    numpy=lambda code, node, z: code.of_rows("logsumexp", node, z),
     notation=_reduction_notation("logsumexp"),
     reason="the derivative of logsumexp is softmax",
     letters=("L", "Z"),
