@@ -10,7 +10,7 @@ from sympy.core.relational import Relational
 
 from ..scalars.formulas import Choice, Read
 from .linear import Fact, form_of, replaced
-from .ranges import NOT_NEGATIVE, POSITIVE, ZERO, Range, oo
+from .ranges import NOT_NEGATIVE, POSITIVE, ZERO, Range, above
 
 MOST_CASES = 8
 
@@ -89,5 +89,5 @@ def _difference(c: Any) -> Range:
         return ZERO
     strict = isinstance(c, (sympy.Lt, sympy.Gt))
     whole = strict and (c.lhs - c.rhs).is_integer
-    above = Range(sympy.S.One, False, oo, True) if whole else POSITIVE if strict else NOT_NEGATIVE
-    return above if isinstance(c, (sympy.Gt, sympy.Ge)) else Range(-oo, True, -above.low, above.low_open)
+    more = above(sympy.S.One) if whole else POSITIVE if strict else NOT_NEGATIVE
+    return more if isinstance(c, (sympy.Gt, sympy.Ge)) else -more

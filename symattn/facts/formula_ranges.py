@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from math import prod
 from typing import Any
 
 import sympy
@@ -33,36 +34,7 @@ from .linear import (
     written,
 )
 from .order import Known, lemmas
-from .ranges import (
-    ANYTHING,
-    NOT_NEGATIVE,
-    POSITIVE,
-    REAL,
-    UNIT,
-    ZERO,
-    Range,
-    at_most,
-    below,
-    hull,
-    increasing,
-    is_not_zero,
-    is_positive,
-    larger,
-    logarithm,
-    meet,
-    negative,
-    oo,
-    plus,
-    point,
-    reciprocal,
-    rounded_down,
-    shortened,
-    signed_like,
-    smaller,
-    stronger,
-    times,
-    whole_power,
-)
+from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, hull, point, stronger
 
 MOST_OPENED = 3  # sums, extremes and choices inside one another, and facts taken away from one form
 MOST_MONOMIALS = 16
@@ -101,14 +73,14 @@ class FormulaRange:
             return self.pending[e]
         self.known.budget.check()
         self.pending[e] = ANYTHING
-        self.pending[e] = found = shortened(self._by_kind(e))
+        self.pending[e] = found = self._by_kind(e).shortened()
         if e.is_Add:
-            found = meet(found, self._joined(e))
+            found &= self._joined(e)
         elif self.facts or (self.known.given and self.opened >= 0):
-            found = meet(found, self._linear({e: sympy.S.One}))
+            found &= self._linear({e: sympy.S.One})
         if isinstance(e, sympy.Sum) and self.opened > 0:
-            found = meet(found, self._opened(e))
-        self.found[e] = shortened(found)
+            found &= self._opened(e)
+        self.found[e] = found.shortened()
         del self.pending[e]
         return self.found[e]
 
@@ -144,7 +116,7 @@ class FormulaRange:
         for n, (low, high) in enumerate(limits):
             k = sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=FRESH + len(self.index) + n)
             fresh.append(k)
-            index[k] = Range(*self.of(low)[:2], *self.of(high)[2:])
+            index[k] = Range.of(self.of(low).lower, self.of(high).upper)
             if depends(low) or depends(high):
                 facts += [Fact(form_of(end), NOT_NEGATIVE, {}) for end in (k - low, high - k)]
         return self.under(facts, index), fresh
@@ -159,20 +131,18 @@ class FormulaRange:
         found = self._linear(form)
         if max(map(degree, form), default=0) > 1:
             product = factored(form)
-            found = meet(found, ANYTHING if product.is_Add else self.of(product))
+            found &= ANYTHING if product.is_Add else self.of(product)
             square = square_completed(form)
-            found = found if square is None else meet(found, plus(self.of(square[0]), self.of(square[1])))
-        return meet(found, self._opened(written(form))) if self.opened > 0 else found
+            found = found if square is None else found & self.of(square[0]) + self.of(square[1])
+        return found & self._opened(written(form)) if self.opened > 0 else found
 
     def _linear(self, form: Form) -> Range:
         steps = max(2, self.opened)  # fewer inside others
-        low = self._low(form, steps)
-        high = self._low({m: -c for m, c in form.items()}, steps)
-        return Range(*low, -high[0], high[1])
+        return Range.of(self._low(form, steps), self._low({m: -c for m, c in form.items()}, steps))
 
-    def _low(self, form: Form, steps: int) -> tuple[Any, bool]:
+    def _low(self, form: Form, steps: int) -> End:
         """A low end: of the terms one by one, or after a fact that shares a monomial has been taken away."""
-        best = self._terms_low(form)
+        best = sum((point(c) * (point(m) if m == 1 else self.of(m)) for m, c in form.items()), ZERO).lower
         if not steps:
             return best
         for fact, low in self._facts(form):
@@ -182,17 +152,10 @@ class FormulaRange:
                     continue
                 rest = combined(form, -share, fact)
                 if len(rest.keys() - {1}) <= len(form.keys() - {1}):
-                    taken = times(point(share), Range(*low, oo, True))
-                    best = stronger(best, plus(taken, Range(*self._low(rest, steps - 1), oo, True))[:2])
+                    best = stronger(best, (point(share) * above(*low) + above(*self._low(rest, steps - 1))).lower)
         return best
 
-    def _terms_low(self, form: Form) -> tuple[Any, bool]:
-        total = ZERO
-        for m, c in form.items():
-            total = plus(total, times(point(c), point(m) if m == 1 else self.of(m)))
-        return total[:2]
-
-    def _facts(self, form: Form) -> Iterator[tuple[Form, tuple[Any, bool]]]:
+    def _facts(self, form: Form) -> Iterator[tuple[Form, End]]:
         """Forms with a finite low end that may share a monomial with a form."""
         for form_known, bounds, _ in self.facts:
             yield from both_ways(form_known, bounds)
@@ -213,12 +176,12 @@ class FormulaRange:
         if part is None:
             return found
         if isinstance(part, Choice):
-            return meet(found, hull(*(walk.of(at) for walk, at in self._cases(part, e))))
+            return found & hull(*(walk.of(at) for walk, at in self._cases(part, e)))
         if not all((high + 1).is_positive for _, low, high in part.limits):
             return found
         walk, (term,) = self.at_term(part)
         at = replaced(e, {part: term})
-        return found if at is None else meet(found, walk.of(at))
+        return found if at is None else found & walk.of(at)
 
     def _is_free(self, part: Any) -> bool:
         return all(k in self.index for k in part.free_symbols if isinstance(k, sympy.Dummy))
@@ -247,11 +210,11 @@ class FormulaRange:
             walk, terms = self.at_term(*same)
             rest = written({m: c for m, c in form.items() if m not in same}) / sympy.Mul(*counts)
             joined = sympy.Add(*(form[f] * term for f, term in zip(same, terms, strict=True)), rest)
-            found = meet(found, times(point(sympy.Mul(*counts)), walk.of(joined)))
+            found &= point(sympy.Mul(*counts)) * walk.of(joined)
             for total, inside, values in self._weights(fold):
                 if total.low == total.high == 1:
                     rest = written({m: c for m, c in form.items() if m != fold})
-                    found = meet(found, inside.of(form[fold] * values + rest))
+                    found &= inside.of(form[fold] * values + rest)
         return found
 
     # --- by kind ---
@@ -263,74 +226,63 @@ class FormulaRange:
         return self.index.get(e, NOT_NEGATIVE if e.is_nonnegative else REAL)
 
     def _add(self, e: Any) -> Range:
-        found = ZERO
-        for part in e.args:
-            found = plus(found, self.of(part))
-        return self._by_sign(e, found)
+        return self._by_sign(e, sum(map(self.of, e.args), ZERO))
 
     def _by_sign(self, e: Any, found: Range) -> Range:
         """Formulas of indices alone, such as ``i + 1``: SymPy knows their sign."""
         if not e.has(Read):
             if e.is_positive:
-                return meet(found, POSITIVE)
+                return found & POSITIVE
             if e.is_nonnegative:
-                return meet(found, NOT_NEGATIVE)
+                return found & NOT_NEGATIVE
             if e.is_nonpositive:
-                return meet(found, negative(NOT_NEGATIVE))
+                return found & -NOT_NEGATIVE
         return found
 
     def _mul(self, e: Any) -> Range:
         monomial, coefficient = split(e)
         if coefficient != 1:
-            return self._by_sign(e, times(point(coefficient), self.of(monomial)))
+            return self._by_sign(e, point(coefficient) * self.of(monomial))
         found = self.product(e.args)
         for divisor in (f for f in e.args if f.is_Pow and f.exp == -1):
-            if self.opened > 0 and at_most(sympy.S.Zero, self.of(divisor.base).low):
-                found = meet(found, _share(self, [f for f in e.args if f != divisor], divisor.base))
+            if self.opened > 0 and self.of(divisor.base).is_not_negative:
+                found &= _share(self, [f for f in e.args if f != divisor], divisor.base)
         places = self.known.same_row(e)
-        if places is not None and is_not_zero(self.of(places[0] - places[1])):  # p + q <= 1
-            found = meet(found, Range(sympy.S.Zero, False, sympy.Rational(1, 4), False))
+        if places is not None and self.of(places[0] - places[1]).is_not_zero:  # p + q <= 1
+            found &= Range(sympy.S.Zero, False, sympy.Rational(1, 4), False)
         return self._by_sign(e, found)
 
     def product(self, factors: Sequence[Any]) -> Range:
         """The range of a product by those of its factors."""
-        found = point(sympy.S.One)
-        for part in factors:
-            found = times(found, self.of(part))
-        return found
+        return prod(map(self.of, factors), start=point(sympy.S.One))
 
     def _pow(self, e: Any) -> Range:
-        base = self.of(e.base)
-        exponent = e.exp
+        base, exponent = self.of(e.base), e.exp
         if not exponent.is_Rational:
-            return POSITIVE if is_positive(base) else REAL
-        if exponent.is_Integer:
-            above: Range | None = whole_power(base, abs(int(exponent)))
-        elif below(base.high, sympy.S.Zero):
-            return REAL
-        else:
-            if not at_most(sympy.S.Zero, base.low):
-                self.conditions[sympy.Ge(e.base, 0)] = None
-                base = Range(sympy.S.Zero, False, base.high, base.high_open)
-            power = abs(exponent)
-            above = increasing(lambda x: oo if x == oo else x**power, base)
-        if exponent.is_negative and above is not None:
-            if (sympy.S.Zero, False) in (above[:2], above[2:]) or not (
-                is_positive(base) or is_positive(negative(base))
-            ):
-                self.conditions[sympy.Ne(e.base, 0)] = None
-            above = reciprocal(above)
-        return REAL if above is None else above
+            return POSITIVE if base.is_positive else REAL
+        if not exponent.is_Integer:
+            if below(base.high, sympy.S.Zero):
+                return REAL
+            base = self._not_negative(e.base)
+        if exponent.is_positive:
+            return base.power(exponent)
+        if not base.is_not_zero:
+            self.conditions[sympy.Ne(e.base, 0)] = None
+        return base.power(-exponent).reciprocal()
 
     def _exp(self, e: Any) -> Range:
-        return increasing(sympy.exp, self.of(e.args[0]))
+        return self.of(e.args[0]).increasing(sympy.exp)
 
     def _log(self, e: Any) -> Range:
-        inside = self.of(e.args[0])
-        if not at_most(sympy.S.Zero, inside.low):
-            self.conditions[sympy.Ge(e.args[0], 0)] = None
-            inside = Range(sympy.S.Zero, False, *inside[2:])
-        return logarithm(inside)
+        return self._not_negative(e.args[0]).logarithm()
+
+    def _not_negative(self, e: Any) -> Range:
+        """The range of what must not be negative."""
+        found = self.of(e)
+        if found.is_not_negative:
+            return found
+        self.conditions[sympy.Ge(e, 0)] = None
+        return Range(sympy.S.Zero, False, found.high, found.high_open)
 
     def _function(self, e: Any, f: ScalarFunction) -> Range:
         """The values that a scalar function has; an increasing one that is 0 at 0 has the sign of its argument."""
@@ -338,22 +290,22 @@ class FormulaRange:
         if f.monotone != "strictly increasing":
             return values
         inside = self.of(e.args[0])
-        found = meet(values, signed_like(inside)) if f.at(0) == 0 else values
-        return meet(found, increasing(f.head, inside)) if f.domain == REALS else found
+        found = values & inside.sign() if f.at(0) == 0 else values
+        return found & inside.increasing(f.head) if f.domain == REALS else found
 
     def _unit(self, e: Any) -> Range:
         return UNIT
 
     def _floor(self, e: Any) -> Range:
-        return rounded_down(self.of(e.args[0]))
+        return self.of(e.args[0]).rounded_down()
 
     def _remainder(self, e: Any) -> Range:
         divisor = self.of(e.args[1])
-        return Range(sympy.S.Zero, False, divisor.high, True) if is_positive(divisor) else REAL
+        return Range(sympy.S.Zero, False, divisor.high, True) if divisor.is_positive else REAL
 
     def _absolute(self, e: Any) -> Range:
         inside = self.of(e.args[0])
-        return larger(hull(inside, negative(inside)), ZERO)
+        return hull(inside, -inside).larger(ZERO)
 
     def _held(self, e: Any) -> Range:
         return self.of(e.args[0])
@@ -362,9 +314,9 @@ class FormulaRange:
         condition, a, b = e.args
         if isinstance(condition, Relational) and (condition.lhs, condition.rhs) == (a, b):
             if isinstance(condition, (sympy.Gt, sympy.Ge)):
-                return larger(self.of(a), self.of(b))
+                return self.of(a).larger(self.of(b))
             if isinstance(condition, (sympy.Lt, sympy.Le)):
-                return smaller(self.of(a), self.of(b))
+                return -(-self.of(a)).larger(-self.of(b))
         sides = [walk.of(at) for walk, at in self._cases(e, e)]
         return hull(*sides) if sides else ANYTHING
 
@@ -373,19 +325,19 @@ class FormulaRange:
         each = walk.of(term)
         found = each
         for _, low, high in e.limits:
-            found = times(found, self._count(low, high))
-        found = meet(found, self.known.row_sum(e))
+            found *= self._count(low, high)
+        found &= self.known.row_sum(e)
         if self.opened > 0:
-            found = meet(found, self._weighted(e))
-            if at_most(sympy.S.Zero, each.low):
-                found = meet(found, self._one_of(e))
+            found &= self._weighted(e)
+            if each.is_not_negative:
+                found &= self._one_of(e)
         return found
 
     def _weighted(self, e: Any) -> Range:
         """``sum_k w(k) x(k)`` with ``w >= 0`` lies between the ends of x, times ``sum_k w(k)``."""
         found = ANYTHING
         for total, walk, values in self._weights(e):
-            found = meet(found, times(total, walk.of(values)))
+            found &= total * walk.of(values)
         return found
 
     def _weights(self, e: Any) -> Iterator[tuple[Range, FormulaRange, Any]]:
@@ -393,7 +345,7 @@ class FormulaRange:
         walk, (term,) = self.at_term(e)
         own, here = ([b for f in sympy.Mul.make_args(t) for b in _repeated(f)] for t in (e.function, term))
         for n, weight in enumerate(own if len(own) > 1 else ()):
-            if at_most(sympy.S.Zero, walk.of(here[n]).low):
+            if walk.of(here[n]).is_not_negative:
                 values = sympy.Mul(*here[:n], *here[n + 1 :])
                 yield self.of(total_of(weight, e.limits)), walk, values
 
@@ -401,14 +353,14 @@ class FormulaRange:
         """A sum of terms that are not negative is at least any of them: here, those at indices that the terms name."""
         found = NOT_NEGATIVE
         for term in self.known.terms_at(e, e.function):
-            found = meet(found, Range(*self.of(term)[:2], oo, True))
+            found &= above(*self.of(term).lower)
         return found
 
     def positive_bases(self, *powers: Any) -> bool:
         """Whether powers are of numbers that are positive, or not negative where the exponent is positive."""
         bases = [self.of(power.base) for power in powers]
         return all(
-            is_positive(b) or (power.exp.is_positive and at_most(sympy.S.Zero, b.low))
+            b.is_positive or (power.exp.is_positive and b.is_not_negative)
             for b, power in zip(bases, powers, strict=True)
         )
 
@@ -417,14 +369,12 @@ class FormulaRange:
         count = sympy.expand(high - low + 1)
         if count.is_positive and not depends(count):
             return point(count)
-        least = sympy.S.One if (count - 1).is_nonnegative else sympy.S.Zero
-        most = self.of(count)[2:]
-        return Range(least, False, *(most if at_most(least, most[0]) else (oo, True)))
+        return self.of(count).larger(point(sympy.S.One if (count - 1).is_nonnegative else sympy.S.Zero))
 
     def _extreme(self, e: Any) -> Range:
         walk, (term,) = self.at_term(e)
         counts = (self._count(low, high) for _, low, high in e.limits)
-        return walk.of(term) if all(map(is_positive, counts)) else ANYTHING
+        return walk.of(term) if all(count.is_positive for count in counts) else ANYTHING
 
 
 def _repeated(factor: Any) -> list[Any]:
@@ -459,7 +409,7 @@ def _share(walk: FormulaRange, factors: Sequence[Any], whole: Any) -> Range:
         part = sympy.Mul(*picked)
         over = _mean(walk, part, whole) or _fraction(walk, part, whole)
         if over is not None:
-            found = meet(found, times(over, walk.product([f for f in factors if f not in picked])))
+            found &= over * walk.product([f for f in factors if f not in picked])
     return found
 
 
@@ -471,10 +421,10 @@ def _selections(factors: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 def _fraction(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
     """``a / b`` with ``0 <= a <= b``."""
-    if not at_most(sympy.S.Zero, walk.of(part).low):
+    if not walk.of(part).is_not_negative:
         return None
     excess = walk.difference(whole, part)
-    return Range(*UNIT[:3], is_positive(excess)) if at_most(sympy.S.Zero, excess.low) else None
+    return Range(sympy.S.Zero, False, sympy.S.One, excess.is_positive) if excess.is_not_negative else None
 
 
 def _mean(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
@@ -485,6 +435,6 @@ def _mean(walk: FormulaRange, part: Any, whole: Any) -> Range | None:
         return None
     inside, (term, weight) = walk.at_term(part, whole)
     weights, factors = sympy.Mul.make_args(weight), sympy.Mul.make_args(term)
-    if not set(weights) <= set(factors) or not at_most(sympy.S.Zero, inside.of(weight).low):
+    if not set(weights) <= set(factors) or not inside.of(weight).is_not_negative:
         return None
     return inside.of(sympy.Mul(*(f for f in factors if f not in weights)))

@@ -14,7 +14,7 @@ import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
 from ..scalars.formulas import Choice, Read
-from .ranges import Range, oo
+from .ranges import End, Range, oo
 
 MOST_TERMS = 16  # of a polynomial that is written out
 HIGHEST_POWER = 4
@@ -133,12 +133,12 @@ def square_completed(form: Form) -> tuple[Any, Any] | None:
 # --- facts at indices ---
 
 
-def both_ways(form: Form, bounds: Range) -> Iterator[tuple[Form, tuple[Any, bool]]]:
+def both_ways(form: Form, bounds: Range) -> Iterator[tuple[Form, End]]:
     """The form and its negative, where they have a finite low end."""
     if bounds.low != -oo:
-        yield form, bounds[:2]
+        yield form, bounds.lower
     if bounds.high != oo:
-        yield {m: -c for m, c in form.items()}, (-bounds.high, bounds.high_open)
+        yield {m: -c for m, c in form.items()}, bounds.upper
 
 
 def at_indices(fact: Fact, m: Any, shape: Callable[[Any], Any]) -> Iterator[dict[Any, Any]]:

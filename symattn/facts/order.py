@@ -17,7 +17,7 @@ from ..core.node import Tensor
 from ..scalars.formulas import Max, Min, Read, at_index
 from ..scalars.functions import FUNCTIONS
 from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
-from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, Range, at_most, below, is_positive, oo, point, times
+from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, End, Range, above, below, oo, point
 
 if TYPE_CHECKING:
     from .formula_ranges import FormulaRange
@@ -35,7 +35,7 @@ class Known:
         self.nodes, self.budget = nodes, budget
         self.ranges: dict[Tensor, Range] = {}
         self.given: list[Fact] = []
-        self.told: dict[Any, list[tuple[Form, tuple[Any, bool]]]] = {}
+        self.told: dict[Any, list[tuple[Form, End]]] = {}
         self.arguments: dict[Tensor, Any] = {}  # of monotone functions, at INDEX
 
     def node(self, entry: Any) -> Tensor:
@@ -55,14 +55,14 @@ class Known:
     def finite(self, e: Any) -> bool:
         """Whether a formula reads nothing that may be infinite."""
         entries = (self.range(entry) for entry in e.atoms(Read))
-        return not e.has(oo, -oo) and all((-oo, False) != r[:2] and (oo, False) != r[2:] for r in entries)
+        return not e.has(oo, -oo) and all((-oo, False) not in (r.lower, r.upper) for r in entries)
 
     def tell(self, facts: Sequence[Fact]) -> None:
         """Take more facts as given."""
         self.given += facts
         self.told.clear()
 
-    def given_of(self, m: Any) -> list[tuple[Form, tuple[Any, bool]]]:
+    def given_of(self, m: Any) -> list[tuple[Form, End]]:
         """Forms that have a monomial, with the low ends that are given of them."""
         if m not in self.told:
             forms = [(form, fact.range) for fact in self.given for form in at_indices(fact, m, self.shape)]
@@ -94,7 +94,7 @@ class Known:
     def is_full(self, node: Tensor) -> bool:
         """Whether no logit of a normaliser is masked, so that each row sums to 1."""
         is_masked = any(k < len(node.inputs) for k in node.op.masks)
-        return not is_masked and all(self.ranges.get(x, ANYTHING)[:2] != (-oo, False) for x in node.inputs)
+        return not is_masked and all(self.ranges.get(x, ANYTHING).lower != (-oo, False) for x in node.inputs)
 
     def row_sum(self, e: Any) -> Range:
         """A sum over a normalised row, or several: 1 each, or at most that if part of it is masked or left out."""
@@ -113,7 +113,7 @@ class Known:
             count = sympy.expand(high - low + 1)
             if k not in along and (depends(count) or not count.is_positive):
                 return ANYTHING
-            found = found if k in along else times(found, point(count))
+            found = found if k in along else found * point(count)
         return found
 
     def same_row(self, e: Any) -> tuple[Any, Any] | None:
@@ -152,18 +152,14 @@ def _minus(a: Any, b: Any) -> Form:
     return combined(form_of(a), sympy.S.NegativeOne, form_of(b))
 
 
-def _above(low: Any) -> Range:
-    return Range(low, False, oo, True)
-
-
 def _exp(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
-    yield _minus(e, e.args[0]), _above(sympy.S.One)
+    yield _minus(e, e.args[0]), above(sympy.S.One)
 
 
 def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
     """log(x) <= x - 1, log(1 + exp(x)) > x, and the logarithm of a sum of exponentials."""
     inside = e.args[0]
-    yield _minus(inside, e), _above(sympy.S.One)
+    yield _minus(inside, e), above(sympy.S.One)
     if inside.is_Add and len(inside.args) == 2 and inside.args[0] == 1 and isinstance(inside.args[1], sympy.exp):
         yield _minus(e, inside.args[1].args[0]), POSITIVE
     if isinstance(inside, sympy.Sum) and isinstance(inside.function, sympy.exp):
@@ -175,8 +171,8 @@ def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
         if not count.is_positive or depends(count):
             return
         yield _minus(extreme_of(Max, term, limits) + sympy.log(count), e), NOT_NEGATIVE
-        yield _minus(e, extreme_of(Min, term, limits)), _above(sympy.log(count))
-        yield _minus(e, total_of(term, limits) / count), _above(sympy.log(count))  # exp is convex
+        yield _minus(e, extreme_of(Min, term, limits)), above(sympy.log(count))
+        yield _minus(e, total_of(term, limits) / count), above(sympy.log(count))  # exp is convex
 
 
 def _floor(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
@@ -188,10 +184,10 @@ def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
     terms = list(walk.known.terms_at(e, others))
     inside, (at,) = walk.at_term(e)
     low = inside.of(at) if terms else ANYTHING
-    if at_most(sympy.S.Zero, low.low):
+    if low.is_not_negative:
         several = any(below(sympy.S.One, high - first + 1) for _, first, high in e.limits)
         for term in terms:
-            yield _minus(e, term), POSITIVE if several and is_positive(low) else NOT_NEGATIVE
+            yield _minus(e, term), POSITIVE if several and low.is_positive else NOT_NEGATIVE
 
 
 def _max(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
@@ -221,8 +217,8 @@ def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]
         return
     a, b, strictly = found
     difference = walk.difference(a, b)
-    if at_most(sympy.S.Zero, difference.low):
-        strict = strictly and is_positive(difference)
+    if difference.is_not_negative:
+        strict = strictly and difference.is_positive
         yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE
 
 

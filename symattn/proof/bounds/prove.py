@@ -22,24 +22,7 @@ from ...facts.conditions import cases
 from ...facts.formula_ranges import FormulaRange
 from ...facts.linear import Fact, Spans, combined, depends, form_of
 from ...facts.order import Known, normalised
-from ...facts.ranges import (
-    ANYTHING,
-    NOT_NEGATIVE,
-    POSITIVE,
-    REAL,
-    UNIT,
-    ZERO,
-    Range,
-    at_most,
-    below,
-    is_informative,
-    meet,
-    negative,
-    oo,
-    plus,
-    point,
-    shortened,
-)
+from ...facts.ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
 from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
@@ -167,9 +150,8 @@ def _by_ranges(
     """A proof by formulas, or with monotone operations taken by their order alone."""
     analysis = _Analysis(claim, given, budget, in_order)
     difference, used = analysis.difference()
-    strict = below(sympy.S.Zero, difference.low) or (difference.low == 0 and difference.low_open)
     needed: Sequence[Boolean] = ()
-    if not (strict if claim.relation == "<" else at_most(sympy.S.Zero, difference.low)):
+    if not (difference.is_positive if claim.relation == "<" else difference.is_not_negative):
         if not _follows_from_sizes(difference, claim.relation == "<", relations):
             return None
         needed = relations
@@ -247,13 +229,14 @@ class _Analysis:
         self.known.arguments[node] = self.writing.full[x]
         argument = self.writing.entry(x, INDEX[: x.rank])
         inside = self._walk(node.shape).of(argument)
+        ends = (inside.low, inside.low_open), (inside.high, inside.high_open)
 
         def at(end: Any) -> Any:
             value = self.writing.own[node].xreplace({argument: end})
             return value if value.is_extended_real and value.is_finite else None
 
-        ends = [(at(end), is_open) if end.is_finite else (None, True) for end, is_open in (inside[:2], inside[2:])]
-        low, high = ends[::-1] if node.op.monotone.endswith("decreasing") else ends
+        values = [(at(end), is_open) if end.is_finite else (None, True) for end, is_open in ends]
+        low, high = values[::-1] if node.op.monotone.endswith("decreasing") else values
         strictly = node.op.monotone.startswith("strictly")
         bounds = Range(*_end(low, -oo, strictly), *_end(high, oo, strictly))
         self._keep(node, bounds, f"{node.op.title} is {node.op.monotone}")
@@ -269,7 +252,7 @@ class _Analysis:
         if node not in ranges:
             ranges[node] = self.stated.get(node, ANYTHING)
             self.reasons[node] = "given"
-        narrowed = meet(ranges[node], shortened(found))
+        narrowed = ranges[node] & found.shortened()
         if _finite_ends(narrowed) != _finite_ends(ranges[node]):
             self.reasons[node] = reason
         ranges[node] = narrowed
@@ -289,17 +272,16 @@ class _Analysis:
         left, right = (self.writing.entry(side, INDEX[: side.rank]) for side in self.claim.sides)
         full = [self.writing.full[side] for side in self.claim.sides]
         walk = self._walk(self.claim.left.shape)
-        found = plus(walk.of(right), negative(walk.of(left)))
-        found = meet(found, walk.difference(full[1], full[0]))
+        found = walk.of(right) + -walk.of(left) & walk.difference(full[1], full[0])
         entries = {entry for e in (left, right, *full) for entry in e.atoms(Read)}
         return found, [self.known.node(entry) for entry in sorted(entries, key=sympy.default_sort_key)]
 
     def steps(self, used: Sequence[Tensor]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
         """The bounds that the difference rests on, from the leaves up, and the conditions met on the way."""
         needed = topological(
-            used, inputs=lambda node: [x for x in self._below(node) if is_informative(self.known.ranges[x])]
+            used, inputs=lambda node: [x for x in self._below(node) if self.known.ranges[x].is_informative]
         )
-        shown = [x for x in needed if is_informative(self.known.ranges[x]) and x not in self.writing.same]
+        shown = [x for x in needed if self.known.ranges[x].is_informative and x not in self.writing.same]
         names = displayed_names(self.claim.sides)
         steps = []
         for node in shown[-MOST_STEPS:]:
@@ -339,8 +321,8 @@ def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bo
     return (unknown, True) if value[0] is None else (value[0], value[1] and strictly)
 
 
-def _finite_ends(a: Range) -> tuple[Any, Any]:
-    return a[:2] if a.low != -oo else None, a[2:] if a.high != oo else None
+def _finite_ends(a: Range) -> list[End]:
+    return [end if end[0] != -oo else (-oo, True) for end in (a.lower, a.upper)]
 
 
 def _index_ranges(shape: Sequence[Any]) -> dict[Any, Range]:
@@ -353,9 +335,9 @@ def _consequences(known: Known, fact: Fact) -> Iterator[Fact]:
         for sign, part, spans in _made_of(known, m, fact.spans):
             form = combined(fact.form, sympy.S.One, form_of(c * part - c * m))
             if below(sympy.S.Zero, sign * c):
-                yield Fact(form, Range(-oo, True, *fact.range[2:]), spans)
+                yield Fact(form, Range.of(REAL.lower, fact.range.upper), spans)
             elif below(sign * c, sympy.S.Zero):
-                yield Fact(form, Range(*fact.range[:2], oo, True), spans)
+                yield Fact(form, above(*fact.range.lower), spans)
 
 
 def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spans]]:
@@ -365,13 +347,13 @@ def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spa
         condition, a, b = m.args
         sides = [(condition, a - b), (sympy.Not(condition), b - a)]
         excess = [walk.under(case.facts).of(e) for side, e in sides for case in cases(side, known.finite)]
-        for sign, bounds in ((1, excess), (-1, list(map(negative, excess)))):
-            if all(at_most(sympy.S.Zero, r.low) for r in bounds):
+        for sign, bounds in ((1, excess), (-1, [-r for r in excess])):
+            if all(r.is_not_negative for r in bounds):
                 yield from ((sign, part, spans) for part in (a, b))
     if isinstance(m, (sympy.Sum, Max, Min)) and all(low == 0 and not depends(high) for _, low, high in m.limits):
         fresh = dict(zip((k for k, _, _ in m.limits), INDEX[len(spans) :], strict=False))
         inside, (term,) = walk.at_term(m)
-        if len(fresh) == len(m.limits) and (m.func is not sympy.Sum or at_most(sympy.S.Zero, inside.of(term).low)):
+        if len(fresh) == len(m.limits) and (m.func is not sympy.Sum or inside.of(term).is_not_negative):
             more = {fresh[k]: high + 1 for k, _, high in m.limits}
             yield -1 if m.func is Min else 1, m.function.xreplace(fresh), {**spans, **more}
 
@@ -412,7 +394,7 @@ def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
             node = definition(x)
             while node is not definition(node):
                 node = definition(node)
-            stated[node] = meet(stated.get(node, ANYTHING), bounds)
+            stated[node] = stated.get(node, ANYTHING) & bounds
     return stated
 
 
