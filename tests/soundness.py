@@ -30,7 +30,7 @@ from symattn.proof.equality.decide import Unreached, definitions_in, in_one_orde
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.equality.rewriting import rewrite
 from symattn.proof.refute.counterexample import Counterexample
-from symattn.proof.refute.refuter import refute
+from symattn.proof.refute.refuter import Search
 
 from .agreement import TOLERANCE, evaluations, gap, largest_gap
 from .claims_corpus import CLAIMS
@@ -102,7 +102,7 @@ def is_apart(left: sa.Tensor, right: sa.Tensor, distance: float) -> bool:
     """Whether a difference in numbers counts: rounding alone can make one at a jump, and there balls decide."""
     if distance <= TOLERANCE or not any(x.op.name in _JUMPS for x in topological([left, right])):
         return distance > TOLERANCE
-    return isinstance(refute(eq(left, right), budget=Budget(_SECONDS)), Counterexample)
+    return isinstance(Search(eq(left, right)).run(Budget(_SECONDS)), Counterexample)
 
 
 def differs_there(left: sa.Tensor, right: sa.Tensor, point: Counterexample) -> bool:

@@ -164,7 +164,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     return found
 
 
-def _point(found: Counterexample | Example) -> dict[str, Any]:
+def _point(found: Example) -> dict[str, Any]:
     def entries(nested: Any) -> Any:
         return list(map(entries, nested)) if isinstance(nested, list) else str(nested)
 

@@ -16,7 +16,7 @@ from symattn.core.budget import Budget
 from symattn.proof.claims import eq
 from symattn.proof.equality.entrywise import entrywise_proof
 from symattn.proof.equality.rewriting import rewrite
-from symattn.proof.refute.refuter import refute
+from symattn.proof.refute.refuter import Search
 
 GROUPS = {
     "two pre-norm layers": ("two_pre_norm_equiv",),
@@ -56,7 +56,7 @@ def rows(repeats: int) -> Iterator[tuple[str, str]]:
             case = claims[name]
             whole = median_ms(lambda c=case: sa.prove(c.left, c.right, c.given), repeats)
             parts = (
-                median_ms(lambda c=case: refute(eq(c.left, c.right), c.given, budget=Budget(10)), repeats),
+                median_ms(lambda c=case: Search(eq(c.left, c.right), c.given).run(Budget(10)), repeats),
                 median_ms(lambda c=case: rewrite(c.left, c.right, Budget(10)), repeats),
                 median_ms(lambda c=case: entrywise_proof(c.left, c.right, c.given, Budget(10)), repeats),
             )

@@ -19,7 +19,7 @@ from symattn.core.budget import Budget
 from symattn.proof.claims import Claim, Independence, eq, independent, le, lt
 from symattn.proof.refute.balls import Arithmetic, Outside, Undecided, ball, exact_form
 from symattn.proof.refute.counterexample import Agreement, Counterexample
-from symattn.proof.refute.refuter import refute
+from symattn.proof.refute.refuter import Search
 from symattn.proof.refute.samples import Sampler
 from symattn.proof.refute.values import Evaluator, ordered, shape_at
 
@@ -41,7 +41,7 @@ CAUSAL = sa.from_index((n, n), lambda i, j: j <= i)
 
 
 def ask(claim: Claim | Independence, given: Sequence[Claim] = (), relations: Any = (), seed: int = 0) -> Any:
-    return refute(claim, given, relations, seed=seed, budget=Budget(10))
+    return Search(claim, given, relations, seed).run(Budget(10))
 
 
 def attend(q: Any, k: Any, v: Any, scale: Any = None, **mask: Any) -> Any:
@@ -532,7 +532,7 @@ def test_a_budget_ends_the_search() -> None:
     y = sa.tensor("x", n)
     for _ in range(20_000):
         y = sa.sin(y)
-    found = refute(eq(y, sa.sin(y)), budget=Budget(0.05))
+    found = Search(eq(y, sa.sin(y))).run(Budget(0.05))
     assert isinstance(found, Agreement)
     assert "used up" in found.reason
 
@@ -549,12 +549,12 @@ _SCRIPT = """
 import symattn as sa
 from symattn.core.budget import Budget
 from symattn.proof.claims import eq
-from symattn.proof.refute.refuter import refute
+from symattn.proof.refute.refuter import Search
 n, d = sa.sizes("n d")
 X, Pi, M = sa.tensor("X", n, d), sa.tensor("Pi", n, n, permutation=True), sa.tensor("M", n, n, binary=True)
 f = lambda x: sa.softmax(sa.unknown("phi", x) @ sa.unknown("psi", x).T, where=M) @ x
 for seed in range(3):
-    print(refute(eq(f(Pi @ X), Pi @ f(X)), [eq(sa.sum(X, axis=0), sa.ones(d))], seed=seed, budget=Budget(10)))
+    print(Search(eq(f(Pi @ X), Pi @ f(X)), [eq(sa.sum(X, axis=0), sa.ones(d))], seed=seed).run(Budget(10)))
 """
 
 

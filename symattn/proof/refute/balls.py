@@ -114,8 +114,16 @@ def less(a: Number, b: Number) -> Truth:
     """Whether ``a < b``; one object is one number, so that a maximum is not above the entry that attains it."""
     if a is b and _is_number(a):
         return False
-    a, b = (ball(x) if isinstance(x, Closed) else x for x in (a, b))
-    return True if a < b else False if a >= b else None
+    x, y = (ball(x) if isinstance(x, Closed) else x for x in (a, b))
+    return True if x < y else False if x >= y or _have_one_form(a, b) else None
+
+
+def _have_one_form(a: Number, b: Number) -> bool:
+    """Whether closed forms tell that two numbers are equal."""
+    if not (isinstance(a, Closed) and isinstance(b, Closed)):
+        return False
+    gap, _ = sympy.fraction(sympy.together(a.form - b.form))
+    return bool(sympy.expand(gap) == 0)
 
 
 def equal(a: Number, b: Number) -> Truth:
@@ -132,15 +140,6 @@ def equal(a: Number, b: Number) -> Truth:
     return True if a == b else None if a.overlaps(b) else False
 
 
-def not_less(a: Number, b: Number) -> Truth:
-    """Whether ``a >= b``; balls that overlap are so where closed forms tell that the two are equal."""
-    below = less(a, b)
-    if below is None and isinstance(a, Closed) and isinstance(b, Closed):
-        gap = sympy.fraction(sympy.together(a.form - b.form))[0]
-        return True if sympy.expand(gap) == 0 else None
-    return negation(below)
-
-
 def _is_number(x: Number) -> bool:
     return not isinstance(x, arb) or not x.is_nan()
 
@@ -148,6 +147,11 @@ def _is_number(x: Number) -> bool:
 def negation(a: Truth) -> Truth:
     """Not a."""
     return None if a is None else not a
+
+
+HOLDS: dict[str, Callable[[Number, Number], Truth]] = {
+    "=": equal, "<": less, "<=": lambda a, b: negation(less(b, a)),
+}  # fmt: skip
 
 
 def conjunction(*parts: Truth) -> Truth:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sympy
-from flint import arb
 
 from ...core.naming import is_long, latex_name, with_short_numbers
 from ...core.node import Tensor
@@ -54,11 +53,7 @@ def entry_value(x: Number) -> EntryValue:
         exact = None
     value = ball(x)
     infinite = not value.is_finite()
-    return EntryValue(-sympy.oo if infinite else exact, "-oo" if infinite else _digits(value))
-
-
-def _digits(x: arb) -> str:
-    return x.str(_DIGITS, radius=False)
+    return EntryValue(-sympy.oo if infinite else exact, "-oo" if infinite else value.str(_DIGITS, radius=False))
 
 
 def as_array(entries: Mapping[tuple[int, ...], Number], shape: tuple[int, ...]) -> sympy.ImmutableDenseNDimArray:
@@ -74,7 +69,44 @@ def _array_latex(array: sympy.ImmutableDenseNDimArray) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Counterexample:
+class Example:
+    """A point as it is shown: sizes, scalars, arrays, and what stands for the unknown functions."""
+
+    sizes: Mapping[sympy.Symbol, int]
+    scalars: Mapping[sympy.Symbol, sympy.Expr]
+    arrays: Mapping[Tensor, sympy.ImmutableDenseNDimArray]
+    functions: Mapping[str, str]
+
+    def _numbers(self, latex: bool) -> list[tuple[Any, Any]]:
+        """Sizes and scalars, the longest told roughly."""
+        pairs = (*self.sizes.items(), *self.scalars.items())
+        return [(s, with_short_numbers(sympy.sympify(v), latex)) for s, v in pairs]
+
+    def _parts(self) -> tuple[list[str], list[str]]:
+        """The numbers and the arrays as text."""
+        numbers = [f"{s} = {v}" for s, v in self._numbers(latex=False)]
+        return numbers, [f"{x.name} = {a if len(a) <= _SHOWN else '...'}" for x, a in self.arrays.items()]
+
+    def _parts_latex(self) -> tuple[list[str], list[str], list[str]]:
+        """The numbers, the arrays and the functions in LaTeX."""
+        return (
+            [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in self._numbers(latex=True)],
+            [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in self.arrays.items()],
+            [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in self.functions.items()],
+        )
+
+    def text(self) -> str:
+        """The point in one line."""
+        numbers, arrays = self._parts()
+        return ", ".join([*numbers, *arrays, *(f"{name}: {formula}" for name, formula in self.functions.items())])
+
+    def latex(self) -> str:
+        """The same, each part in mathematics of its own."""
+        return ", ".join(f"${part}$" for row in self._parts_latex() for part in row)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample(Example):
     """A point at which a claim is false, for sure.
 
     ``sizes``, ``scalars`` and ``arrays`` are the point; ``functions`` say what stands for the unknown functions.
@@ -82,13 +114,9 @@ class Counterexample:
     of independence, the right side is the same output at the second value of the variable, the last of the arrays.
     """
 
-    sizes: dict[sympy.Symbol, int]
-    scalars: dict[sympy.Symbol, sympy.Expr]
-    arrays: dict[Tensor, sympy.ImmutableDenseNDimArray]
     index: tuple[int, ...]
     left_value: EntryValue
     right_value: EntryValue
-    functions: dict[str, str] = field(default_factory=dict)
     twin: Tensor | None = None
 
     @property
@@ -116,10 +144,9 @@ class Counterexample:
 
     def text(self) -> str:
         """Sizes, arrays and the two values, line by line."""
-        given = _numbers(self.sizes, self.scalars)
-        lines = [", ".join(given)] if given else []
-        lines += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
-        lines += [f"{name} = {shown}" for name, shown in self.functions.items()]
+        numbers, arrays = self._parts()
+        lines = [", ".join(numbers)] if numbers else []
+        lines += [*arrays, *(f"{name} = {shown}" for name, shown in self.functions.items())]
         sides = ("left", "right") if self.twin is None else ("the first", "the second")
         if self.twin is not None:
             lines.append(f"({self.twin.name} is the second value of the variable)")
@@ -130,53 +157,14 @@ class Counterexample:
 
     def latex(self) -> str:
         """The same as an aligned block."""
-        numbers, arrays, shown = point_latex(self.sizes, self.scalars, self.arrays, self.functions)
-        rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), shown]
+        numbers, arrays, functions = self._parts_latex()
+        rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), functions]
         lines = ["  &" + r", \quad ".join(row) for row in rows if row]
         below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""
         values = (("left", self.left_value), ("right", self.right_value))
         sides = [rf"\left(\text{{{side}}}\right){below} = {v.latex()}" for side, v in values]
         lines.append("  &" + r" \quad ".join(sides))
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
-
-
-def _short(sizes: Mapping[Any, int], scalars: Mapping[Any, Any], latex: bool) -> list[tuple[Any, Any]]:
-    """The numbers of a point, the longest told roughly."""
-    return [(s, with_short_numbers(sympy.sympify(v), latex)) for s, v in (*sizes.items(), *scalars.items())]
-
-
-def _numbers(sizes: Mapping[Any, int], scalars: Mapping[Any, Any]) -> list[str]:
-    return [f"{s} = {v}" for s, v in _short(sizes, scalars, latex=False)]
-
-
-class Example(NamedTuple):
-    """A point as it is shown: sizes, scalars, arrays, and what stands for the unknown functions."""
-
-    sizes: Mapping[sympy.Symbol, int]
-    scalars: Mapping[sympy.Symbol, sympy.Expr]
-    arrays: Mapping[Tensor, sympy.ImmutableDenseNDimArray]
-    functions: Mapping[str, str]
-
-    def text(self) -> str:
-        """The point in one line."""
-        shown = _numbers(self.sizes, self.scalars)
-        shown += [f"{x.name} = {array if len(array) <= _SHOWN else '...'}" for x, array in self.arrays.items()]
-        return ", ".join([*shown, *(f"{name}: {formula}" for name, formula in self.functions.items())])
-
-    def latex(self) -> str:
-        """The same, each part in mathematics of its own."""
-        return ", ".join(f"${part}$" for row in point_latex(*self) for part in row)
-
-
-def point_latex(
-    sizes: Mapping[Any, int], scalars: Mapping[Any, Any], arrays: Mapping[Tensor, Any], functions: Mapping[str, str]
-) -> list[list[str]]:
-    """The numbers, the arrays and the functions of a point in LaTeX."""
-    return [
-        [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in _short(sizes, scalars, latex=True)],
-        [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in arrays.items()],
-        [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in functions.items()],
-    ]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ...ops.leaves import operands, variable
 from ...scalars.explicit import written_out
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from .balls import Arithmetic, Number, Outside, Truth, Undecided, equal, less, negation
+from .balls import HOLDS, Arithmetic, Outside, Undecided
 from .values import Evaluator, Point, ordered, unknown_names
 
 _BITS = 400  # of the balls
@@ -95,13 +95,7 @@ def _holds_in_numbers(claim: Claim, order: Sequence[Tensor], evaluator: Evaluato
     with flint.ctx.workprec(_BITS), evaluator.arithmetic.in_closed_form():
         found = evaluator.values(order, Point({}, {}, {}))
         left, right = (found[x] for x in claim.sides)
-        return all(_true(claim.relation, left[at], right[at]) is True for at in left)
-
-
-def _true(relation: str, a: Number, b: Number) -> Truth:
-    if relation == "<":
-        return less(a, b)
-    return equal(a, b) if relation == "=" else equal(a, b) or negation(less(b, a))
+        return all(HOLDS[claim.relation](left[at], right[at]) is True for at in left)
 
 
 def _parts(claim: Claim, order: Sequence[Tensor], evaluator: Evaluator) -> int:

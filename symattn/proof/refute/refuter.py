@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ...core.node import Tensor, rebuild
 from ...errors import NoRuleError
 from ...ops.leaves import variable
 from ..claims import Claim, Independence
-from .balls import Arithmetic, Number, Outside, Truth, Undecided, ball, equal, exact_form, less, negation, not_less
+from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
 from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
@@ -44,12 +44,6 @@ _EXAMPLES = 40  # points tried for an example alone
 _MENDING = 150  # steps on the way to arrays that satisfy what is given
 _ENTRIES = tuple(fmpq(p, q) for p, q in ((0, 1), (1, 1), (-1, 1), (0, 1), (1, 1), (2, 1), (1, 2), (3, 5), (4, 5)))
 
-_VIOLATED: dict[str, Callable[[Number, Number], Truth]] = {
-    "=": lambda left, right: negation(equal(left, right)),
-    "<=": lambda left, right: less(right, left),
-    "<": not_less,
-}
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -66,39 +60,27 @@ class Difference:
         return max(2 if form is None else 0 if form.is_Rational else 1 for form in forms)
 
 
-def refute(
-    claim: Claim | Independence,
-    given: Sequence[Claim] = (),
-    relations: Sequence[Boolean] = (),
-    *,
-    seed: int = 0,
-    budget: Budget,
-) -> Counterexample | Agreement:
-    """A small point at which the claim is false for sure, or the points at which no difference was found.
+class Search:
+    """One search: the graphs of both sides, points for them, and what is compared.
 
     The points satisfy the declared hypotheses, the claims ``given`` and the ``relations`` between sizes exactly.
 
     >>> import symattn as sa
     >>> from symattn.proof.claims import eq
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "T d")
-    >>> print(refute(eq(Q @ K.T, K @ Q.T), budget=Budget(10)))
+    >>> print(Search(eq(Q @ K.T, K @ Q.T)).run(Budget(10)))
     T = 2, d = 1
     Q = [[1], [0]]
     K = [[0], [1]]
     entry [0, 1]: left is 1, right is 0
     """
-    return Search(claim, given, relations, seed).run(budget)
-
-
-class Search:
-    """One search: the graphs of both sides, points for them, and what is compared."""
 
     def __init__(
         self,
         claim: Claim | Independence,
-        given: Sequence[Claim],
-        relations: Sequence[Boolean],
-        seed: int,
+        given: Sequence[Claim] = (),
+        relations: Sequence[Boolean] = (),
+        seed: int = 0,
     ) -> None:
         self.dependence = _Dependence(claim, given) if isinstance(claim, Independence) else None
         sides: Claim = self.dependence.sides if self.dependence else claim  # type: ignore[assignment]
@@ -125,7 +107,7 @@ class Search:
     # --- trials ---
 
     def run(self, budget: Budget, few: bool = False) -> Counterexample | Agreement:
-        """Try the points that are left, or a few of them; a counterexample, or what agreed so far."""
+        """Try the points that are left, or a few: a small one at which the claim is false for sure, or what agreed."""
         if self.too_large is not None:
             return Agreement(0, 0, 0, (), f"{self.too_large.brief()} is too large to be tried")
         self.evaluator.arithmetic.budget = budget
@@ -223,11 +205,11 @@ class Search:
     def difference(self, found: Values, point: Point) -> Difference | None:
         """The entry that differs and is best to read, or None; raises Undecided."""
         left, right = (found[x] for x in self.claim.sides)
-        violated, close = _VIOLATED[self.claim.relation], False
+        holds, close = HOLDS[self.claim.relation], False
         best: Difference | None = None
         for at in self.entries(left, point):
-            truth = violated(left[at], right[at]) if _is_value(left[at]) and _is_value(right[at]) else None
-            if truth:
+            truth = holds(left[at], right[at]) if _is_value(left[at]) and _is_value(right[at]) else None
+            if truth is False:
                 difference = Difference(at, left[at], right[at])
                 best = difference if best is None or difference.exactness < best.exactness else best
             elif truth is None and not (self.claim.relation != "<" and _is_narrow(left[at]) and _is_narrow(right[at])):
@@ -246,24 +228,22 @@ class Search:
         """A point at which both sides have values and all that is given holds, at the least sizes first."""
         self.evaluator.arithmetic.budget = budget
         try:
-            least = self.sampler.sizes.least()
-            for trial in range(0 if self.too_large else _EXAMPLES):
-                drawn = (
-                    self.sampler.draw(trial, self.rng)
-                    if trial % 2 or least is None
-                    else self.sampler.at(least, trial, self.rng)
-                )
-                point = self.point(drawn)
-                if point is not None and self.is_example(point):
-                    return point
+            return next(filter(self.is_example, filter(None, self.examples())), None)
+        except (OutOfBudget, NoRuleError):
+            return None
+
+    def examples(self) -> Iterator[Point | None]:
+        """Points to ask: at the least sizes and at others in turn, then with numbers of the claim as entries."""
+        least = self.sampler.sizes.least()
+        for trial in range(0 if self.too_large else _EXAMPLES):
+            if trial % 2 or least is None:
+                yield self.point(self.sampler.draw(trial, self.rng))
+            else:
+                yield self.point(self.sampler.at(least, trial, self.rng))
+        if least is not None:
             aims = Aims(numbers_in(self.evaluator.formulas, fractions=True))
             for trial in range(len(aims.values)):
-                point = None if least is None else self.point(self.sampler.at(least, trial, self.rng, aims))
-                if point is not None and self.is_example(point):
-                    return point
-        except (OutOfBudget, NoRuleError):
-            pass
-        return None
+                yield self.point(self.sampler.at(least, trial, self.rng, aims))
 
     def is_example(self, point: Point) -> bool:
         """Whether the hypotheses hold at a point, and both sides have values there that do not differ."""
@@ -280,10 +260,17 @@ class Search:
         arrays = [x for x in dict.fromkeys([*self.order, *self.given_order]) if x.op is variable]
         with flint.ctx.workprec(_BITS[1]):  # no fewer digits than the point was found with
             found = self.evaluator.values(ordered(arrays, self.definitions), point)
-        scalars = {s: exact_form(q) for s, q in point.scalars.items()}
-        functions = {name: self.evaluator.arithmetic.written(name, name in self.rowwise) for name in self.unknowns}
-        shown = {x: as_array(found[x], shape_at(x, point.sizes)) for x in arrays}
-        return Example(point.sizes, scalars, shown, functions)
+        symbols = {*point.sizes, *point.scalars}
+        return Example(*self.parts(point, {x: found[x] for x in arrays}, symbols))
+
+    def parts(self, point: Point, arrays: Values, symbols: Set[sympy.Symbol]) -> tuple[Any, Any, Any, Any]:
+        """What is shown of a point: sizes, scalars, arrays, and what stands for the unknown functions."""
+        return (
+            {s: n for s, n in point.sizes.items() if s in symbols},
+            {s: exact_form(q) for s, q in point.scalars.items() if s in symbols},
+            {x: as_array(array, shape_at(x, point.sizes)) for x, array in arrays.items()},
+            {name: self.evaluator.arithmetic.written(name, name in self.rowwise) for name in self.unknowns},
+        )
 
     # --- what is given ---
 
@@ -298,7 +285,7 @@ class Search:
         count = 0
         for g in self.given:
             left, right = (found[x] for x in g.sides)
-            count += sum(_VIOLATED[g.relation](left[at], right[at]) is not False for at in left)
+            count += sum(HOLDS[g.relation](left[at], right[at]) is not True for at in left)
         return count
 
     def mended(self, point: Point) -> Point | None:
@@ -348,16 +335,12 @@ class Search:
             found = self.evaluator.values(self.order, point)
             difference = self.difference(found, point)
         assert difference is not None
-        arrays = [x for x in self.order if x.op is variable]
         used = {s for x in self.order for s in x.own_symbols} | set(self.sampler.sizes.related)
         return Counterexample(
-            sizes={s: n for s, n in point.sizes.items() if s in used},
-            scalars={s: exact_form(q) for s, q in point.scalars.items() if s in used},
-            arrays={x: as_array(found[x], shape_at(x, point.sizes)) for x in arrays},
+            *self.parts(point, {x: found[x] for x in self.order if x.op is variable}, used),
             index=difference.index,
             left_value=entry_value(difference.left),
             right_value=entry_value(difference.right),
-            functions={name: arithmetic.written(name, name in self.rowwise) for name in self.unknowns},
             twin=self.dependence.pair[1] if self.dependence else None,
         )
 
