@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 _HOMES = {
@@ -35,8 +33,8 @@ _HOMES = {
     "document.derivation": "Derivation",
     "declare.operation": "operation",
     "declare.verify": "verify",
-    "moments.laws": "iid iid_pair normal sphere",
-    "moments": "expectation variance covariance moments",
+    "probability.laws": "iid iid_pair normal sphere",
+    "probability.moments": "expectation variance covariance moments",
     "proof.claims": "eq le lt independent",
     "proof.engine": "prove",
     "proof.equivariance": "equivariance",
@@ -81,14 +79,3 @@ def _suggestion(name: str) -> str:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
-
-
-class _Package(ModuleType):
-    """Keeps ``sa.moments`` the function after the folder ``symattn/moments`` has been imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 import time
@@ -47,6 +48,11 @@ def test_every_public_name_is_there_and_nothing_else_is():
     for name in sa.__all__:
         assert getattr(sa, name) is getattr(sa, name)
     assert set(sa.__all__) <= set(dir(sa))
+
+
+def test_no_public_name_but_attention_is_that_of_a_module_which_would_take_its_place():
+    modules = {module.name for module in pkgutil.iter_modules(sa.__path__)}
+    assert modules & set(sa.__all__) == {"attention"}
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it():

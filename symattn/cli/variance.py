@@ -14,8 +14,10 @@ import sympy
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..errors import OperandError, ParseError, SymattnError
-from ..moments import Moments, laws, moments
 from ..ops.leaves import constant
+from ..probability import laws
+from ..probability.moments import moments
+from ..probability.report import Moments
 from ..reading import read
 from .expressions import add_declarations, add_formats, declarations, show
 

@@ -18,11 +18,11 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
-from ..moments.report import Moments
 from ..ops.leaves import as_tensor, cotangent_op, definition, let, let_op
 from ..printing.align import Row, align, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in
+from ..probability.report import Moments
 from ..proof.verdict import Verdict
 from .statements import WIDTH, Calculation, Statement, aligned
 from .verification import BY_DEFINITION, Check, Checker, Report

@@ -11,11 +11,11 @@ import sympy
 
 from ..core.node import Tensor
 from ..graph.names import LONGEST, tree_size
-from ..moments.notation import latex_writer
-from ..moments.report import Moments
 from ..ops.leaves import definition
 from ..printing.align import Row, align, tex_text
 from ..printing.matrix import Printer
+from ..probability.notation import latex_writer
+from ..probability.report import Moments
 from ..proof.claims import LATEX_RELATIONS, Claim
 from ..proof.equality.readable import MOST, RewritingProof
 from ..proof.equality.rewriting import Lemma

@@ -14,9 +14,9 @@ from ..codegen.reference import values
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError
-from ..moments.report import Moments
 from ..ops.leaves import computed, cotangent_op, variable, zeros
 from ..printing.align import tex_text
+from ..probability.report import Moments
 from ..proof.claims import Claim, Independence
 from ..proof.engine import prove
 from ..proof.equality.gradients import gradient_proof

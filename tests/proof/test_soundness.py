@@ -14,11 +14,11 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.normal import deltas, functions
-from symattn.normal.contraction import RULES
-from symattn.normal.formulas import FORMULAS
-from symattn.normal.ring import Ring
-from symattn.normal.terms import Keys, Poly
+from symattn.normal_form import deltas, functions
+from symattn.normal_form.contraction import RULES
+from symattn.normal_form.formulas import FORMULAS
+from symattn.normal_form.ring import Ring
+from symattn.normal_form.terms import Keys, Poly
 from symattn.proof.equality import decide, rewriting
 from symattn.proof.rules import Rule
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from ...core.budget import Budget
 from ...core.naming import free_letters, latex_name
 from ...core.node import Tensor
-from ...normal.indices import symbols
-from ...normal.terms import Poly
-from ...normal.writing import Writer
+from ...normal_form.indices import symbols
+from ...normal_form.terms import Poly
+from ...normal_form.writing import Writer
 from ...printing.align import tex_text
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same

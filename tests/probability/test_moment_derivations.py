@@ -11,7 +11,7 @@ import sympy
 
 import symattn as sa
 from symattn.document.statements import Calculation
-from symattn.moments.notation import Mean, Variance
+from symattn.probability.notation import Mean, Variance
 
 from ..shares import one_in
 

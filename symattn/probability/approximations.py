@@ -17,10 +17,10 @@ import sympy
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..normal.constructors import scalar
-from ..normal.derivative import Derivative
-from ..normal.functions import single
-from ..normal.terms import Atom, Poly, TooLarge, Undefined, Unsupported
+from ..normal_form.constructors import scalar
+from ..normal_form.derivative import Derivative
+from ..normal_form.functions import single
+from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported
 from ..printing.align import tex_text
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer

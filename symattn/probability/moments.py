@@ -8,8 +8,8 @@ import sympy
 
 from ..errors import OperandError, described
 from .approximations import Approximation, delta
-from .laws import iid, iid_pair, normal, sphere
 from .problem import Laws, Problem, solved
+from .quadrature import quadrature
 from .report import Moments
 
 
@@ -75,16 +75,10 @@ def _exact(what: str, problem: Problem) -> sympy.Expr:
     return problem.answer(found)
 
 
-def _quadrature(what: str, problem: Problem) -> Approximation:
-    from .quadrature import quadrature  # which needs NumPy
-
-    return quadrature(what, problem)
-
-
 _METHODS = {
     "exact": (_exact, "exact moment"),
     "delta": (delta, "delta method"),
-    "quadrature": (_quadrature, "quadrature"),
+    "quadrature": (quadrature, "quadrature"),
 }
 
 
@@ -93,18 +87,3 @@ def _answered(what: str, expressions: tuple[Any, ...], law: Laws, method: str) -
         raise OperandError(f'the method is "exact", "delta" or "quadrature", not {described(method)}')
     calculate, name = _METHODS[method]
     return solved(expressions, law, lambda problem: calculate(what, problem), what=name)
-
-
-__all__ = [
-    "Approximation",
-    "Moments",
-    "Problem",
-    "covariance",
-    "expectation",
-    "iid",
-    "iid_pair",
-    "moments",
-    "normal",
-    "sphere",
-    "variance",
-]

@@ -16,7 +16,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..core.sizes import never_negative
-from ..normal.indices import divided
+from ..normal_form.indices import divided
 from ..scalars.formulas import Choice, Ranged, _Extreme
 
 Limits = dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr]]

@@ -15,13 +15,13 @@ from ..core.node import Tensor, topological
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..graph.entries import checked_index
 from ..graph.names import displayed_names
-from ..normal.constructors import CONSTRUCTORS
-from ..normal.contraction import RULES
-from ..normal.formulas import Env, Reader
-from ..normal.indices import Index, divided, plus
-from ..normal.lowering import Lowering, Partition, Repartition
-from ..normal.ring import Ring
-from ..normal.terms import Poly, TooLarge, Undefined, Unsupported
+from ..normal_form.constructors import CONSTRUCTORS
+from ..normal_form.contraction import RULES
+from ..normal_form.formulas import Env, Reader
+from ..normal_form.indices import Index, divided, plus
+from ..normal_form.lowering import Lowering, Partition, Repartition
+from ..normal_form.ring import Ring
+from ..normal_form.terms import Poly, TooLarge, Undefined, Unsupported
 from ..ops.leaves import as_tensor, indexed, variable
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, expanded, plainest

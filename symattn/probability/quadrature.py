@@ -17,8 +17,8 @@ import sympy
 from ..codegen import lambdify
 from ..core.node import Tensor
 from ..errors import EvaluationError, NoRuleError, OperandError
-from ..normal.indices import ZERO
-from ..normal.terms import Atom, Poly
+from ..normal_form.indices import ZERO
+from ..normal_form.terms import Atom, Poly
 from .approximations import Approximation
 from .laws import Iid
 from .problem import Problem

@@ -17,7 +17,7 @@ import sympy
 import sympy.stats
 
 import symattn as sa
-from symattn.moments.laws import NAMED as NAMES
+from symattn.probability.laws import NAMED as NAMES
 
 from .. import enumeration
 from ..enumeration import (

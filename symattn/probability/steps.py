@@ -15,7 +15,7 @@ import sympy
 from ..core.node import Tensor
 from ..graph.entries import entry
 from ..graph.names import LONGEST, tree_size
-from ..normal.terms import Poly
+from ..normal_form.terms import Poly
 from ..ops.leaves import definition, let_op, variable
 from .answers import plainest
 from .laws import Law, NormalRows, Sphere

@@ -12,7 +12,7 @@ import sympy
 
 import symattn as sa
 from symattn.errors import EvaluationError, NoRuleError, OperandError
-from symattn.moments import Approximation
+from symattn.probability.approximations import Approximation
 
 from ..shares import one_in
 

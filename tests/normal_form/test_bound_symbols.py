@@ -7,12 +7,12 @@ import sympy
 
 import symattn as sa
 from symattn.core.budget import Budget
-from symattn.normal import functions
-from symattn.normal.constructors import CONSTRUCTORS
-from symattn.normal.contraction import RULES
-from symattn.normal.indices import number, plus
-from symattn.normal.ring import Ring
-from symattn.normal.terms import Atom, Poly, Term
+from symattn.normal_form import functions
+from symattn.normal_form.constructors import CONSTRUCTORS
+from symattn.normal_form.contraction import RULES
+from symattn.normal_form.indices import number, plus
+from symattn.normal_form.ring import Ring
+from symattn.normal_form.terms import Atom, Poly, Term
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 
 from ..enumeration import same

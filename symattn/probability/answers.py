@@ -10,10 +10,10 @@ import sympy
 
 from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..normal.indices import ZERO as FIRST
-from ..normal.indices import Index, affine, combined, number, plus, symbols
-from ..normal.ring import Ring
-from ..normal.terms import Atom, Factor, Number, Poly, Term, split_components
+from ..normal_form.indices import ZERO as FIRST
+from ..normal_form.indices import Index, affine, combined, number, plus, symbols
+from ..normal_form.ring import Ring
+from ..normal_form.terms import Atom, Factor, Number, Poly, Term, split_components
 from ..ops.leaves import indexed
 from ..scalars.formulas import Choice
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..normal.functions import exp, single
-from ..normal.indices import Index, affine
-from ..normal.ring import Ring
-from ..normal.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
-from ..normal.writing import LONGEST, Writer
+from ..normal_form.functions import exp, single
+from ..normal_form.indices import Index, affine
+from ..normal_form.ring import Ring
+from ..normal_form.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
+from ..normal_form.writing import LONGEST, Writer
 from .sources import Source, count_partitions, set_partitions
 
 _MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors
