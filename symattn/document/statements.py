@@ -20,7 +20,6 @@ from ..proof.claims import LATEX_RELATIONS, Claim
 from ..proof.equality.readable import MOST, RewritingProof
 from ..proof.equality.rewriting import Lemma
 from ..proof.verdict import Verdict
-from ..proof.wording import Wording
 
 if TYPE_CHECKING:
     from ..printing.index import IndexPrinter
@@ -64,7 +63,7 @@ class Statement:
         verdict = self.verdict
         lines = [f"Claim {self.number}:", *self._claim_text(printer)]
         if verdict.counterexample is not None:
-            given = "; ".join(Wording(verdict.claim, verdict.given).given)
+            given = "; ".join(verdict.wording.given)
             lines += [_filled(f"given {given},")] if given else []
             return "\n".join([*lines, "is false. A counterexample:", *_indented(verdict.counterexample.text())])
         assert verdict.proof is not None
@@ -93,7 +92,7 @@ class Statement:
         verdict = self.verdict
         lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer)}"]
         if verdict.counterexample is not None:
-            given = "; ".join(Wording(verdict.claim, verdict.given).given_latex)
+            given = "; ".join(verdict.latex_wording.given)
             lines += [f"given {given},"] if given else []
             return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
         assert verdict.proof is not None

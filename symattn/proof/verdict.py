@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,13 +18,28 @@ from .equality.entrywise import Residual
 from .given import applied
 from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
-from .wording import Wording
+from .wording import LatexWording, Wording
 
 _TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
 
 
+class _Worded:
+    """What speaks of a claim and of what is given, in the words of either language."""
+
+    claim: Claim | Independence
+    given: tuple[Any, ...]
+
+    @cached_property
+    def wording(self) -> Wording:
+        return Wording(self.claim, self.given)
+
+    @cached_property
+    def latex_wording(self) -> Wording:
+        return LatexWording(self.claim, self.given)
+
+
 @dataclass(frozen=True, eq=False)
-class Proof:
+class Proof(_Worded):
     """Why a claim holds for all sizes and all values, under the hypotheses and side conditions that are listed."""
 
     claim: Claim | Independence
@@ -31,20 +47,19 @@ class Proof:
     argument: Argument
     witness: Witness | None = None
 
-    @cached_property
-    def wording(self) -> Wording:
-        """The claim and what is given, in words."""
-        return Wording(self.claim, self.given)
-
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """What was declared of the tensors, and what was given."""
-        return (*self.wording.declared, *self.wording.given, *self.assumptions)
+        return self._hypotheses(latex=False)
 
     @property
     def hypotheses_latex(self) -> tuple[str, ...]:
         """The same in LaTeX."""
-        return (*self.wording.declared_latex, *self.wording.given_latex, *map(tex_text, self.assumptions))
+        return self._hypotheses(latex=True)
+
+    def _hypotheses(self, latex: bool) -> tuple[str, ...]:
+        words = self.latex_wording if latex else self.wording
+        return (*words.declared, *words.given, *(map(tex_text, self.assumptions) if latex else self.assumptions))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -84,26 +99,25 @@ class Proof:
         """Whether there are hypotheses or side conditions, of which an example is shown."""
         return bool(self.hypotheses or self.side_conditions)
 
+    def _listed(self, latex: bool) -> Iterator[tuple[str, str]]:
+        """What the proof rests on, as far as there is anything."""
+        conditions = map(tex_text, self.side_conditions) if latex else self.side_conditions
+        definitions = (self.latex_wording if latex else self.wording).definitions
+        listed = (definitions, self._hypotheses(latex), conditions, self.argument.reasons(latex))
+        yield from ((title, said) for title, parts in zip(_TITLES, listed, strict=True) if (said := "; ".join(parts)))
+
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
-        listed = (self.wording.definitions, self.hypotheses, self.side_conditions, self.reasons)
-        lines += [f"{title}: " + "; ".join(said) for title, said in zip(_TITLES, listed, strict=True) if said]
+        lines += [f"{title}: {said}" for title, said in self._listed(latex=False)]
         if self.assumes_something:
             lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
         return "\n".join([*lines, self.argument.text()])
 
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
-        lines = [r"\textbf{Claim.} " + self.wording.claim_latex]
-        listed = (
-            self.wording.definitions_latex,
-            self.hypotheses_latex,
-            tuple(map(tex_text, self.side_conditions)),
-            self.argument.reasons(latex=True),
-        )
-        titled = zip(_TITLES, listed, strict=True)
-        lines += [rf"\textbf{{{title}.}} " + "; ".join(said) + "." for title, said in titled if said]
+        lines = [r"\textbf{Claim.} " + self.latex_wording.claim]
+        lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(latex=True)]
         if self.assumes_something:
             shown = "not found" if self.witness is None else self.witness.shown.latex()
             lines.append(rf"\textbf{{Example.}} {shown}.")
@@ -114,21 +128,17 @@ class Proof:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(_Worded):
     """An answer to a claim. Only Proved is true."""
 
     claim: Claim | Independence
     given: tuple[Any, ...] = field(default=(), kw_only=True)
     status: ClassVar[str]
 
-    @cached_property
-    def _wording(self) -> Wording:
-        return Wording(self.claim, self.given)
-
     def _headed(self, *lines: str) -> str:
         """The lines below the claim, what was given, and the intermediates that are mentioned."""
-        given, definitions = self._wording.given, self._wording.definitions
-        head = [f"{self.status}: {self._wording.claim}"]
+        given, definitions = self.wording.given, self.wording.definitions
+        head = [f"{self.status}: {self.wording.claim}"]
         head += ["given " + "; ".join(given)] if given else []
         head += ["with " + "; ".join(definitions)] if definitions else []
         return "\n".join([*head, *lines])
@@ -156,8 +166,8 @@ class Verdict:
         return tex_text(str(self))
 
     def __repr__(self) -> str:
-        given = f" given {', '.join(self._wording.given)}" if self.given else ""
-        return f"<{self.status}: {self._wording.claim}{given}>"
+        given = f" given {', '.join(self.wording.given)}" if self.given else ""
+        return f"<{self.status}: {self.wording.claim}{given}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,10 +202,10 @@ class Refuted(Verdict):
         return self.found
 
     def latex(self) -> str:
-        words = self._wording
-        given = f", given {'; '.join(words.given_latex)}," if words.given else ""
-        where = f", where {'; '.join(words.definitions_latex)}," if words.definitions_latex else ""
-        return rf"\textbf{{Refuted.}} {words.claim_latex}{where}{given} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
+        words = self.latex_wording
+        given = f", given {'; '.join(words.given)}," if words.given else ""
+        where = f", where {'; '.join(words.definitions)}," if words.definitions else ""
+        return rf"\textbf{{Refuted.}} {words.claim}{where}{given} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
 
     def __str__(self) -> str:
         return self._headed(str(self.found))

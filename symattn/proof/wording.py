@@ -20,7 +20,7 @@ _MOST = 12  # definitions that somebody still reads
 
 
 class Wording:
-    """The text and the LaTeX of a claim, of what is given, and of the intermediates that these mention."""
+    """The text of a claim, of what is given, and of the intermediates that these mention."""
 
     def __init__(self, claim: Claim | Independence, given: Sequence[Any]) -> None:
         self._claim, self._given = claim, given
@@ -32,94 +32,73 @@ class Wording:
 
     @property
     def claim(self) -> str:
-        return self._claim.text_in(self._printer)
+        return self._asked(self._claim)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What was given, each as it is written."""
+        return tuple(map(self._fact, self._given))
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The properties that tensors were declared with, but for those that are stated as given."""
+        named = [x for x in topological(self._roots) if x.op is variable and x.params["hypotheses"]]
+        listed = sorted((x for x in named if x not in self._given), key=lambda x: str(x.name))
+        return tuple(map(self._declared, listed))
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """What the intermediates stand for that are read by their names, the last, which stand next to the claim."""
+        sides = [x if isinstance(self._claim, Independence) else definition(x) for x in self._roots]
+        mentioned = (x for x in topological(sides) if is_named(x) and x.op is not variable)
+        written = list(dict.fromkeys(map(self._defined, mentioned)))
+        left_out = len(written) - _MOST
+        return (*written[-_MOST:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
+
+    def _fact(self, fact: Any) -> str:
+        if isinstance(fact, Tensor):
+            return self._declared(fact)
+        return self._asked(fact) if isinstance(fact, Claim) else self._related(fact)
+
+    def _asked(self, claim: Claim | Independence) -> str:
+        return claim.text_in(self._printer)
+
+    def _related(self, relation: Any) -> str:
+        """A relation of sizes, which are equal by an equality sign."""
+        return f"{relation.lhs} = {relation.rhs}" if isinstance(relation, sympy.Eq) else str(relation)
+
+    def _declared(self, x: Tensor) -> str:
+        return f"{x.brief() if x.rank else x.name} is {_properties(x)}"
+
+    def _defined(self, x: Tensor) -> str:
+        return f"{self._printer.names[x]} = {text_in(self._printer, x)}"
+
+
+class LatexWording(Wording):
+    """The same in LaTeX; where a tree is too large to be read, the text, which says so, stands for it."""
 
     @cached_property
     def _latex_printer(self) -> Printer | None:
-        """None if a tree is too large to be read: the text, which says so, stands for it."""
         try:
             return latex_printer(self._roots)
         except OperandError:
             return None
 
-    @property
-    def claim_latex(self) -> str:
+    def _asked(self, claim: Claim | Independence) -> str:
         if self._latex_printer is None:
-            return tex_text(self.claim)
-        written = self._claim.latex_in(self._latex_printer)
-        return written if isinstance(self._claim, Independence) else f"${written}$"
+            return tex_text(super()._asked(claim))
+        written = claim.latex_in(self._latex_printer)
+        return written if isinstance(claim, Independence) else f"${written}$"
 
-    @property
-    def given(self) -> tuple[str, ...]:
-        """What was given, each as it is written; sizes that are equal by an equality sign."""
-        return tuple(map(self._fact, self._given))
+    def _related(self, relation: Any) -> str:
+        return f"${sympy.latex(relation)}$"
 
-    def _fact(self, fact: Any) -> str:
-        if isinstance(fact, Claim):
-            return fact.text_in(self._printer)
-        if isinstance(fact, Tensor):
-            return _declared(fact)
-        return f"{fact.lhs} = {fact.rhs}" if isinstance(fact, sympy.Eq) else str(fact)
+    def _declared(self, x: Tensor) -> str:
+        return f"${membership(latex_name(str(x.name)), x.shape)}$ is {_properties(x)}"
 
-    @property
-    def given_latex(self) -> tuple[str, ...]:
-        return tuple(map(self._fact_latex, self._given))
-
-    def _fact_latex(self, fact: Any) -> str:
-        if isinstance(fact, Claim) and self._latex_printer is not None:
-            return f"${fact.latex_in(self._latex_printer)}$"
-        if isinstance(fact, Tensor):
-            return _declared_latex(fact)
-        return tex_text(self._fact(fact)) if isinstance(fact, Claim) else f"${sympy.latex(fact)}$"
-
-    @property
-    def declared(self) -> tuple[str, ...]:
-        """The properties that tensors were declared with."""
-        return tuple(map(_declared, self._with_properties))
-
-    @property
-    def declared_latex(self) -> tuple[str, ...]:
-        return tuple(map(_declared_latex, self._with_properties))
-
-    @cached_property
-    def _with_properties(self) -> list[Tensor]:
-        """The tensors that are declared with properties, but for those that are stated as given."""
-        named = [x for x in topological(self._roots) if x.op is variable and x.params["hypotheses"]]
-        return sorted((x for x in named if x not in self._given), key=lambda x: str(x.name))
-
-    @cached_property
-    def _mentioned(self) -> list[Tensor]:
-        """The named intermediates that are read by their names, each after those it reads."""
-        sides = [x if isinstance(self._claim, Independence) else definition(x) for x in self._roots]
-        return [x for x in topological(sides) if is_named(x) and x.op is not variable]
-
-    @property
-    def definitions(self) -> tuple[str, ...]:
-        """What the intermediates stand for that are mentioned, each once."""
-        written = (f"{self._printer.names[x]} = {text_in(self._printer, x)}" for x in self._mentioned)
-        return _shortened(list(dict.fromkeys(written)))
-
-    @property
-    def definitions_latex(self) -> tuple[str, ...]:
+    def _defined(self, x: Tensor) -> str:
         printer = self._latex_printer
-        if printer is None:
-            return tuple(map(tex_text, self.definitions))
-        written = (f"${printer.name(x)} = {printer.write(x)}$" for x in self._mentioned)
-        return _shortened(list(dict.fromkeys(written)))
-
-
-def _shortened(definitions: list[str]) -> tuple[str, ...]:
-    """The last definitions, which stand next to the claim."""
-    left_out = len(definitions) - _MOST
-    return (*definitions[-_MOST:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
-
-
-def _declared(x: Tensor) -> str:
-    return f"{x.brief() if x.rank else x.name} is {_properties(x)}"
-
-
-def _declared_latex(x: Tensor) -> str:
-    return f"${membership(latex_name(str(x.name)), x.shape)}$ is {_properties(x)}"
+        return tex_text(super()._defined(x)) if printer is None else f"${printer.name(x)} = {printer.write(x)}$"
 
 
 def _properties(x: Tensor) -> str:
