@@ -32,8 +32,7 @@ _OPERATORS = {
     ).split()
 }
 _BETWEEN_PARTS = {
-    "latex_in",
-    "text_in",
+    "written",
     "sentence",
     "known",
     "printer",

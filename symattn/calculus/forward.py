@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import sympy
 
-from ..core.naming import fresh_name
+from ..core.naming import new_name
 from ..core.node import Tensor, topological, with_inputs
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
@@ -109,8 +109,6 @@ class Forward:
 
     def name(self, node: Tensor, wanted: str) -> Tensor:
         """The node under a new name."""
-        name = fresh_name(wanted, self.taken)
-        self.taken.add(name)
-        named = let_op(node, name=name)
+        named = let_op(node, name=new_name(wanted, self.taken))
         self.automatic[named] = node
         return named

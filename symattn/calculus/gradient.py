@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from ..core.naming import fresh_name, marked
+from ..core.naming import marked, new_name
 from ..core.node import Tensor, topological
 from ..core.sizes import same_shape, show_shape
 from ..errors import NoRuleError, OperandError, ShapeError, described
@@ -163,7 +163,5 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
     if is_zero(total):
         return
     if node.op is let_op:
-        name = fresh_name(marked(str(node.name), "dot"), forward.taken)
-        forward.taken.add(name)
-        total = let_op(total, name=name)
+        total = let_op(total, name=new_name(marked(str(node.name), "dot"), forward.taken))
     moving[node] = total

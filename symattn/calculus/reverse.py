@@ -9,11 +9,11 @@ from typing import Any
 
 import sympy
 
-from ..core.naming import fresh_name
+from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor, topological, with_inputs
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
-from ..graph.names import Names, numbered
+from ..graph.names import numbered, unnamed_inputs
 from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op
 from ..ops.index import index_op, only_adds_axes
@@ -60,8 +60,7 @@ class Reverse:
             self.names[new] = name
             self.forward.taken.add(name)
             if cotangent is None:
-                wanted = fresh_name(f"d{name}", self.forward.taken)
-                self.forward.taken.add(wanted)
+                wanted = new_name(f"d{name}", self.forward.taken)
                 cotangent = (
                     variable(name=wanted, shape=y.shape, hypotheses=()) if y.rank else constant(formula=sympy.S.One)
                 )
@@ -171,9 +170,7 @@ class Reverse:
         self.names[node] = self.shared[node] = f"U#{len(self.shared)}"
 
     def _step(self, of: Tensor, wanted: str, expression: Tensor, reason: str) -> Tensor:
-        name = fresh_name(wanted, self.forward.taken)
-        self.forward.taken.add(name)
-        named = cotangent_op(expression, of, *self.pairs, name=name)
+        named = cotangent_op(expression, of, *self.pairs, name=new_name(wanted, self.forward.taken))
         self.tidied[named] = named
         self.steps[named] = reason
         return named
@@ -274,7 +271,7 @@ class Reverse:
         seen: set[Tensor] = set()  # what the steps show, and what the definitions of those show in turn
         pending = [final[r].inputs[0] for r in self.steps]
         while pending:
-            for x in topological([pending.pop()], stop=Names()):
+            for x in topological([pending.pop()], inputs=unnamed_inputs):
                 if x in automatic and x not in seen:
                     seen.add(x)
                     pending.append(x.inputs[0])

@@ -43,6 +43,13 @@ def fresh_name(wanted: str, taken: Container[str]) -> str:
     return name
 
 
+def new_name(wanted: str, taken: set[str]) -> str:
+    """A fresh name, which is taken from then on."""
+    name = fresh_name(wanted, taken)
+    taken.add(name)
+    return name
+
+
 def marked(name: str, mark: str) -> str:
     """A name with a mark on its letter, before a number that tells it from others: the tangent of U_1 is Udot_1."""
     stem, _, number = name.rpartition("_")

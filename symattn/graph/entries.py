@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
-from ..core.naming import counted, free_letters, fresh_name
+from ..core.naming import counted, free_letters, new_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
 from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
@@ -238,10 +238,9 @@ def system_names(x: Tensor) -> dict[Tensor, str]:
         if is_named(node):
             names[node] = shown[node]
         elif node is x or uses[node] > 1 or _deep(node, names):
-            names[node] = fresh_name("y" if node is x else "t", taken)
-            taken.add(names[node])
+            names[node] = new_name("y" if node is x else "t", taken)
     if x not in names:
-        names[x] = fresh_name("y", taken)
+        names[x] = new_name("y", taken)
     return names
 
 

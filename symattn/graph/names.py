@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sympy
 
+from ..core.naming import new_name
 from ..core.node import Tensor, topological
 from ..errors import NamingError
 from ..ops.leaves import definition, is_named, variable
@@ -70,16 +71,8 @@ def numbered(labels: Mapping[str, Sequence[Tensor]], fixed: Collection[str]) -> 
     names: dict[Tensor, str] = {}
     taken = {*fixed, *labels}
     for label, nodes in labels.items():
-        if len(nodes) == 1 and label not in fixed:
-            names[nodes[0]] = label
-            continue
-        number = 0
-        for node in nodes:
-            number += 1
-            while f"{label}_{number}" in taken:
-                number += 1
-            names[node] = f"{label}_{number}"
-            taken.add(names[node])
+        alone = len(nodes) == 1 and label not in fixed
+        names |= {node: label if alone else new_name(label, taken) for node in nodes}
     return names
 
 
@@ -91,19 +84,11 @@ def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[
 def tree_size(x: Tensor) -> int:
     """How many nodes the printed tree would have, named parts counted once; exact, however large."""
     root, count = definition(x), dict[Tensor, int]()
-    for node in topological([root], stop=Names()):
-        count[node] = 1 if is_named(node) else 1 + sum(count[i] for i in node.inputs)
+    for node in topological([root], inputs=unnamed_inputs):
+        count[node] = 1 + sum(count[i] for i in unnamed_inputs(node))
     return count[root]
 
 
-class Names(Collection[Tensor]):
-    """All named nodes, as a place for walks to stop."""
-
-    def __contains__(self, x: object) -> bool:
-        return isinstance(x, Tensor) and is_named(x)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+def unnamed_inputs(node: Tensor) -> Sequence[Tensor]:
+    """What is shown inside of a node: nothing where its name stands for it."""
+    return () if is_named(node) else node.inputs

@@ -19,7 +19,7 @@ from ..graph.names import displayed_names
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
 from ..ops.leaves import variable as named_tensor
-from ..printing.matrix import Printer, latex_printer, text_in, text_printer
+from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_printer
 
 LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
 
@@ -42,18 +42,15 @@ class Claim:
 
     def latex(self) -> str:
         """The claim in matrix style."""
-        return self.latex_in(latex_printer(self.sides))
+        return self.written(latex_printer(self.sides))
 
-    def latex_in(self, printer: Printer) -> str:
+    def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
-        return f"{printer.write(self.left)} {LATEX_RELATIONS[self.relation]} {printer.write(self.right)}"
-
-    def text_in(self, printer: Printer) -> str:
-        """The claim by the names of a printer."""
-        return f"{text_in(printer, self.left)} {self.relation} {text_in(printer, self.right)}"
+        relation = LATEX_RELATIONS[self.relation] if printer.latex else self.relation
+        return f"{text_in(printer, self.left)} {relation} {text_in(printer, self.right)}"
 
     def __str__(self) -> str:
-        return self.text_in(text_printer(self.sides))
+        return self.written(text_printer(self.sides))
 
     __repr__ = __str__
 
@@ -80,27 +77,21 @@ class Independence:
     def _parts(self) -> tuple[Any, ...]:
         return self.output, self.variable, self.out, self.inp, self.condition
 
-    def text_in(self, printer: Printer) -> str:
-        """The claim by the names of a printer."""
-
-        def entry(x: Tensor, index: Sequence[sympy.Symbol]) -> str:
-            return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
-
-        where = "" if self.condition == sympy.true else f" where {self.condition}"
-        return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
-
-    def latex_in(self, printer: Printer) -> str:
+    def written(self, printer: Printer) -> str:
         """The claim as a sentence, by the names of a printer."""
+        output, variable = (self._entry(x, at, printer) for x, at in zip(self.sides, (self.out, self.inp), strict=True))
+        condition = f"${sympy.latex(self.condition)}$" if printer.latex else self.condition
+        where = "" if self.condition == sympy.true else f" where {condition}"
+        return f"{output} is independent of {variable}{where}"
 
-        def entry(x: Tensor, index: Sequence[sympy.Symbol]) -> str:
-            written = f"{{{printer.name(x)}}}" if x in printer.names else rf"\left({printer.write(x)}\right)"
-            return rf"${written}" + (f"_{{{', '.join(map(sympy.latex, index))}}}$" if index else "$")
-
-        where = "" if self.condition == sympy.true else f" where ${sympy.latex(self.condition)}$"
-        return f"{entry(self.output, self.out)} is independent of {entry(self.variable, self.inp)}{where}"
+    def _entry(self, x: Tensor, index: Sequence[sympy.Symbol], printer: Printer) -> str:
+        if not printer.latex:
+            return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
+        name = f"{{{printer.name(x)}}}" if x in printer.names else rf"\left({printer.write(x)}\right)"
+        return f"${name}" + (f"_{{{', '.join(map(sympy.latex, index))}}}$" if index else "$")
 
     def __str__(self) -> str:
-        return self.text_in(text_printer(self.sides))
+        return self.written(text_printer(self.sides))
 
     __repr__ = __str__
 
@@ -174,9 +165,7 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     y, x = as_tensor(output), as_tensor(variable)
     if x.op is not named_tensor:
         raise OperandError(f"independent takes a named tensor as its variable, not {x.brief()}")
-    names = displayed_names([y, x])
-    taken = {*names.values(), *(s.name for s in (*y.free_symbols, *x.free_symbols))}
-    letters = free_letters("ijklmnpqrtuvw", taken)
+    letters = free_letters("ijklmnpqrtuvw", names_in([y, x]))
     symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
     out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
     if when is not None and not callable(when):

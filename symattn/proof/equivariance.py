@@ -14,9 +14,9 @@ from ..core.naming import fresh_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
 from ..errors import AbsentError, OperandError, SymattnError, described
-from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, tensor
 from ..printing.align import tex_text
+from ..printing.matrix import names_in
 from .engine import prove
 from .verdict import Verdict
 
@@ -129,9 +129,7 @@ class _Questions:
         check_takes("equivariance", f, len(arguments))
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
-        names = displayed_names([self.result, *arguments])
-        symbols = (s.name for x in (self.result, *arguments) for s in x.free_symbols)
-        self.taken = {*names.values(), *symbols, *(x.name for x in names if x.name), "f"}
+        self.taken = {*names_in([self.result, *arguments]), "f"}
         self.shown = f"f({', '.join(map(self._label, range(len(arguments))))})"
         self.found: list[Symmetry] = []
         self.left_out: dict[str, str] = {}

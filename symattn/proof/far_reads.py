@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import sympy
 
-from ..core.naming import fresh_name
+from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..errors import SymattnError
 from ..ops.index import NEW, edges, index_op
 from ..ops.leaves import variable
-from ..printing.matrix import latex_printer
+from ..printing.matrix import latex_printer, names_in
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
@@ -80,13 +80,12 @@ def apart(claim: Claim | Independence) -> Near | None:
     far = {x: read for x, read in parts.items() if any(map(_is_far, read))}
     if not far or not all(set(x.params["hypotheses"]) <= _ENTRYWISE and _are_disjoint(far[x]) for x in far):
         return None
-    taken = {s.name for node in nodes for s in node.own_symbols} | {str(node.name) for node in nodes if node.name}
-    own: dict[Tensor, Tensor] = {}
-    for x, read in far.items():
-        for part in read:
-            name = fresh_name(_wanted(x, part), taken)
-            taken.add(name)
-            own[part] = variable(name=name, shape=part.shape, hypotheses=x.params["hypotheses"])
+    taken = names_in(claim.sides)
+    own = {
+        part: variable(name=new_name(_wanted(x, part), taken), shape=part.shape, hypotheses=x.params["hypotheses"])
+        for x, read in far.items()
+        for part in read
+    }
     try:
         left, right = rebuild(claim.sides, own)
     except SymattnError:

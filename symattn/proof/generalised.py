@@ -7,11 +7,12 @@ from typing import Any
 
 import sympy
 
-from ..core.naming import fresh_name
+from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
+from ..printing.matrix import names_in
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
@@ -49,12 +50,8 @@ def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, int]] | None:
     literal = sorted({int(n) for x in nodes if x.op is variable for n in x.shape if n.is_Integer and n >= _LARGE})
     if not literal:
         return None
-    taken = {s.name for x in nodes for s in x.own_symbols} | {str(x.name) for x in nodes}
-    names: list[str] = []
-    for _ in literal:
-        names.append(fresh_name("n", taken | set(names)))
-    symbols = [sizes(name) for name in names]
-    new: dict[Any, Any] = dict(zip(map(sympy.Integer, literal), symbols, strict=True))
+    taken = names_in(claim.sides)
+    new: dict[Any, Any] = {sympy.Integer(n): sizes(new_name("n", taken)) for n in literal}
     try:
         leaves = {x: _resized(x, new) for x in nodes if not x.inputs and "shape" in x.params}
         left, right = rebuild(claim.sides, leaves)

@@ -61,7 +61,7 @@ class Wording:
         return self._asked(fact) if isinstance(fact, Claim) else self._related(fact)
 
     def _asked(self, claim: Claim | Independence) -> str:
-        return claim.text_in(self._printer)
+        return claim.written(self._printer)
 
     def _related(self, relation: Any) -> str:
         """A relation of sizes, which are equal by an equality sign."""
@@ -87,7 +87,7 @@ class LatexWording(Wording):
     def _asked(self, claim: Claim | Independence) -> str:
         if self._latex_printer is None:
             return tex_text(super()._asked(claim))
-        written = claim.latex_in(self._latex_printer)
+        written = claim.written(self._latex_printer)
         return written if isinstance(claim, Independence) else f"${written}$"
 
     def _related(self, relation: Any) -> str:

@@ -80,7 +80,7 @@ class DependenceProof(Argument):
             name = sympy.latex(sympy.Symbol(step.tensor)) if step.tensor.isidentifier() else _texttt(step.tensor)
             entry = rf"$\left({name}\right)_{{{_listed(step.index)}}}$"
             lines.append(f"{entry} " + _reads(step.condition, f"${{{x}}}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
-        conclusion = f"so {self.claim.latex_in(latex_printer(self.claim.sides))}"
+        conclusion = f"so {self.claim.written(latex_printer(self.claim.sides))}"
         return "\\begin{itemize}\n" + "\n".join(rf"  \item {s}" for s in [*lines, conclusion]) + "\n\\end{itemize}"
 
 

@@ -18,10 +18,11 @@ from flint import fmpq
 from sympy.logic.boolalg import Boolean
 
 from ...core.budget import Budget, OutOfBudget
-from ...core.naming import fresh_name
+from ...core.naming import new_name
 from ...core.node import Tensor, rebuild
 from ...errors import NoRuleError
 from ...ops.leaves import variable
+from ...printing.matrix import names_in
 from ..claims import Claim, Independence
 from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
 from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
@@ -379,9 +380,8 @@ class _Dependence:
 
     def __init__(self, claim: Independence, given: Sequence[Claim]) -> None:
         self.claim, x = claim, claim.variable
-        everything = [claim.output, x, *(y for g in given for y in g.sides)]
-        taken = {str(y.name) for root in everything for y in root.tensors}
-        twin = variable.node(**{**x.params, "name": fresh_name(f"{x.name}'", taken)})
+        taken = names_in([*claim.sides, *(y for g in given for y in g.sides)])
+        twin = variable.node(**{**x.params, "name": new_name(f"{x.name}'", taken)})
         self.pair = (x, twin)
         self.sides = Claim(claim.output, "=", rebuild([claim.output], {x: twin})[0])
         self.given = [Claim(a, g.relation, b) for g in given for a, b in [rebuild(g.sides, {x: twin})]]
