@@ -11,10 +11,10 @@ from typing import Any
 _HOMES = {
     "core.sizes": "sizes",
     "ops.leaves": "tensor let from_index eye ones zeros",
-    "ops.arithmetic": "maximum minimum mod",
     "ops.logic": "where equal",
     "ops.pointwise": (
-        "exp log log1p tanh sigmoid softplus relu gelu silu sqrt rsqrt sin cos abs sign erf floor elementwise"
+        "exp log log1p tanh sigmoid softplus relu gelu silu sqrt rsqrt sin cos abs sign erf floor maximum minimum mod "
+        "elementwise"
     ),
     "ops.rows": "sum mean max min softmax logsumexp",
     "ops.layout": "concat split_axis merge_axes moveaxis repeat",

@@ -57,7 +57,7 @@ _BINARY = {
     "sub": arithmetic.subtract,
     "mul": _entrywise(arithmetic.multiply),
     "truediv": _entrywise(arithmetic.divide),
-    "pow": arithmetic.power,
+    "pow": pointwise.power,
     "matmul": contraction.matmul,
     "and": logic.logical_and,
     "or": logic.logical_or,

@@ -16,14 +16,14 @@ from ..core.arguments import few, flag, one_of
 from ..core.node import Tensor
 from ..core.sizes import as_size, same_size
 from ..errors import OperandError, ShapeError, described
-from ..ops.arithmetic import add, divide, maximum, multiply, negative, power
+from ..ops.arithmetic import add, divide, multiply, negative
 from ..ops.contraction import einsum
 from ..ops.gather import flip, shift, take, whole_number
 from ..ops.index import getitem
 from ..ops.layout import concat, matrix_transpose, moveaxis
 from ..ops.leaves import as_tensor, from_index, let
 from ..ops.pointwise import abs as absolute
-from ..ops.pointwise import log1p, relu, sign
+from ..ops.pointwise import log1p, maximum, power, relu, sign
 from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
 from .options import Masking, exactly, kept_causal, operand, same, scalar

@@ -9,12 +9,12 @@ import sympy
 from ..core.arguments import one_of
 from ..core.node import Tensor
 from ..errors import ShapeError
-from ..ops.arithmetic import multiply, power
+from ..ops.arithmetic import multiply
 from ..ops.contraction import einsum_of
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import from_index, let
 from ..ops.logic import where
-from ..ops.pointwise import exp, softplus
+from ..ops.pointwise import exp, power, softplus
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, probabilities, scores
 from .masks import causal_mask

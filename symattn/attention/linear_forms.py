@@ -13,12 +13,12 @@ from ..core.node import Tensor
 from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops import rows
-from ..ops.arithmetic import maximum, minimum, multiply
+from ..ops.arithmetic import multiply
 from ..ops.contraction import einsum_of
 from ..ops.layout import concat, matrix_transpose, merge_axes
 from ..ops.leaves import as_tensor, from_index, let, ones
 from ..ops.logic import equal, where
-from ..ops.pointwise import exp, relu
+from ..ops.pointwise import exp, maximum, minimum, relu
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, scores
 from .options import Masking, epsilon, kept_or_zero, operand, queries_and_keys, same

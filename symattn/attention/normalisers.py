@@ -8,11 +8,10 @@ import sympy
 
 from ..core.node import Tensor
 from ..ops import rows
-from ..ops.arithmetic import maximum
 from ..ops.leaves import as_tensor, let
 from ..ops.logic import where
 from ..ops.opaque import stop_gradient
-from ..ops.pointwise import abs, exp, relu, sigmoid
+from ..ops.pointwise import abs, exp, maximum, relu, sigmoid
 from ..ops.sparse import entmax15, sparsemax
 from .dot_product import attention_pooling, probabilities, scores
 from .options import Masking, epsilon, kept_or_zero

@@ -12,12 +12,13 @@ from ..core.exact import as_scalar
 from ..core.node import Tensor
 from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
-from ..ops.arithmetic import add, divide, maximum, minimum, multiply
+from ..ops.arithmetic import add, divide, multiply
 from ..ops.gather import take
 from ..ops.index import getitem
 from ..ops.layout import concat, merge_axes, split_axis
 from ..ops.leaves import as_tensor, from_index, let, scalar_value
 from ..ops.pointwise import cos as cosine
+from ..ops.pointwise import maximum, minimum
 from ..ops.pointwise import sin as sine
 from .options import exactly, operand, same, scalar
 

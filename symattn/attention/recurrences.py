@@ -9,11 +9,11 @@ from ..core.arguments import few, one_of
 from ..core.node import Tensor
 from ..errors import OperandError
 from ..ops import rows
-from ..ops.arithmetic import maximum, multiply, power
+from ..ops.arithmetic import multiply
 from ..ops.layout import concat, matrix_transpose
 from ..ops.leaves import as_tensor, from_index, let
 from ..ops.opaque import stop_gradient
-from ..ops.pointwise import exp
+from ..ops.pointwise import exp, maximum, power
 from .decay import per_channel, per_position, positions, retention
 from .dot_product import scores
 from .options import factor, operand, same

@@ -12,11 +12,11 @@ from ..core.node import Tensor
 from ..core.sizes import broadcast_shapes, same_shape
 from ..errors import OperandError, ShapeError
 from ..ops import rows
-from ..ops.arithmetic import maximum, multiply
+from ..ops.arithmetic import multiply
 from ..ops.broadcasting import broadcast_to
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, definition, let, scalar_value
-from ..ops.pointwise import log, tanh
+from ..ops.pointwise import log, maximum, tanh
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
 from .norms import features, l2_norm, layer_norm, rms_norm
 from .options import Masking, kept, known, one_query, operand, queries_and_keys, same

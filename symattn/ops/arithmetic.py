@@ -15,11 +15,10 @@ from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape, broadcast_shapes, same_shape
 from ..errors import OperandError
-from ..scalars.formulas import choose, compared
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
-from .domain import is_total, vanished
+from .domain import vanished
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
-from .notation import Binding, Written, call
+from .notation import Binding, Written
 
 
 def entrywise(
@@ -297,129 +296,3 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
     if coefficient != 1:
         return multiply(coefficient, divide(1 if rest is None else rest, b))
     return divide_op.node(*drop_broadcast((a, b), broadcast("the quotient", a, b)))
-
-
-# --- powers, remainders, extremes ---
-
-
-def _power_notation(p: Any, node: Tensor) -> Written:
-    a, b = node.inputs
-    if not p.latex:
-        return f"{p.operand(a, Binding.ATOM)}**{p.operand(b, Binding.ATOM)}", Binding.POWER
-    entrywise = r"\odot " if node.rank else ""  # a plain power of a matrix would be a product
-    exponent = p.operand(b, Binding.ATOM if node.rank else Binding.OR)
-    return f"{{{p.operand(a, Binding.ATOM)}}}^{{{entrywise}{exponent}}}", Binding.POWER
-
-
-def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    from .pointwise import log  # powers need the logarithm, which needs arithmetic
-
-    return multiply(b, power(a, subtract(b, 1))), multiply(y, log(a))
-
-
-def _power_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    exponent = scalar_value(b)
-    fixed = exponent is not None and not exponent.free_symbols
-    to_base, to_exponent = _power_slopes(y, a, b)
-    above = None if fixed else unbroadcast(multiply(g, to_exponent), b.shape, y.shape)
-    return unbroadcast(multiply(g, to_base), a.shape, y.shape), above
-
-
-def _power_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
-    if scalar_value(node.inputs[1]) == 3:  # a square is multiplied by NumPy itself, a cube is not
-        x = code.line(a)
-        return f"({x}) * ({x}) * ({x})"
-    return f"({a}) ** ({b})"
-
-
-power_op = entrywise(
-    "power",
-    lambda a, b: a**b,
-    vjp=_power_vjp,
-    slopes=_power_slopes,
-    numpy=_power_numpy,
-    notation=_power_notation,
-    build=lambda a, b: _power(a, b),
-    reason="power rule, entry by entry",
-    called="the power",
-)
-
-
-def power(a: Any, b: Any) -> Tensor:
-    """``a ** b``, entry by entry."""
-    return power_op(as_tensor(a), as_tensor(b))
-
-
-def _power(a: Tensor, b: Tensor) -> Tensor:
-    """Numbers fold, and the exponents 1 and 0 vanish, the latter where there is something to raise."""
-    x, n = scalar_value(a), scalar_value(b)
-    if x is not None and n is not None:
-        return constant(formula=x**n)
-    if n == 1:
-        return a
-    return broadcast_to(as_tensor(1), a.shape) if n == 0 and is_total(a) else power_op.node(a, b)
-
-
-def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) -> Operation:
-    return entrywise(
-        name,
-        lambda a, b: choose(compared(relation, a, b), a, b),
-        slopes=lambda y, a, b: (wins(a, b), subtract(1, wins(a, b))),
-        numpy=lambda code, node, a, b: f"np.{name}({a}, {b})",
-        notation=lambda p, node: call(p, name, node),
-        reason=f"the cotangent of a {name} goes to the entry that it takes",
-        stays_whole=True,
-        nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
-    )
-
-
-maximum_op = _extreme("maximum", sympy.Ge, lambda a, b: a >= b)
-minimum_op = _extreme("minimum", sympy.Le, lambda a, b: a <= b)
-
-
-def _mod_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    from .pointwise import floor
-
-    return broadcast_to(as_tensor(1), broadcast("mod", a, b)), negative(floor(divide(a, b)))
-
-
-mod_op = entrywise(
-    "mod",
-    lambda a, b: a - b * sympy.floor(a / b),
-    slopes=_mod_slopes,
-    numpy=lambda code, node, a, b: f"np.mod({a}, {b})",
-    notation=lambda p, node: call(p, "mod", node),
-    reason="a - b floor(a / b), entry by entry",
-    stays_whole=True,
-    nonsmooth="mod is not differentiable where b divides a",
-)
-
-
-def maximum(a: Any, b: Any) -> Tensor:
-    """The larger of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
-
-    >>> import symattn as sa
-    >>> print(sa.maximum(sa.tensor("x", "n"), 0))
-    maximum(x, 0)
-    """
-    return maximum_op(as_tensor(a), as_tensor(b))
-
-
-def minimum(a: Any, b: Any) -> Tensor:
-    """The smaller of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
-
-    >>> import symattn as sa
-    >>> print(sa.minimum(sa.tensor("x", "n"), 1))
-    minimum(x, 1)
-    """
-    return minimum_op(as_tensor(a), as_tensor(b))
-
-
-def mod(a: Any, b: Any) -> Tensor:
-    """The remainder ``a - b * floor(a / b)``, entry by entry; it has the sign of b.
-
-    >>> import symattn as sa
-    >>> print(sa.mod(sa.tensor("x", "n"), 2))
-    mod(x, 2)
-    """
-    return mod_op(as_tensor(a), as_tensor(b))

@@ -11,11 +11,11 @@ from ..core.operation import Operation
 from ..core.sizes import as_size
 from ..errors import OperandError
 from ..scalars.formulas import choose
-from .arithmetic import add_op, maximum_op, minimum_op, multiply_op
+from .arithmetic import add_op, multiply_op
 from .leaves import as_tensor, zeros
 from .logic import where_op
 from .notation import Binding, Written, call
-from .pointwise import floor_op
+from .pointwise import floor_op, maximum_op, minimum_op
 from .rows import sum_op
 from .scans import cumsum_op
 

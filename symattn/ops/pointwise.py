@@ -1,4 +1,4 @@
-"""Entrywise functions of one argument: a table, one row a function, and functions given by a SymPy Lambda."""
+"""Entrywise functions: a table of those of one argument, powers, extremes, and functions given by a SymPy Lambda."""
 
 from __future__ import annotations
 
@@ -12,37 +12,57 @@ from ..core.node import Tensor
 from ..core.operation import Operation
 from ..errors import NoRuleError, OperandError, described
 from ..scalars.formulas import choose, compared, plainly_joined, without_piecewise
-from .arithmetic import add, back_by_slopes, divide, multiply, negative, power, product_rule, subtract
-from .broadcasting import broadcast, broadcast_index
-from .leaves import as_tensor, zeros
-from .logic import greater
-from .notation import Binding, Written, enclosed, function
+from .arithmetic import add, back_by_slopes, divide, entrywise, multiply, negative, product_rule, subtract
+from .broadcasting import broadcast, broadcast_index, broadcast_to, unbroadcast
+from .domain import is_total
+from .leaves import as_tensor, constant, scalar_value, zeros
+from .logic import greater, greater_equal, less_equal
+from .notation import Binding, Written, call, enclosed, function
 
 Entrywise: TypeAlias = Callable[[Any], Tensor]
 
+# --- functions of one argument ---
 
-def _unary(
+
+def _function(
     name: str,
+    says: str,
     formula: Callable[[Any], Any],
     derivative: Callable[[Tensor, Tensor], Tensor],
-    numpy: str | Callable[..., str],
+    numpy: str = "",
     latex: str | tuple[str, str] | None = None,
     **more: Any,
-) -> Operation:
-    """A row: ``derivative(x, y)`` is f'(x) in our own operations, where y = f(x) may be used by its name."""
-    reason = more.pop("reason", f"chain rule, entry by entry, through {name}")
-    code = (lambda code, node, x: numpy.format(x)) if isinstance(numpy, str) else numpy
-    return Operation(
+) -> tuple[Operation, Entrywise]:
+    """A row: the record of a function, and how it is called.
+
+    ``derivative(x, y)`` is f'(x) in our own operations, where y = f(x) may be used by its name; without ``numpy`` there
+    is a helper of that name in generated code.
+    """
+    op = Operation(
         name,
         shape=lambda x: x.shape,
         entry=lambda read, index, node: formula(read(0, index)),
         vjp=lambda g, y, x: (multiply(g, derivative(x, y)),),
         jvp=lambda tangents, y, x: multiply(tangents[0], derivative(x, y)),
-        numpy=code,
+        numpy=lambda code, node, x: numpy.format(x) if numpy else code.helper(name, x),
         notation=enclosed(name, *latex) if isinstance(latex, tuple) else function(name, latex),
-        reason=reason,
+        reason=f"chain rule, entry by entry, through {name}",
         **more,
     )
+
+    def apply(x: Any) -> Tensor:
+        return op(as_tensor(x))
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"""Entry by entry, ``y = {says}``; the shape stays.
+
+    Raises OperandError for what is not a tensor or a real scalar.{f" {op.nonsmooth}." if op.nonsmooth else ""}
+
+    >>> import symattn as sa
+    >>> print(sa.{name}(sa.tensor("x", "n")))
+    {name}(x)
+    """
+    return op, apply
 
 
 def _gelu_derivative(x: Tensor, y: Tensor) -> Tensor:
@@ -55,6 +75,10 @@ def _silu_derivative(x: Tensor, y: Tensor) -> Tensor:
     return add(s, multiply(y, subtract(1, s)))
 
 
+def _cosine(x: Tensor, y: Tensor) -> Tensor:
+    return cos(x)
+
+
 def _sign_entry(x: Any) -> Any:
     below = choose(compared(sympy.Lt, x, 0), sympy.S.NegativeOne, sympy.S.Zero)
     return choose(compared(sympy.Gt, x, 0), sympy.S.One, below)
@@ -64,8 +88,9 @@ def _flat(x: Tensor, y: Tensor) -> Tensor:
     return zeros(*x.shape)
 
 
-exp_op = _unary(
+exp_op, exp = _function(
     "exp",
+    "exp(x)",
     sympy.exp,
     lambda x, y: y,
     "np.exp({})",
@@ -73,89 +98,213 @@ exp_op = _unary(
     minus_infinity="absorbed",
     bounded="an exponential is positive",
 )
-log_op = _unary("log", sympy.log, lambda x, y: divide(1, x), "np.log({})", r"\log")
-log1p_op = _unary("log1p", lambda x: sympy.log(1 + x), lambda x, y: divide(1, add(1, x)), "np.log1p({})")
-tanh_op = _unary(
+log_op, log = _function("log", "log(x)", sympy.log, lambda x, y: divide(1, x), "np.log({})", r"\log")
+log1p_op, log1p = _function(
+    "log1p", "log(1 + x)", lambda x: sympy.log(1 + x), lambda x, y: divide(1, add(1, x)), "np.log1p({})"
+)
+tanh_op, tanh = _function(
     "tanh",
+    "tanh(x)",
     sympy.tanh,
     lambda x, y: subtract(1, power(y, 2)),
     "np.tanh({})",
     r"\tanh",
     bounded="tanh lies between -1 and 1",
 )
-sigmoid_op = _unary(
+sigmoid_op, sigmoid = _function(
     "sigmoid",
+    "1 / (1 + exp(-x))",
     lambda x: 1 / (1 + sympy.exp(-x)),
     lambda x, y: multiply(y, subtract(1, y)),
-    lambda code, node, x: code.helper("sigmoid", x),
-    r"\sigma",
+    latex=r"\sigma",
     bounded="1 / (1 + exp(-x)) with an exponential that is positive",
 )
-softplus_op = _unary(
-    "softplus",
-    lambda x: sympy.log(1 + sympy.exp(x)),
-    lambda x, y: sigmoid(x),
-    lambda code, node, x: code.helper("softplus", x),
+softplus_op, softplus = _function(
+    "softplus", "log(1 + exp(x))", lambda x: sympy.log(1 + sympy.exp(x)), lambda x, y: sigmoid(x)
 )
-relu_op = _unary(
+relu_op, relu = _function(
     "relu",
+    "x where x > 0, else 0",
     lambda x: choose(compared(sympy.Gt, x, 0), x, sympy.S.Zero),
     lambda x, y: greater(x, 0),
     "np.maximum({}, 0)",
     stays_whole=True,
     nonsmooth="relu is not differentiable at 0; 0 is taken there",
 )
-gelu_op = _unary(
+gelu_op, gelu = _function(
     "gelu",
+    "x * (1 + erf(x / sqrt(2))) / 2",
     lambda x: x * ((1 + sympy.erf(x / sympy.sqrt(2))) / 2),
     _gelu_derivative,
-    lambda code, node, x: code.helper("gelu", x),
 )
-silu_op = _unary(
-    "silu",
-    lambda x: x / (1 + sympy.exp(-x)),
-    _silu_derivative,
-    lambda code, node, x: code.helper("silu", x),
+silu_op, silu = _function("silu", "x * sigmoid(x)", lambda x: x / (1 + sympy.exp(-x)), _silu_derivative)
+sqrt_op, sqrt = _function(
+    "sqrt", "sqrt(x)", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})", (r"\sqrt{", "}")
 )
-sqrt_op = _unary("sqrt", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})", (r"\sqrt{", "}"))
-rsqrt_op = _unary(
+rsqrt_op, rsqrt = _function(
     "rsqrt",
+    "1 / sqrt(x)",
     lambda x: 1 / sympy.sqrt(x),
     lambda x, y: multiply(sympy.Rational(-1, 2), power(y, 3)),
     "1 / np.sqrt({})",
 )
-sin_op = _unary("sin", sympy.sin, lambda x, y: cos(x), "np.sin({})", r"\sin")
-cos_op = _unary("cos", sympy.cos, lambda x, y: negative(sin(x)), "np.cos({})", r"\cos")
-abs_op = _unary(
-    "abs",
-    lambda x: choose(compared(sympy.Ge, x, 0), x, -x),
-    lambda x, y: sign(x),
-    "np.abs({})",
-    (r"\left|", r"\right|"),
-    nonsmooth="abs is not differentiable at 0; 0 is taken there",
-)
-sign_op = _unary(
+sin_op, sin = _function("sin", "sin(x)", sympy.sin, _cosine, "np.sin({})", r"\sin")
+cos_op, cos = _function("cos", "cos(x)", sympy.cos, lambda x, y: negative(sin(x)), "np.cos({})", r"\cos")
+sign_op, sign = _function(
     "sign",
+    "1, 0 or -1 by the sign of x",
     _sign_entry,
     _flat,
     "np.sign({})",
     stays_whole=True,
     nonsmooth="sign is not differentiable at 0; 0 is taken there",
 )
-erf_op = _unary(
+abs_op, abs = _function(
+    "abs",
+    "|x|",
+    lambda x: choose(compared(sympy.Ge, x, 0), x, -x),
+    lambda x, y: sign(x),
+    "np.abs({})",
+    (r"\left|", r"\right|"),
+    nonsmooth="abs is not differentiable at 0; 0 is taken there",
+)
+erf_op, erf = _function(
     "erf",
+    "2 / sqrt(pi) * integral of exp(-t**2) from 0 to x",
     sympy.erf,
     lambda x, y: multiply(2 / sympy.sqrt(sympy.pi), exp(negative(power(x, 2)))),
-    lambda code, node, x: code.helper("erf", x),
 )
-floor_op = _unary(
+floor_op, floor = _function(
     "floor",
+    "the largest integer <= x",
     sympy.floor,
     _flat,
     "np.floor({})",
     (r"\left\lfloor", r"\right\rfloor"),
     nonsmooth="floor is not differentiable at integers; 0 is taken there",
 )
+
+
+# --- powers, remainders, extremes ---
+
+
+def _power_notation(p: Any, node: Tensor) -> Written:
+    a, b = node.inputs
+    if not p.latex:
+        return f"{p.operand(a, Binding.ATOM)}**{p.operand(b, Binding.ATOM)}", Binding.POWER
+    entrywise = r"\odot " if node.rank else ""  # a plain power of a matrix would be a product
+    exponent = p.operand(b, Binding.ATOM if node.rank else Binding.OR)
+    return f"{{{p.operand(a, Binding.ATOM)}}}^{{{entrywise}{exponent}}}", Binding.POWER
+
+
+def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return multiply(b, power(a, subtract(b, 1))), multiply(y, log(a))
+
+
+def _power_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    exponent = scalar_value(b)
+    fixed = exponent is not None and not exponent.free_symbols
+    to_base, to_exponent = _power_slopes(y, a, b)
+    above = None if fixed else unbroadcast(multiply(g, to_exponent), b.shape, y.shape)
+    return unbroadcast(multiply(g, to_base), a.shape, y.shape), above
+
+
+def _power_numpy(code: Any, node: Tensor, a: str, b: str) -> str:
+    if scalar_value(node.inputs[1]) == 3:  # a square is multiplied by NumPy itself, a cube is not
+        x = code.line(a)
+        return f"({x}) * ({x}) * ({x})"
+    return f"({a}) ** ({b})"
+
+
+power_op = entrywise(
+    "power",
+    lambda a, b: a**b,
+    vjp=_power_vjp,
+    slopes=_power_slopes,
+    numpy=_power_numpy,
+    notation=_power_notation,
+    build=lambda a, b: _power(a, b),
+    reason="power rule, entry by entry",
+    called="the power",
+)
+
+
+def power(a: Any, b: Any) -> Tensor:
+    """``a ** b``, entry by entry."""
+    return power_op(as_tensor(a), as_tensor(b))
+
+
+def _power(a: Tensor, b: Tensor) -> Tensor:
+    """Numbers fold, and the exponents 1 and 0 vanish, the latter where there is something to raise."""
+    x, n = scalar_value(a), scalar_value(b)
+    if x is not None and n is not None:
+        return constant(formula=x**n)
+    if n == 1:
+        return a
+    return broadcast_to(as_tensor(1), a.shape) if n == 0 and is_total(a) else power_op.node(a, b)
+
+
+def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) -> Operation:
+    return entrywise(
+        name,
+        lambda a, b: choose(compared(relation, a, b), a, b),
+        slopes=lambda y, a, b: (wins(a, b), subtract(1, wins(a, b))),
+        numpy=lambda code, node, a, b: f"np.{name}({a}, {b})",
+        notation=lambda p, node: call(p, name, node),
+        reason=f"the cotangent of a {name} goes to the entry that it takes",
+        stays_whole=True,
+        nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
+    )
+
+
+maximum_op = _extreme("maximum", sympy.Ge, greater_equal)
+minimum_op = _extreme("minimum", sympy.Le, less_equal)
+
+
+def _mod_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return broadcast_to(as_tensor(1), broadcast("mod", a, b)), negative(floor(divide(a, b)))
+
+
+mod_op = entrywise(
+    "mod",
+    lambda a, b: a - b * sympy.floor(a / b),
+    slopes=_mod_slopes,
+    numpy=lambda code, node, a, b: f"np.mod({a}, {b})",
+    notation=lambda p, node: call(p, "mod", node),
+    reason="a - b floor(a / b), entry by entry",
+    stays_whole=True,
+    nonsmooth="mod is not differentiable where b divides a",
+)
+
+
+def maximum(a: Any, b: Any) -> Tensor:
+    """The larger of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
+
+    >>> import symattn as sa
+    >>> print(sa.maximum(sa.tensor("x", "n"), 0))
+    maximum(x, 0)
+    """
+    return maximum_op(as_tensor(a), as_tensor(b))
+
+
+def minimum(a: Any, b: Any) -> Tensor:
+    """The smaller of two tensors, entry by entry, with broadcasting; at a tie the derivative is the first one's.
+
+    >>> import symattn as sa
+    >>> print(sa.minimum(sa.tensor("x", "n"), 1))
+    minimum(x, 1)
+    """
+    return minimum_op(as_tensor(a), as_tensor(b))
+
+
+def mod(a: Any, b: Any) -> Tensor:
+    """The remainder ``a - b * floor(a / b)``, entry by entry; it has the sign of b.
+
+    >>> import symattn as sa
+    >>> print(sa.mod(sa.tensor("x", "n"), 2))
+    mod(x, 2)
+    """
+    return mod_op(as_tensor(a), as_tensor(b))
 
 
 # --- any scalar function ---
@@ -228,41 +377,3 @@ def elementwise(function: Any, *inputs: Any) -> Tensor:
     if body.has(sympy.Indexed, sympy.S.NegativeInfinity):
         raise OperandError(f"the function {function} holds a tensor's entry or an infinity")
     return elementwise_op(*operands, formula=plainly_joined(body))
-
-
-# --- public spellings ---
-
-
-def _public(op: Operation, formula: str) -> Entrywise:
-    def apply(x: Any) -> Tensor:
-        return op(as_tensor(x))
-
-    apply.__name__ = apply.__qualname__ = op.name
-    apply.__doc__ = f"""Entry by entry, ``y = {formula}``; the shape stays.
-
-    Raises OperandError for what is not a tensor or a real scalar.{f" {op.nonsmooth}." if op.nonsmooth else ""}
-
-    >>> import symattn as sa
-    >>> print(sa.{op.name}(sa.tensor("x", "n")))
-    {op.name}(x)
-    """
-    return apply
-
-
-exp: Entrywise = _public(exp_op, "exp(x)")
-log: Entrywise = _public(log_op, "log(x)")
-log1p: Entrywise = _public(log1p_op, "log(1 + x)")
-tanh: Entrywise = _public(tanh_op, "tanh(x)")
-sigmoid: Entrywise = _public(sigmoid_op, "1 / (1 + exp(-x))")
-softplus: Entrywise = _public(softplus_op, "log(1 + exp(x))")
-relu: Entrywise = _public(relu_op, "x where x > 0, else 0")
-gelu: Entrywise = _public(gelu_op, "x * (1 + erf(x / sqrt(2))) / 2")
-silu: Entrywise = _public(silu_op, "x * sigmoid(x)")
-sqrt: Entrywise = _public(sqrt_op, "sqrt(x)")
-rsqrt: Entrywise = _public(rsqrt_op, "1 / sqrt(x)")
-sin: Entrywise = _public(sin_op, "sin(x)")
-cos: Entrywise = _public(cos_op, "cos(x)")
-abs: Entrywise = _public(abs_op, "|x|")
-sign: Entrywise = _public(sign_op, "1, 0 or -1 by the sign of x")
-erf: Entrywise = _public(erf_op, "2 / sqrt(pi) * integral of exp(-t**2) from 0 to x")
-floor: Entrywise = _public(floor_op, "the largest integer <= x")

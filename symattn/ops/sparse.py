@@ -15,11 +15,12 @@ import sympy
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..scalars.formulas import Choice, bound, compared
-from .arithmetic import divide, maximum, multiply, subtract
+from .arithmetic import divide, multiply, subtract
 from .index import replaced
 from .leaves import as_tensor
 from .logic import greater, where
 from .notation import Binding, Written, call
+from .pointwise import maximum
 from .rows import checked_axis, summed
 
 

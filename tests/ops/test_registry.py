@@ -13,13 +13,13 @@ from symattn.codegen.check import compare, sample_point
 from symattn.codegen.reference import values
 from symattn.core.node import topological
 from symattn.ops import RECORDS
-from symattn.ops.arithmetic import mod
 from symattn.ops.broadcasting import broadcast_to
 from symattn.ops.contraction import matmul_of, outer_of
 from symattn.ops.gather import scatter_op
 from symattn.ops.index import embed_op
 from symattn.ops.layout import transpose
 from symattn.ops.leaves import cotangent_op
+from symattn.ops.pointwise import mod
 from symattn.ops.sparse import support_sqrt_op
 
 from ..shares import first_of_each, one_in

@@ -9,21 +9,10 @@ import sympy
 from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...core.sizes import Shape
-from ...ops.arithmetic import (
-    add,
-    add_op,
-    divide,
-    divide_op,
-    multiply,
-    multiply_op,
-    power,
-    power_op,
-    split_scalar,
-    sum_of,
-)
+from ...ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_scalar, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.leaves import constant, from_index_op, scalar_value
-from ...ops.pointwise import exp, exp_op, log, log_op
+from ...ops.pointwise import exp, exp_op, log, log_op, power, power_op
 from .rule import Rule, bare, of, ordered
 
 Term = tuple[sympy.Expr, Tensor | None]  # a coefficient and what it multiplies, None for 1
