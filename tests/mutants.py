@@ -20,7 +20,7 @@ from symattn.core.sizes import same_shape
 from symattn.errors import SymattnError
 from symattn.ops.arithmetic import sum_of
 from symattn.ops.broadcasting import broadcast_to
-from symattn.ops.contraction import einsum_of
+from symattn.ops.contraction import einsum_op
 from symattn.ops.index import index
 from symattn.ops.layout import transpose
 
@@ -184,7 +184,7 @@ def other_constant(x, around, rng):
 @mutation("einsum")
 def other_output(x, around, rng):
     labels, out = x.params["spec"]
-    return einsum_of(x.inputs, (labels, "".join(rng.sample(out, len(out)))))
+    return einsum_op(*x.inputs, spec=(labels, "".join(rng.sample(out, len(out)))))
 
 
 @mutation("einsum")
@@ -192,7 +192,7 @@ def other_labels(x, around, rng):
     labels, out = x.params["spec"]
     k = rng.randrange(len(labels))
     mixed = "".join(rng.sample(labels[k], len(labels[k])))
-    return einsum_of(x.inputs, ((*labels[:k], mixed, *labels[k + 1 :]), out))
+    return einsum_op(*x.inputs, spec=((*labels[:k], mixed, *labels[k + 1 :]), out))
 
 
 @mutation("split_axis")

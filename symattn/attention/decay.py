@@ -10,7 +10,7 @@ from ..core.arguments import one_of
 from ..core.node import Tensor
 from ..errors import ShapeError
 from ..ops.arithmetic import multiply
-from ..ops.contraction import einsum_of
+from ..ops.contraction import einsum_op
 from ..ops.layout import matrix_transpose
 from ..ops.leaves import from_index, let
 from ..ops.logic import where
@@ -177,7 +177,7 @@ def per_channel(what: str, x: Any, keys: Tensor, name: str) -> Tensor:
 
 def decayed_products(rows: Tensor, keys: Tensor, D: Tensor) -> Tensor:
     """The products of rows i and keys j, each channel decayed from j to i: D[.., d, T, T]."""
-    return einsum_of((rows, keys, D), (("in", "jn", "nij"), "ij"))
+    return einsum_op(rows, keys, D, spec=(("in", "jn", "nij"), "ij"))
 
 
 def _scaled(what: str, scale: Any, x: Tensor) -> Tensor:

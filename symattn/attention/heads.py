@@ -16,7 +16,7 @@ from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import multiply, subtract
-from ..ops.contraction import einsum_of
+from ..ops.contraction import einsum_op
 from ..ops.gather import tile
 from ..ops.layout import moveaxis, repeat
 from ..ops.leaves import as_tensor, let
@@ -203,7 +203,7 @@ def _mixed(x: Tensor, W: Any) -> Tensor:
     if w.rank != 2:
         raise ShapeError(f"talking_heads: {w.brief()} has {w.rank} axes where a matrix over heads is meant")
     same("talking_heads", x, -3, w, 0, "the number of heads")
-    return einsum_of([x, w], (("ats", "ab"), "bts"))
+    return einsum_op(x, w, spec=(("ats", "ab"), "bts"))
 
 
 # --- differential attention ---

@@ -14,7 +14,7 @@ from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import multiply
-from ..ops.contraction import einsum_of
+from ..ops.contraction import einsum_op
 from ..ops.layout import concat, matrix_transpose, merge_axes
 from ..ops.leaves import as_tensor, from_index, let, ones
 from ..ops.logic import equal, where
@@ -105,7 +105,7 @@ def causal_linear(
         weights = let("A", tril(f_q @ matrix_transpose(f_k)))
         return attention_pooling(normalised(weights) if normalise else weights, values)
     states = let("H", cumsum(f_k[..., :, None] * values[..., None, :], axis=-3))
-    output = einsum_of((f_q, states), (("ic", "icv"), "iv"))
+    output = einsum_op(f_q, states, spec=(("ic", "icv"), "iv"))
     if not normalise:
         return let("O", output)
     return let("O", output / rows.sum(f_q * let("z", cumsum(f_k, axis=-2)), axis=-1, keepdims=True))

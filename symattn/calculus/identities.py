@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import same_size
 from ..ops.arithmetic import add, add_op, multiply, multiply_op, split_scalar
-from ..ops.contraction import diag_op, matmul_of, matmul_op, outer_of
+from ..ops.contraction import diag_op, matmul_of, matmul_op, outer_op
 from ..ops.index import NEW, expand_dims, index_op
 from ..ops.layout import matrix_transpose, transpose_op
 from ..ops.leaves import is_eye, ones
@@ -40,7 +40,7 @@ def _multiply(a: Tensor, b: Tensor) -> Tensor | None:
             return _sum_of_products(x, y)
         column = _column(y)
         if column is not None and x.rank == 1:  # a[:, None] * b -> outer(a, b)
-            return outer_of(column, x)
+            return outer_op(column, x)
     return None
 
 

@@ -16,7 +16,7 @@ from ..core.operation import Operation
 from ..core.sizes import same_shape
 from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_scalar, subtract
 from ..ops.broadcasting import broadcast, broadcast_to_op
-from ..ops.contraction import diag_op, diagonal_op, einsum_op, matmul_of, matmul_op, outer_of, outer_op, trace_op
+from ..ops.contraction import diag_op, diagonal_op, einsum_op, matmul_of, matmul_op, outer_op, trace_op
 from ..ops.gather import shift_op, tile_op
 from ..ops.index import embed_op, index, index_op, reads_all
 from ..ops.layout import matrix_transpose, merge_axis_op, repeat_op, split_axis_op, transpose_op
@@ -107,7 +107,7 @@ def _turned(x: Tensor, forward: Collection[Tensor]) -> Tensor:
             a, b = node.inputs
             turned[node] = matmul_of(turned[b], turned[a], (2, 2))
         elif node.op is outer_op and node not in forward:
-            turned[node] = outer_of(*node.inputs[::-1])
+            turned[node] = outer_op(*node.inputs[::-1])
         else:
             turned[node] = matrix_transpose(node)
     return multiply(c, turned[rest])

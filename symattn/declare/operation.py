@@ -18,7 +18,7 @@ from ..errors import NamingError, NoRuleError, OperandError, ShapeError, describ
 from ..ops import RECORDS
 from ..ops.arithmetic import sum_of
 from ..ops.broadcasting import unbroadcast
-from ..ops.contraction import einsum_of
+from ..ops.contraction import einsum_op
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
 from ..ops.notation import Binding, function
@@ -307,7 +307,7 @@ def _derived_vjp(
                 parts.append(None)
                 continue
             out, own = _specs(signature, k)
-            part = einsum_of([g, slopes[k]()(*inputs)], ((out, out + own), own))
+            part = einsum_op(g, slopes[k]()(*inputs), spec=((out, out + own), own))
             parts.append(_summed_to(x, part, y, signature, k))
         return tuple(parts)
 
@@ -322,7 +322,7 @@ def _derived_jvp(
         for k, t in enumerate(tangents):
             if t is not None and k not in masks:
                 out, own = _specs(signature, k)
-                terms.append(einsum_of([slopes[k]()(*inputs), t], ((out + own, own), out)))
+                terms.append(einsum_op(slopes[k]()(*inputs), t, spec=((out + own, own), out)))
         return sum_of(terms)
 
     return rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sympy
@@ -20,13 +20,41 @@ from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
 from .notation import Binding, Written, call, raised
 
+
+def _loops(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
+    """The axes in front of the last ones of each input, which are its own in the product; None if they misfit."""
+    return broadcast_shapes(*(x.shape[: x.rank - own] for x, own in zip(inputs, cores, strict=True)))
+
+
+def _product(name: str, cores: Any, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
+    """What is linear in each input: a tangent has a term for each that moves, and a product with zeros is zeros.
+
+    ``cores(**params)`` are the numbers of axes that inputs have in the product, those in front broadcast; ``back`` is
+    the vjp of those axes, which is summed over what was broadcast.
+    """
+
+    def vjp(g: Tensor, y: Tensor, *inputs: Tensor, **params: Any) -> tuple[Tensor, ...]:
+        owns = tuple(cores(**params))
+        loops = _loops(inputs, owns)
+        assert loops is not None
+        parts = zip(back(g, *inputs, **params), inputs, owns, strict=True)
+        return tuple(unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own) for part, x, own in parts)
+
+    def jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, **params: Any) -> Tensor:
+        moving = [(k, t) for k, t in enumerate(tangents) if t is not None]
+        return sum_of([made(*inputs[:k], t, *inputs[k + 1 :], **params) for k, t in moving])
+
+    def build(*inputs: Tensor, **params: Any) -> Tensor:
+        whole = made.node(*inputs, **params)
+        return vanished(whole) if any(map(is_zero, inputs)) else whole
+
+    made = Operation(name, shape, entry, vjp, jvp, **{"build": build, **record})
+    return made
+
+
 # --- matmul ---
 
 Core = tuple[int, int]  # how many axes of each factor belong to the product; those in front broadcast
-
-
-def _loops(a: Tensor, b: Tensor, core: Core) -> Shape | None:
-    return broadcast_shapes(a.shape[: a.rank - core[0]], b.shape[: b.rank - core[1]])
 
 
 def _matmul_shape(a: Tensor, b: Tensor, core: Core) -> Shape:
@@ -36,7 +64,7 @@ def _matmul_shape(a: Tensor, b: Tensor, core: Core) -> Shape:
             f"matmul of {a.brief()} and {b.brief()}: axis -1 of the first has size {a.shape[-1]}, "
             f"axis -{core[1]} of the second has size {inner}{_transposed_hint(a, b, core)}"
         )
-    loops = _loops(a, b, core)
+    loops = _loops((a, b), core)
     if loops is None:
         raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: the axes in front do not broadcast")
     return loops + (a.shape[-2:-1] if core[0] == 2 else ()) + (b.shape[-1:] if core[1] == 2 else ())
@@ -63,30 +91,14 @@ def _matmul_entry(read: Any, index: Any, node: Tensor) -> Any:
     return sympy.Sum(read(0, left) * read(1, right), (k, low, high))
 
 
-def _matmul_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, Tensor]:
+def _matmul_back(g: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, Tensor]:
     if core == (2, 2):
-        pair = matmul_of(g, matrix_transpose(b), core), matmul_of(matrix_transpose(a), g, core)
-    elif core == (2, 1):
-        pair = outer_of(g, b), matmul_of(matrix_transpose(a), g, core)
-    elif core == (1, 2):
-        pair = matmul_of(b, g, (2, 1)), outer_of(a, g)
-    else:
-        pair = multiply(expand_dims(g, -1), b), multiply(expand_dims(g, -1), a)
-    loops = y.shape[: y.rank - sum(core) + 2]
-    full = (loops + x.shape[x.rank - c :] for x, c in zip((a, b), core, strict=True))
-    da, db = (unbroadcast(p, x.shape, f, c) for p, x, f, c in zip(pair, (a, b), full, core, strict=True))
-    return da, db
-
-
-def _bilinear(product: Any) -> Any:
-    """The jvp of a product of two factors: one term for each that moves."""
-
-    def jvp(tangents: Sequence[Tensor | None], y: Tensor, a: Tensor, b: Tensor, **params: Any) -> Tensor:
-        da, db = tangents
-        terms = [product(da, b, **params)] if da is not None else []
-        return sum_of(terms + ([product(a, db, **params)] if db is not None else []))
-
-    return jvp
+        return matmul_of(g, matrix_transpose(b), core), matmul_of(matrix_transpose(a), g, core)
+    if core == (2, 1):
+        return outer_op(g, b), matmul_of(matrix_transpose(a), g, core)
+    if core == (1, 2):
+        return matmul_of(b, g, (2, 1)), outer_op(a, g)
+    return multiply(expand_dims(g, -1), b), multiply(expand_dims(g, -1), a)
 
 
 def _matmul_notation(p: Any, node: Tensor) -> Written:
@@ -117,12 +129,12 @@ def _transposed(p: Any, x: Tensor) -> str:
     return raised(p.operand(x, Binding.ATOM), r"\top")
 
 
-matmul_op: Operation = Operation(
+matmul_op = _product(
     "matmul",
+    cores=lambda core: core,
     shape=_matmul_shape,
     entry=_matmul_entry,
-    vjp=_matmul_vjp,
-    jvp=_bilinear(lambda a, b, core: matmul_of(a, b, core)),
+    back=_matmul_back,
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
     bounded="each term of the sum, or a mean with weights that sum to 1",
@@ -136,10 +148,10 @@ def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
     """A product with zeros is zeros, and a factor is not repeated along axes that the other one has."""
     if is_zero(a) or is_zero(b):
         return vanished(matmul_op.node(a, b, core=core))
-    loops = _loops(a, b, core)
-    if loops and (bare := _once(a, core[0])) is not a and _loops(bare, b, core) == loops:
+    loops = _loops((a, b), core)
+    if loops and (bare := _once(a, core[0])) is not a and _loops((bare, b), core) == loops:
         a = bare
-    if loops and (bare := _once(b, core[1])) is not b and _loops(a, bare, core) == loops:
+    if loops and (bare := _once(b, core[1])) is not b and _loops((a, bare), core) == loops:
         b = bare
     return matmul_op.node(a, b, core=core)
 
@@ -175,16 +187,10 @@ def _outer_entry(read: Any, index: Any, node: Tensor) -> Any:
 
 
 def _outer_shape(a: Tensor, b: Tensor) -> Shape:
-    loops = _loops(a, b, (1, 1))
+    loops = _loops((a, b), (1, 1))
     if loops is None or not a.rank or not b.rank:
         raise ShapeError(f"outer of {a.brief()} and {b.brief()}: it takes two vectors")
     return (*loops, a.shape[-1], b.shape[-1])
-
-
-def _outer_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    loops = y.shape[:-2]
-    da, db = matmul_of(g, b, (2, 1)), matmul_of(matrix_transpose(g), a, (2, 1))
-    return unbroadcast(da, a.shape, loops + a.shape[-1:], 1), unbroadcast(db, b.shape, loops + b.shape[-1:], 1)
 
 
 def _outer_notation(p: Any, node: Tensor) -> Written:
@@ -194,22 +200,16 @@ def _outer_notation(p: Any, node: Tensor) -> Written:
     return p.juxtapose(a, raised(b, r"\top")), Binding.PRODUCT
 
 
-outer_op: Operation = Operation(
+outer_op = _product(
     "outer",
+    cores=lambda: (1, 1),
     shape=_outer_shape,
     entry=_outer_entry,
-    vjp=_outer_vjp,
-    jvp=_bilinear(lambda a, b: outer_of(a, b)),
+    back=lambda g, a, b: (matmul_of(g, b, (2, 1)), matmul_of(matrix_transpose(g), a, (2, 1))),
     numpy=lambda code, node, a, b: code.outer(node, a, b),
     notation=_outer_notation,
     reason="product rule for an outer product",
-    build=lambda a, b: vanished(outer_op.node(a, b)) if is_zero(a) or is_zero(b) else outer_op.node(a, b),
 )
-
-
-def outer_of(a: Tensor, b: Tensor) -> Tensor:
-    """The outer product of the last axes, those in front broadcast."""
-    return outer_op(a, b)
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -224,7 +224,7 @@ def outer(a: Any, b: Any) -> Tensor:
     a, b = as_tensor(a), as_tensor(b)
     if a.rank != 1 or b.rank != 1:
         raise ShapeError(f"outer of {a.brief()} and {b.brief()}: it takes two vectors")
-    return outer_of(a, b)
+    return outer_op(a, b)
 
 
 # --- einsum ---
@@ -248,16 +248,11 @@ def _spec_text(spec: Spec) -> str:
     return f"{','.join(spec[0])}->{spec[1]}"
 
 
-def _einsum_loops(inputs: Sequence[Tensor], spec: Spec) -> Shape:
-    loops = broadcast_shapes(*(x.shape[: x.rank - len(labels)] for labels, x in zip(spec[0], inputs, strict=True)))
+def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
+    sizes, loops = _label_sizes(inputs, spec), _loops(inputs, map(len, spec[0]))
     if loops is None:
         raise ShapeError(f"einsum {_spec_text(spec)!r}: the axes in front do not broadcast")
-    return loops
-
-
-def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
-    sizes = _label_sizes(inputs, spec)
-    return _einsum_loops(inputs, spec) + tuple(sizes[label] for label in spec[1])
+    return loops + tuple(sizes[label] for label in spec[1])
 
 
 def _einsum_entry(read: Any, index: Any, node: Tensor) -> Any:
@@ -274,16 +269,6 @@ def _einsum_entry(read: Any, index: Any, node: Tensor) -> Any:
         for k, (labels, x) in enumerate(zip(ins, node.inputs, strict=True))
     ]
     return sympy.Sum(sympy.Mul(*factors), *limits) if limits else sympy.Mul(*factors)
-
-
-def _einsum_vjp(g: Tensor, y: Tensor, *inputs: Tensor, spec: Spec) -> tuple[Tensor, ...]:
-    loops = y.shape[: y.rank - len(spec[1])]
-    results = []
-    for k, (labels, x) in enumerate(zip(spec[0], inputs, strict=True)):
-        core = x.shape[x.rank - len(labels) :]
-        back = _einsum_back(g, k, inputs, spec)
-        results.append(unbroadcast(back, x.shape, loops + core, len(labels)))
-    return tuple(results)
 
 
 def _einsum_back(g: Tensor, k: int, inputs: Sequence[Tensor], spec: Spec) -> Tensor:
@@ -307,13 +292,7 @@ def _einsum_back(g: Tensor, k: int, inputs: Sequence[Tensor], spec: Spec) -> Ten
             factors.append(ones(sizes[label]))
             labels.append(label)
         target += label
-    return einsum_of(factors, (tuple(labels), target))
-
-
-def _einsum_jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, spec: Spec) -> Tensor:
-    return sum_of(
-        [einsum_of([*inputs[:k], t, *inputs[k + 1 :]], spec) for k, t in enumerate(tangents) if t is not None]
-    )
+    return einsum_op(*factors, spec=(tuple(labels), target))
 
 
 def _einsum_notation(p: Any, node: Tensor) -> Written:
@@ -327,28 +306,16 @@ def _einsum_notation(p: Any, node: Tensor) -> Written:
     return (rf"\left[{total}\right]_{{{out}}}" if out else rf"\left({total}\right)"), Binding.ATOM
 
 
-einsum_op = Operation(
+einsum_op = _product(
     "einsum",
+    cores=lambda spec: map(len, spec[0]),
     shape=_einsum_shape,
     entry=_einsum_entry,
-    vjp=_einsum_vjp,
-    jvp=_einsum_jvp,
+    back=lambda g, *inputs, spec: [_einsum_back(g, k, inputs, spec) for k in range(len(inputs))],
     numpy=lambda code, node, *inputs: code.einsum(node, inputs),
     notation=_einsum_notation,
     reason="product rule for a contraction",
-    build=lambda *inputs, spec: _einsum(inputs, spec),
 )
-
-
-def _einsum(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
-    """A contraction with zeros is zeros."""
-    whole = einsum_op.node(*inputs, spec=spec)
-    return vanished(whole) if any(map(is_zero, inputs)) else whole
-
-
-def einsum_of(inputs: Sequence[Tensor], spec: Spec) -> Tensor:
-    """The contraction."""
-    return einsum_op(*inputs, spec=spec)
 
 
 def einsum(subscripts: str, *inputs: Any) -> Tensor:
@@ -374,7 +341,7 @@ def einsum(subscripts: str, *inputs: Any) -> Tensor:
     if len(ins) != len(operands) or any(len(labels) != x.rank for labels, x in zip(ins, operands, strict=False)):
         shown = ", ".join(x.brief() for x in operands)
         raise ShapeError(f"einsum {described(subscripts)} of {shown}: give one label an axis")
-    return einsum_of(operands, (ins, out))
+    return einsum_op(*operands, spec=(ins, out))
 
 
 # --- diagonals ---

@@ -14,7 +14,7 @@ from symattn.codegen.reference import values
 from symattn.core.node import topological
 from symattn.ops import RECORDS
 from symattn.ops.broadcasting import broadcast_to
-from symattn.ops.contraction import matmul_of, outer_of
+from symattn.ops.contraction import matmul_of, outer_op
 from symattn.ops.gather import scatter_op
 from symattn.ops.index import embed_op
 from symattn.ops.layout import transpose
@@ -123,7 +123,7 @@ EXAMPLES = {
         Z @ sa.tensor("R", "h S e"), W[:1] @ sa.tensor("R", "h S e"), X @ X.T, matmul_of(X, b, (1, 1)),
         matmul_of(X, sa.tensor("R", "h d"), (2, 1)),
     ],
-    "outer": [sa.outer(u, v), sa.outer(u, u), outer_of(X, v), outer_of(X, sa.tensor("y", "h 1 S"))],
+    "outer": [sa.outer(u, v), sa.outer(u, u), outer_op(X, v), outer_op(X, sa.tensor("y", "h 1 S"))],
     "einsum": [
         sa.einsum("htd,hsd->hts", sa.tensor("q", "h T d"), sa.tensor("k", "h S d")),
         sa.einsum("hts,hse->the", W, sa.tensor("R", "h S e")),

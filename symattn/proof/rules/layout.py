@@ -12,7 +12,7 @@ from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_of, outer_op
+from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_op
 from ...ops.index import NEW, index, index_op, sliced
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
@@ -36,7 +36,7 @@ def _transposed(x: Tensor) -> Tensor | None:
     if swap and y.op is matmul_op and y.params["core"] == _MATRICES:
         return matmul_of(turned(y.inputs[1]), turned(y.inputs[0]), _MATRICES) if _matrices(y) else None
     if swap and y.op is outer_op:
-        return outer_of(*y.inputs[::-1])
+        return outer_op(*y.inputs[::-1])
     if swap and (y.op is diag_op or declared(y, "symmetric")):
         return y
     if swap and y.op is inv_op:

@@ -10,7 +10,7 @@ from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_of, outer_op
+from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.inverse import inv_op
 from ...ops.layout import merge_axis_op, split_axis_op, transpose_op
@@ -273,7 +273,7 @@ PRODUCTS = (
     ),
     Rule(
         "outer product", "The outer product, entry by entry.", "", 2, _outer,
-        of("a n, b m", lambda a, b: (outer_of(a, b), multiply(expand_dims(a, -1), b))), (outer_op,),
+        of("a n, b m", lambda a, b: (outer_op(a, b), multiply(expand_dims(a, -1), b))), (outer_op,),
     ),
     Rule(
         "diagonal matrix", "A diagonal matrix scales rows from the left and columns from the right.",
