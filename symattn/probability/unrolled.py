@@ -12,14 +12,13 @@ from math import comb
 from typing import Any
 
 import sympy
-from sympy.core.relational import Relational
-from sympy.logic.boolalg import BooleanFunction
 
 from ..core.exact import exact
 from ..core.node import Tensor
 from ..graph.entries import entry
 from ..graph.names import tree_size
-from ..scalars.formulas import Choice, Held, Ranged, without_piecewise
+from ..scalars.explicit import written_out
+from ..scalars.formulas import Choice, Held, Ranged, _Extreme, without_piecewise
 from .laws import Iid, IidPair, Law, NormalRows, Sphere
 from .ranges import index_ranges
 
@@ -95,32 +94,26 @@ class _Unrolled:
 
     # --- formulas with numbers ---
 
-    def value(self, e: Any, env: Mapping[Any, Any]) -> Any:
+    def value(self, formula: Any, env: Mapping[Any, Any]) -> Any:
         """A formula at numbers, its sums written out; only the side of a case that is taken is read."""
-        if e.is_Symbol:
-            if e.name in self.tensors and not self.tensors[e.name].rank:
-                return self._entry(e.name, ())
-            return sympy.sympify(env.get(e, self.at.get(e, e)))
-        if isinstance(e, sympy.Indexed):
-            return self._entry(str(e.base), tuple(self._place(i, env) for i in e.indices))
-        if isinstance(e, sympy.Sum):
-            return self._sum(e.function, list(e.limits), dict(env))
-        if isinstance(e, Choice):
-            return self.value(e.args[1 if self._holds(e.args[0], env) else 2], env)
-        if isinstance(e, Ranged):
-            index, size = (self.value(part, env) for part in e.args)
+        if formula.has(_Extreme):
+            raise _Unreached
+        values = {k: sympy.sympify(v) for k, v in {**self.at, **env}.items()}
+        for part in formula.atoms(Ranged):
+            index, size = (end.xreplace(values) for end in part.args)
             if index.is_Integer and index >= size:
                 raise _Outside
-            return index
-        if isinstance(e, Held):
-            return self.value(e.args[0], env)
-        if not e.args or isinstance(e, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):
-            return e.func(*(self.value(part, env) for part in e.args)) if e.args else e
-        raise _Unreached
+        numbers = {s: self._entry(s.name, ()) for s in formula.free_symbols if s.is_Symbol and self._is_number(s.name)}
+        written = written_out(formula, self._element, {**values, **numbers}).replace(Held, lambda x: x)
+        if written.has(sympy.Sum, Choice):
+            raise _Unreached
+        return written
 
-    def _place(self, e: Any, env: Mapping[Any, Any]) -> Any:
-        at = self.value(e, env)
-        return int(at) if at.is_Integer else at
+    def _is_number(self, name: str) -> bool:
+        return name in self.tensors and not self.tensors[name].rank
+
+    def _element(self, base: Any, index: tuple[Any, ...]) -> Any:
+        return self._entry(str(base), tuple(int(i) if i.is_Integer else i for i in index))
 
     def _entry(self, name: str, index: tuple[Any, ...]) -> Any:
         for i, size in zip(index, self.tensors[name].shape, strict=True):
@@ -137,24 +130,6 @@ class _Unrolled:
             self._symbols[name, index] = symbol = sympy.Dummy(f"{name}{list(index)}", real=True)
             self.places[symbol] = name, index
         return self._symbols[name, index]
-
-    def _sum(self, term: Any, limits: list[Any], env: dict[Any, Any]) -> Any:
-        if not limits:
-            return self.value(term, env)
-        *inner, (k, low, high) = limits
-        first, last = (self._place(edge, env) for edge in (low, high))
-        return sympy.Add(*(self._sum(term, inner, {**env, k: place}) for place in range(first, last + 1)))
-
-    def _holds(self, condition: Any, env: Mapping[Any, Any]) -> bool:
-        if isinstance(condition, (Relational, BooleanFunction)):
-            parts = [
-                self.value(part, env) if isinstance(condition, Relational) else sympy.sympify(self._holds(part, env))
-                for part in condition.args
-            ]
-            condition = condition.func(*parts)
-        if condition not in (sympy.true, sympy.false):
-            raise _Unreached
-        return bool(condition)
 
     # --- expectations ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -33,8 +33,8 @@ def written_out(formula: Any, element: Element, values: Mapping[Any, Any]) -> An
 
     if formula in values:
         return values[formula]
-    if isinstance(formula, _UNFOLDED) and _is_numeric(formula.limits):
-        return _unfolded(formula, element, values)
+    if isinstance(formula, _UNFOLDED) and (places := _places(formula.limits, element, values)) is not None:
+        return _unfolded(formula, element, values, places)
     if isinstance(formula, Choice):
         condition = again(formula.args[0])
         if condition in (sympy.true, sympy.false):
@@ -58,23 +58,28 @@ def _exp(exponent: Any) -> Any:
     return sympy.exp(exponent)
 
 
-def _is_numeric(limits: Any) -> bool:
-    return all(edge.is_Integer for _, *edges in limits for edge in edges)
+def _places(limits: Any, element: Element, values: Mapping[Any, Any]) -> list[Mapping[Any, Any]] | None:
+    """The values with each place of the bound indices, the last of them outermost; None where an end is no number."""
+    if not limits:
+        return [values]
+    *inner, (k, *edges) = limits
+    low, high = (written_out(edge, element, values) for edge in edges)
+    if not low.is_Integer or not high.is_Integer:
+        return None
+    found = [_places(inner, element, {**values, k: sympy.Integer(i)}) for i in range(int(low), int(high) + 1)]
+    return None if None in found else [at for places in found if places is not None for at in places]
 
 
-def _unfolded(fold: Any, element: Element, values: Mapping[Any, Any]) -> Any:
+def _unfolded(fold: Any, element: Element, values: Mapping[Any, Any], places: list[Mapping[Any, Any]]) -> Any:
     """A sum or an extreme term by term; an entry of an inverse by Cramer's rule."""
     if isinstance(fold, UnknownOfRow):
         raise NoRuleError(f"nothing is known of {fold.args[3]} but its name: its entries cannot be written out")
-    ranges = [range(int(low), int(high) + 1) for _, low, high in fold.limits]
-    terms = []
-    for place in itertools.product(*ranges):
-        at = {k: sympy.Integer(i) for (k, *_), i in zip(fold.limits, place, strict=True)}
-        terms.append(written_out(fold.function, element, {**values, **at}))
+    terms = [written_out(fold.function, element, at) for at in places]
     if not isinstance(fold, InverseEntry):
         return _FOLDS[type(fold)](*terms)
     row, column = (int(written_out(at, element, values)) for at in fold.places)
-    matrix = sympy.Matrix(*map(len, ranges), terms)
+    size = math.isqrt(len(terms))
+    matrix = sympy.Matrix(size, size, terms).T  # its rows are the inner index
     return matrix.cofactor(column, row, method="berkowitz") / matrix.det(method="berkowitz")
 
 
