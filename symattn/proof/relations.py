@@ -11,10 +11,10 @@ from sympy.logic.boolalg import Boolean
 from ..core.budget import Budget
 from ..core.sizes import never_negative
 from ..errors import NoRuleError, OperandError
+from ..scalars.evaluate import Compiled
 from .dependence.formula_walk import FormulaWalk
 from .dependence.index_constraints import possible
 from .refute.balls import Arithmetic, Outside, Undecided
-from .refute.values import Compiled
 
 _UNDERSTOOD = (
     "relations between sizes are equalities and inequalities of sizes and integers, made with +, -, *, /, powers, "
@@ -37,7 +37,7 @@ class Relations:
         self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
         self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
         code, arithmetic = Compiled(self.symbols), Arithmetic((), Budget(float("inf")))
-        self._conditions = [code.program(_written(code, r)).function(arithmetic) for r in relations]
+        self._conditions = [code.program(_written(code, r)).function(arithmetic.names) for r in relations]
 
     def hold(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         """Whether all of them hold for sure at these sizes."""

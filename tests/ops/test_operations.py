@@ -8,7 +8,8 @@ import scipy.linalg
 import sympy
 
 import symattn as sa
-from symattn.codegen.reference import _compile, values
+from symattn.codegen.reference import Entries, numbers, values
+from symattn.scalars.evaluate import Compiled
 from symattn.scalars.formulas import Held, InverseEntry, Unknown
 
 T, S, d, n, m, h = sa.sizes("T S d n m h")
@@ -244,12 +245,13 @@ def test_the_entry_of_an_inverse_is_its_own_formula(rng):
 
 def test_the_entry_of_an_inverse_has_the_derivative_of_the_inverse(rng):
     array = rng.normal(size=(4, 4)) + 3 * np.eye(4)
-    slope = _compile(sympy.diff(sa.inv(A)[i, j], A[k, 0]), {"A": array})
+    code = Compiled([n, i, j, k], ["A"])
+    slope = code.program(code.write(sympy.diff(sa.inv(A)[i, j], A[k, 0]))).function(numbers())
     moved = array.astype(complex)
     moved[2, 0] += 1e-30j
     want = np.linalg.inv(moved).imag / 1e-30
     for place in np.ndindex(4, 4):
-        got = slope({n: 4, i: place[0], j: place[1], k: 2})
+        got = slope(Entries(array), 4, *place, 2)
         assert got == pytest.approx(want[place], rel=1e-12, abs=1e-15)
 
 

@@ -126,6 +126,11 @@ def _have_one_form(a: Number, b: Number) -> bool:
     return bool(sympy.expand(gap) == 0)
 
 
+def at_most(a: Number, b: Number) -> Truth:
+    """Whether ``a <= b``."""
+    return negation(less(b, a))
+
+
 def equal(a: Number, b: Number) -> Truth:
     """Whether ``a == b``; overlapping balls are so only if they have no width, one closed form, or are one object."""
     if a is b and _is_number(a):
@@ -315,11 +320,13 @@ class Arithmetic:
         self.names |= {
             f.__name__: f
             for f in (
-                less, equal, negation, conjunction, disjunction, choose, largest, smallest, absolute, sign, floor,
-                ceiling, remainder, delta, whole, range,
+                less, at_most, equal, negation, conjunction, disjunction, choose, largest, smallest, absolute, sign,
+                floor, ceiling, remainder, delta, whole, range,
             )
         }  # fmt: skip
         self.names |= {
+            "number": lambda q: fmpq(int(q.p), int(q.q)),
+            "held": lambda x: x,
             "power": self._power,
             "sum": self._sum,
             "unknown": self._unknown,

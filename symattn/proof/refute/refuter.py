@@ -23,13 +23,14 @@ from ...core.node import Tensor, rebuild
 from ...errors import NoRuleError
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
+from ...scalars.evaluate import Compiled
 from ..claims import Claim, Independence
 from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
 from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
-from .values import Array, Compiled, Evaluator, Point, Values, indices, ordered, shape_at, unknown_names
+from .values import Array, Evaluator, Point, Values, indices, ordered, shape_at, unknown_names
 
 _BITS = (192, 1000)  # of the balls, and of those for what was too close to call
 _TRIALS = (4, 40)  # at least, and at most
@@ -392,7 +393,7 @@ class _Dependence:
         if self._ignored is None:
             code = Compiled([*self.claim.out, *self.claim.inp])
             program = code.program(code.write(self.claim.condition))
-            self._ignored = program.function(Arithmetic((), Budget(float("inf"))))
+            self._ignored = program.function(Arithmetic((), Budget(float("inf"))).names)
             self._symbols = code.symbols
         return self._ignored(*out, *inp, *map(point.symbol, self._symbols)) is True
 
