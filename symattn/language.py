@@ -12,7 +12,7 @@ from .errors import OperandError
 from .graph.entries import entry
 from .ops import arithmetic, contraction, layout, logic, pointwise
 from .ops.index import getitem
-from .printing.matrix import latex, outline, text
+from .printing.matrix import latex, outline, text, text_and_names
 from .scalars.formulas import ranged
 from .sympy_bridge import as_explicit, to_sympy
 
@@ -72,7 +72,7 @@ _OTHER = {
     "abs": pointwise.abs,
     "pos": lambda x: x,
     "getitem": _getitem,
-    "str": text,
+    "str": text_and_names,
 }
 
 
@@ -90,8 +90,8 @@ def attach() -> None:
     Tensor.to_sympy = to_sympy  # type: ignore[method-assign,assignment]
     Tensor.as_explicit = as_explicit  # type: ignore[method-assign,assignment]
     Tensor._latex = lambda self, printer: latex(self)  # type: ignore[attr-defined]
-    Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: str(self)  # type: ignore[attr-defined]
-    Tensor._pretty = lambda self, printer: prettyForm(str(self))  # type: ignore[attr-defined]
+    Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: text(self)  # type: ignore[attr-defined]
+    Tensor._pretty = lambda self, printer: prettyForm(text(self))  # type: ignore[attr-defined]
     Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]
 
 

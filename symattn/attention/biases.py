@@ -21,7 +21,7 @@ from ..ops.contraction import einsum
 from ..ops.gather import flip, shift, take, whole_number
 from ..ops.index import getitem
 from ..ops.layout import concat, matrix_transpose, moveaxis
-from ..ops.leaves import as_tensor, from_index, let
+from ..ops.leaves import as_tensor, from_index, named
 from ..ops.pointwise import abs as absolute
 from ..ops.pointwise import log1p, maximum, power, relu, sign
 from .dot_product import attention_pooling, probabilities, scaled
@@ -50,7 +50,7 @@ def alibi_slopes(heads: Any, *, rule: str = "paper") -> Tensor:
     """
     h = as_size(heads)
     if one_of("alibi_slopes", "rule", rule, "paper", "geometric") == "geometric":
-        return let("m", from_index((h,), lambda a: 2 ** (-8 * (a + 1) / h)))
+        return named("m", from_index((h,), lambda a: 2 ** (-8 * (a + 1) / h)))
     if not h.is_Integer:
         raise OperandError(
             f'alibi_slopes: the rule "paper" depends on the number of heads, and {h} is a symbol; give a number, or '
@@ -63,7 +63,7 @@ def alibi_slopes(heads: Any, *, rule: str = "paper") -> Tensor:
         between = sympy.Integer(2) ** (sympy.Rational(-4, n) * (2 * (a - n) + 1))
         return first if n == h else sympy.Piecewise((first, a < n), (between, True))
 
-    return let("m", from_index((h,), slope))
+    return named("m", from_index((h,), slope))
 
 
 def alibi(T: Any, S: Any = None, *, slopes: Any, symmetric: bool = False, offset: Any = 0) -> Tensor:
@@ -86,7 +86,7 @@ def alibi(T: Any, S: Any = None, *, slopes: Any, symmetric: bool = False, offset
         )
     both_ways = flag("alibi", "symmetric", symmetric)
     distance = _by_distance("alibi", T, S, offset, lambda far: -sympy.Abs(far) if both_ways else -far)
-    return let("B", multiply(_per_head(slopes), distance))
+    return named("B", multiply(_per_head(slopes), distance))
 
 
 # --- biases from a table ---
@@ -163,7 +163,7 @@ def t5_bias(
         raise ShapeError(f"t5_bias: the buckets of {numbers.brief()} are counted by a symbol: give their number")
     size = int(numbers.shape[-1])
     at = t5_bucket(T, S, buckets=size, max_distance=max_distance, bidirectional=bidirectional, offset=offset)
-    return let("B", take(numbers, let("N", at), axis=-1))
+    return named("B", take(numbers, named("N", at), axis=-1))
 
 
 # --- functions of the distance ---
@@ -182,13 +182,13 @@ def kerple(T: Any, S: Any = None, *, r1: Any, r2: Any, form: str = "log", offset
     """
     first, second = _per_head(r1), _per_head(r2)
     if one_of("kerple", "form", form, "log", "power") == "log":
-        return let("B", negative(first * log1p(second * _by_distance("kerple", T, S, offset, sympy.Abs))))
+        return named("B", negative(first * log1p(second * _by_distance("kerple", T, S, offset, sympy.Abs))))
     # 0**r2 is 0, but has no derivative by r2 in numbers: the distance 0 is taken as 1 and its power by 0
     away = _by_distance("kerple", T, S, offset, lambda far: sympy.Ne(far, 0))
     distance = _by_distance(
         "kerple", T, S, offset, lambda far: sympy.Piecewise((sympy.Abs(far), sympy.Ne(far, 0)), (1, True))
     )
-    return let("B", negative(first * power(distance, second) * away))
+    return named("B", negative(first * power(distance, second) * away))
 
 
 def sandwich(T: Any, S: Any = None, *, ratios: Any, width: Any = 128, base: Any = 10000, offset: Any = 0) -> Tensor:
@@ -205,7 +205,7 @@ def sandwich(T: Any, S: Any = None, *, ratios: Any, width: Any = 128, base: Any 
     start = whole_number(offset, "sandwich: the offset")
     queries = sinusoidal(T, width, base=base, offset=start, layout="half")
     keys = sinusoidal(T if S is None else S, width, base=base, layout="half")
-    return let("B", divide(queries @ matrix_transpose(keys), _per_head(ratios)))
+    return named("B", divide(queries @ matrix_transpose(keys), _per_head(ratios)))
 
 
 def fire(T: Any, S: Any = None, *, c: Any, L: Any, W_1: Any, b_1: Any, W_2: Any, b_2: Any, offset: Any = 0) -> Tensor:
@@ -226,7 +226,7 @@ def fire(T: Any, S: Any = None, *, c: Any, L: Any, W_1: Any, b_1: Any, W_2: Any,
     places = from_index((as_size(T),), lambda i: i + start)
     furthest = getitem(maximum(scalar("fire", "L", L), places), (..., None))
     distance = _by_distance("fire", T, S, offset, sympy.Abs)
-    x = let("X", log1p(rate * distance) / log1p(rate * furthest))
+    x = named("X", log1p(rate * distance) / log1p(rate * furthest))
     return _network("fire", getitem(x, (..., None)) * exactly("fire", W_1, "W_1[r]"), b_1, W_2, b_2)
 
 
@@ -250,8 +250,8 @@ def log_cpb(rows: Any, columns: Any, *, W_1: Any, b_1: Any, W_2: Any) -> Tensor:
 
     down = from_index((n, n), lambda i, j: sympy.floor(i / width) - sympy.floor(j / width))
     across = from_index((n, n), lambda i, j: sympy.Mod(i, width) - sympy.Mod(j, width))
-    t = let("t", concat([getitem(part, (..., None)) for part in (down, across)], axis=-1))
-    x = let("X", multiply(sign(t), log1p(absolute(t))))
+    t = named("t", concat([getitem(part, (..., None)) for part in (down, across)], axis=-1))
+    x = named("X", multiply(sign(t), log1p(absolute(t))))
     same("log_cpb", first, -2, x, -1, "the number of coordinates")
     return _network("log_cpb", x @ first, b_1, W_2)
 
@@ -261,12 +261,12 @@ def _network(what: str, x: Tensor, b_1: Any, W_2: Any, b_2: Any = None) -> Tenso
     shift_1, second = exactly(what, b_1, "b_1[r]"), exactly(what, W_2, "W_2[r, h]")
     same(what, shift_1, -1, x, -1, "the hidden width")
     same(what, second, -2, x, -1, "the hidden width")
-    out = let("H", relu(x + shift_1)) @ second
+    out = named("H", relu(x + shift_1)) @ second
     if b_2 is not None:
         shift_2 = exactly(what, b_2, "b_2[h]")
         same(what, shift_2, -1, second, -1, "the number of heads")
         out = out + shift_2
-    return let("B", moveaxis(out, -1, 0))
+    return named("B", moveaxis(out, -1, 0))
 
 
 # --- embeddings of the distance ---
@@ -300,10 +300,10 @@ def transformer_xl(
             raise ShapeError(f"transformer_xl: {x.brief()} has axes in front that {queries.brief()} lacks")
     content, place = (getitem(x, (..., None, slice(None))) for x in given.values())
     T, S = queries.shape[-2], keys.shape[-2]
-    by_content = let("A", (queries + content) @ matrix_transpose(keys))
+    by_content = named("A", (queries + content) @ matrix_transpose(keys))
     farthest_first = (queries + place) @ matrix_transpose(flip(relative, -2))  # column S - 1 - x is the distance x
-    by_place = let("B", shift(farthest_first, lambda *index: T - 1 - index[-1]))
-    z = let("Z", scaled("transformer_xl", by_content + by_place, queries.shape[-1], scale))
+    by_place = named("B", shift(farthest_first, lambda *index: T - 1 - index[-1]))
+    z = named("Z", scaled("transformer_xl", by_content + by_place, queries.shape[-1], scale))
     keep = kept_causal("transformer_xl", z, causal_mask(T, S, align="bottom-right"), masking)
     return attention_pooling(probabilities(z, mask=keep, empty=masking.get("empty", "zero")), V)
 
@@ -334,7 +334,7 @@ def relative_rows(table: Any, T: Any, S: Any = None, *, offset: Any = 0) -> Tens
         offset,
         lambda far: sympy.Piecewise((2 * c, far < -c), (0, far > c), (c - far, True)),
     )
-    return take(rows, let("n", at), axis=-2)
+    return take(rows, named("n", at), axis=-2)
 
 
 def shaw(
@@ -366,14 +366,14 @@ def shaw(
     same("shaw", queries, -1, keys, -1, "their width")
     T, S = queries.shape[-2], keys.shape[-2]
     a = _pairwise("A_k", A_k, "a", T, S, keys, offset)
-    relative = let("R", _paired("td,tsd->ts", queries, a))
-    z = let("Z", scaled("shaw", queries @ matrix_transpose(keys) + relative, queries.shape[-1], scale))
+    relative = named("R", _paired("td,tsd->ts", queries, a))
+    z = named("Z", scaled("shaw", queries @ matrix_transpose(keys) + relative, queries.shape[-1], scale))
     p = probabilities(z, **masking)
     if A_v is None:
         return attention_pooling(p, values)
     same("shaw", keys, -2, values, -2, "the number of keys and values")
     b = _pairwise("A_v", A_v, "b", T, S, values, offset)
-    return let("O", add(p @ values, _paired("ts,tse->te", p, b)))
+    return named("O", add(p @ values, _paired("ts,tse->te", p, b)))
 
 
 def _pairwise(name: str, given: Any, letter: str, T: Any, S: Any, of: Tensor, offset: Any) -> Tensor:
@@ -381,7 +381,7 @@ def _pairwise(name: str, given: Any, letter: str, T: Any, S: Any, of: Tensor, of
     x = operand("shaw", given, 2, f"{name}[.., T, S, d] or {name}[2c + 1, d]")
     same("shaw", x, -1, of, -1, "their width")
     if x.rank == 2:
-        return let(letter, relative_rows(x, T, S, offset=offset))
+        return named(letter, relative_rows(x, T, S, offset=offset))
     if not same_size(x.shape[-3], T) or not same_size(x.shape[-2], S):
         raise ShapeError(f"shaw: {x.brief()} has not one embedding for each of {T} queries and {S} keys")
     return x

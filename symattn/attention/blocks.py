@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, multiply
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from ..ops.pointwise import gelu, relu, sigmoid, silu, tanh
 from .norms import layer_norm
 from .options import operand, same
@@ -63,9 +63,9 @@ def mlp(X: Any, W_1: Any, W_2: Any, b_1: Any = None, b_2: Any = None, *, activat
     H = relu(A)
     F = H @ W_2
     """
-    inner = let("A", affine("mlp", operand("mlp", X, 1, "X[.., d]"), W_1, b_1))
-    hidden = let("H", _activated("mlp", activation, inner))
-    return let("F", affine("mlp", hidden, W_2, b_2))
+    inner = named("A", affine("mlp", operand("mlp", X, 1, "X[.., d]"), W_1, b_1))
+    hidden = named("H", _activated("mlp", activation, inner))
+    return named("F", affine("mlp", hidden, W_2, b_2))
 
 
 def glu(X: Any, W: Any, U: Any, O: Any, *, activation: str | Layer = "sigmoid") -> Tensor:
@@ -105,9 +105,9 @@ def swiglu(X: Any, W: Any, U: Any, O: Any) -> Tensor:
 
 def _gated(what: str, X: Any, W: Any, U: Any, O: Any, activation: str | Layer) -> Tensor:
     x = operand(what, X, 1, "X[.., d]")
-    gate, passed = let("A", affine(what, x, W)), let("B", affine(what, x, U))
+    gate, passed = named("A", affine(what, x, W)), named("B", affine(what, x, U))
     same(what, as_tensor(W), -1, as_tensor(U), -1, "the width of the hidden layer")
-    return let("F", affine(what, let("H", multiply(_activated(what, activation, gate), passed)), O))
+    return named("F", affine(what, named("H", multiply(_activated(what, activation, gate), passed)), O))
 
 
 def affine(what: str, x: Tensor, W: Any, b: Any = None) -> Tensor:
@@ -151,7 +151,7 @@ def pre_norm_block(
     x, (first, second) = operand("pre_norm_block", X, 1, "X[.., d]"), _two(norm)
     for part, layer, normal in (("attention", attention, first), ("feed_forward", feed_forward, second)):
         read = _of_same_shape("pre_norm_block", "the norm", normal, x)
-        x = let("X", add(x, _of_same_shape("pre_norm_block", part, layer, read)))
+        x = named("X", add(x, _of_same_shape("pre_norm_block", part, layer, read)))
     return x
 
 
@@ -173,7 +173,7 @@ def post_norm_block(
     """
     x, (first, second) = operand("post_norm_block", X, 1, "X[.., d]"), _two(norm)
     for part, layer, normal in (("attention", attention, first), ("feed_forward", feed_forward, second)):
-        total = let("R", add(x, _of_same_shape("post_norm_block", part, layer, x)))
+        total = named("R", add(x, _of_same_shape("post_norm_block", part, layer, x)))
         x = _of_same_shape("post_norm_block", "the norm", normal, total)
     return x
 

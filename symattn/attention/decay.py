@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..ops.arithmetic import multiply
 from ..ops.contraction import einsum_op
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import from_index, let
+from ..ops.leaves import from_index, named
 from ..ops.logic import where
 from ..ops.pointwise import exp, power, softplus
 from ..ops.scans import cumsum, tril
@@ -41,9 +41,9 @@ def forgetting(Q: Any, K: Any, V: Any, f: Any, *, scale: Any = None, **masking: 
     """
     queries, keys, values = positions("forgetting", Q, K, V)
     gates = per_position("forgetting", f, keys, "f")
-    c = let("c", cumsum(-softplus(-gates)))
-    z = let("Z_f", scores(queries, keys, scale=scale) + (c[..., :, None] - c[..., None, :]))
-    keep = kept_causal("forgetting", z, let("M", causal_mask(keys.shape[-2])), masking)
+    c = named("c", cumsum(-softplus(-gates)))
+    z = named("Z_f", scores(queries, keys, scale=scale) + (c[..., :, None] - c[..., None, :]))
+    keep = kept_causal("forgetting", z, named("M", causal_mask(keys.shape[-2])), masking)
     return attention_pooling(probabilities(z, mask=keep, empty=masking.get("empty", "zero")), values)
 
 
@@ -70,8 +70,8 @@ def retention(Q: Any, K: Any, V: Any, gamma: Any, *, scale: Any = 1) -> Tensor:
     decay = per_head("retention", gamma, products)
     # above the diagonal too the exponent is not negative: what is left out must not overflow before
     ages = from_index((keys.shape[-2],) * 2, lambda i, j: sympy.Abs(i - j))
-    D = let("D", tril(power(decay, ages)))
-    return attention_pooling(let("A", _scaled("retention", scale, products * D)), values)
+    D = named("D", tril(power(decay, ages)))
+    return attention_pooling(named("A", _scaled("retention", scale, products * D)), values)
 
 
 def gated_linear(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1) -> Tensor:
@@ -91,7 +91,7 @@ def gated_linear(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1) -> Tensor:
     """
     queries, keys, values = positions("gated_linear", Q, K, V)
     D = decay_matrix(per_position("gated_linear", g, keys, "g"))
-    return attention_pooling(let("A", _scaled("gated_linear", scale, queries @ matrix_transpose(keys) * D)), values)
+    return attention_pooling(named("A", _scaled("gated_linear", scale, queries @ matrix_transpose(keys) * D)), values)
 
 
 def gla(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1, form: Literal["safe", "factored"] = "safe") -> Tensor:
@@ -115,9 +115,9 @@ def gla(Q: Any, K: Any, V: Any, g: Any, *, scale: Any = 1, form: Literal["safe",
     if one_of("gla", "form", form, "safe", "factored") == "safe":
         weights = decayed_products(queries, keys, decay_matrix(matrix_transpose(gates)))
     else:
-        c = let("c", cumsum(gates, axis=-2))
+        c = named("c", cumsum(gates, axis=-2))
         weights = tril((queries * exp(c)) @ matrix_transpose(keys * exp(-c)))
-    return attention_pooling(let("A", _scaled("gla", scale, weights)), values)
+    return attention_pooling(named("A", _scaled("gla", scale, weights)), values)
 
 
 def decay_matrix(g: Any) -> Tensor:
@@ -133,8 +133,8 @@ def decay_matrix(g: Any) -> Tensor:
     exp(where(from_index((T, T), lambda i, j: j <= i), c[:, None] - c[None, :], -oo))
     """
     gates = operand("decay_matrix", g, 1, "g[.., T]")
-    c = let("c", cumsum(gates))
-    return let("D", exp(where(causal_mask(gates.shape[-1]), c[..., :, None] - c[..., None, :], -sympy.oo)))
+    c = named("c", cumsum(gates))
+    return named("D", exp(where(causal_mask(gates.shape[-1]), c[..., :, None] - c[..., None, :], -sympy.oo)))
 
 
 # --- what they share with the delta rules and the recurrences ---

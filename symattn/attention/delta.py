@@ -8,7 +8,7 @@ from ..core.node import Tensor
 from ..ops.arithmetic import multiply
 from ..ops.inverse import inv
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import eye, let
+from ..ops.leaves import eye, named
 from ..ops.scans import tril
 from .decay import decay_matrix, decayed_products, per_channel, per_position, positions
 from .options import factor
@@ -87,7 +87,7 @@ def kimi_delta(Q: Any, K: Any, V: Any, g: Any, beta: Any, *, scale: Any = 1) -> 
 def _corrected(weights: Tensor, overlaps: Tensor, rates: Tensor, values: Tensor, scale: Tensor) -> Tensor:
     """What was written, U, each value less what the memory held already; and the weights of it."""
     column = rates[..., None]
-    A = let("A", multiply(scale, weights))
-    L = let("L", tril(column * overlaps, -1))
-    U = let("U", inv(eye(values.shape[-2]) + L) @ (column * values))
-    return let("O", A @ U)
+    A = named("A", multiply(scale, weights))
+    L = named("L", tril(column * overlaps, -1))
+    U = named("U", inv(eye(values.shape[-2]) + L) @ (column * values))
+    return named("O", A @ U)

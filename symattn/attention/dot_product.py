@@ -10,7 +10,7 @@ from ..core.node import Tensor
 from ..errors import OperandError
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, let, scalar_value
+from ..ops.leaves import as_tensor, named, scalar_value
 from ..ops.pointwise import tanh
 from ..ops.rows import softmax
 from .options import Masking, Scoring, factor, fitting, kept, known, masking_of, one_query, operand, same
@@ -33,7 +33,7 @@ def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
     queries, keys = operand("scores", Q, 1, "Q[.., T, d]"), operand("scores", K, 2, "K[.., S, d]")
     same("scores", queries, -1, keys, -1, "their width")
     one_query("scores", queries, keys)
-    return let("Z", scaled("scores", queries @ matrix_transpose(keys), queries.shape[-1], scale))
+    return named("Z", scaled("scores", queries @ matrix_transpose(keys), queries.shape[-1], scale))
 
 
 def scaled(what: str, products: Tensor, width: sympy.Expr, scale: Any) -> Tensor:
@@ -56,7 +56,7 @@ def probabilities(Z: Any, **masking: Unpack[Masking]) -> Tensor:
     softmax(Z, where=~pad)
     """
     z = as_tensor(Z)
-    return let("P", softmax(z, where=kept("probabilities", z, masking), empty=masking.get("empty", "zero")))
+    return named("P", softmax(z, where=kept("probabilities", z, masking), empty=masking.get("empty", "zero")))
 
 
 def weights(Q: Any, K: Any, **options: Unpack[Scoring]) -> Tensor:
@@ -77,7 +77,7 @@ def weights(Q: Any, K: Any, **options: Unpack[Scoring]) -> Tensor:
     z = scores(Q, K, scale=options.get("scale"))
     cap, bias = options.get("softcap"), options.get("bias")
     if cap is not None:
-        z = let("Z_cap", capped(z, fitting("weights", "softcap", factor("weights", cap, "softcap"), z)))
+        z = named("Z_cap", capped(z, fitting("weights", "softcap", factor("weights", cap, "softcap"), z)))
     if bias is not None:
         z = add(z, fitting("weights", "bias", _additive(bias), z))
     return probabilities(z, **masking_of(options))
@@ -146,4 +146,4 @@ def attention_pooling(alpha: Any, V: Any) -> Tensor:
     what = "attention_pooling"
     weights, values = operand(what, alpha, 1, "alpha[.., T, S]"), operand(what, V, 2, "V[.., S, e]")
     same(what, weights, -1, values, -2, "the number of keys and values")
-    return let("O", weights @ values)
+    return named("O", weights @ values)

@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..core.sizes import as_size, quotient
 from ..errors import OperandError, ShapeError, described
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, let, tensor
+from ..ops.leaves import as_tensor, named, tensor
 from .blocks import affine, mlp, pre_norm_block
 from .dot_product import scaled_dot_product
 from .masks import causal_mask
@@ -125,15 +125,15 @@ def gpt(tokens: Any, parameters: Parameters, *, activation: Any = "gelu_tanh", e
     for block in parameters.blocks:
         x = _applied(block, x, parameters.heads, activation, eps)
     read = parameters.W_u if parameters.W_u is not None else matrix_transpose(parameters.W_e)
-    return let("logits", layer_norm(x, parameters.gamma, parameters.beta, eps=eps) @ read)
+    return named("logits", layer_norm(x, parameters.gamma, parameters.beta, eps=eps) @ read)
 
 
 def _applied(block: Block, x: Tensor, heads: sympy.Expr, activation: Any, eps: Any) -> Tensor:
     def attention(x: Tensor) -> Tensor:
         weights = {"Q": (block.W_q, block.b_q), "K": (block.W_k, block.b_k), "V": (block.W_v, block.b_v)}
-        q, k, v = (let(name, split_heads(affine("gpt", x, *given), heads)) for name, given in weights.items())
+        q, k, v = (named(name, split_heads(affine("gpt", x, *given), heads)) for name, given in weights.items())
         attended = scaled_dot_product(q, k, v, mask=causal_mask(x.shape[-2]))
-        return let("Y", affine("gpt", let("H", merge_heads(attended)), block.W_o, block.b_o))
+        return named("Y", affine("gpt", named("H", merge_heads(attended)), block.W_o, block.b_o))
 
     return pre_norm_block(
         x,

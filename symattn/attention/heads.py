@@ -19,7 +19,7 @@ from ..ops.arithmetic import multiply, subtract
 from ..ops.contraction import einsum_op
 from ..ops.gather import tile
 from ..ops.layout import moveaxis, repeat
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from ..ops.pointwise import exp, sigmoid
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores, weights
 from .norms import rms_norm
@@ -82,7 +82,7 @@ def head_projections(what: str, inputs: Any, weights: Any, heads: Any) -> tuple[
             )
         q, k, v = (_fused(what, x, w, as_size(heads)) for x, w in zip(inputs, (w_q, w_k, w_v), strict=True))
     same(what, q, -1, k, -1, "the width of queries and keys")
-    return let("Q", q), let("K", k), let("V", v)
+    return named("Q", q), named("K", k), named("V", v)
 
 
 def _fused(what: str, X: Any, W: Tensor, heads: sympy.Expr) -> Tensor:
@@ -94,7 +94,7 @@ def _fused(what: str, X: Any, W: Tensor, heads: sympy.Expr) -> Tensor:
 def joined(what: str, O: Tensor, W_o: Any) -> Tensor:
     """The heads side by side, times W_o[h*e, M] if given; with W_o[h, e, M], the sum over heads of their products."""
     if W_o is None:
-        return let("Y", merge_heads(O))
+        return named("Y", merge_heads(O))
     w = as_tensor(W_o)
     if w.rank not in (2, 3):
         raise ShapeError(
@@ -103,10 +103,10 @@ def joined(what: str, O: Tensor, W_o: Any) -> Tensor:
     if w.rank == 3:
         same(what, O, -3, w, 0, "the number of heads")
         same(what, O, -1, w, -2, "the width of the values")
-        return let("Y", rows.sum(O @ w, axis=-3))
-    side_by_side = let("H", merge_heads(O))
+        return named("Y", rows.sum(O @ w, axis=-3))
+    side_by_side = named("H", merge_heads(O))
     same(what, side_by_side, -1, w, 0, "the width of the joined heads")
-    return let("Y", side_by_side @ w)
+    return named("Y", side_by_side @ w)
 
 
 # --- shared keys and values ---
@@ -144,7 +144,7 @@ def grouped_query(
         raise ShapeError(f"{what}: the {g} heads of {k.brief()} do not divide the {h} heads of {q.brief()}")
     contiguous = one_of(what, "head_map", head_map, "contiguous", "strided") == "contiguous"
     spread, size = repeat if contiguous else tile, quotient(h, g)
-    shared = let("K_r", spread(k, size, axis=-3)), let("V_r", spread(v, size, axis=-3))
+    shared = named("K_r", spread(k, size, axis=-3)), named("V_r", spread(v, size, axis=-3))
     return scaled_dot_product(q, *shared, **options)
 
 
@@ -191,8 +191,8 @@ def talking_heads(
     q, k = operand("talking_heads", Q, 3, "Q[.., h, T, d]"), operand("talking_heads", K, 3, "K[.., h, S, d]")
     v = operand("talking_heads", V, 3, "V[.., h, S, e]")
     same("talking_heads", q, -3, k, -3, "the number of heads")
-    logits = let("Z_mix", _mixed(scores(q, k, scale=scale), W_logits))
-    weights = let("P_mix", _mixed(probabilities(logits, **masking), W_weights))
+    logits = named("Z_mix", _mixed(scores(q, k, scale=scale), W_logits))
+    weights = named("P_mix", _mixed(probabilities(logits, **masking), W_weights))
     same("talking_heads", weights, -3, v, -3, "the number of heads of weights and values")
     return attention_pooling(weights, v)
 
@@ -243,9 +243,9 @@ def differential(
     factor = as_tensor(lam)
     if any(size != 1 for size in factor.shape[-2:]):
         raise ShapeError(f"differential: {factor.brief()} is no scalar; with one for each head it is lam[h, 1, 1]")
-    difference = let("A", subtract(first, multiply(factor, second)))
+    difference = named("A", subtract(first, multiply(factor, second)))
     rest = 1 - scalar("differential", "initial", initial)
-    return let("O_diff", multiply(rest, rms_norm(attention_pooling(difference, V), gain, eps=eps)))
+    return named("O_diff", multiply(rest, rms_norm(attention_pooling(difference, V), gain, eps=eps)))
 
 
 def lambda_init(depth: Any) -> sympy.Expr:
@@ -277,7 +277,7 @@ def differential_lambda(a: Any, b: Any, c: Any, f: Any, initial: Any = 0.8) -> T
             raise ShapeError(f"differential_lambda: {x.brief()} has {x.rank} axes where a vector [d] is meant")
     same("differential_lambda", w[0], 0, w[1], 0, "their length")
     same("differential_lambda", w[2], 0, w[3], 0, "their length")
-    return let("lamda", subtract(exp(w[0] @ w[1]), exp(w[2] @ w[3])) + as_tensor(initial))
+    return named("lamda", subtract(exp(w[0] @ w[1]), exp(w[2] @ w[3])) + as_tensor(initial))
 
 
 def differential_v2(Q1: Any, Q2: Any, K: Any, V: Any, lam: Any, **options: Unpack[Scoring]) -> Tensor:
@@ -297,7 +297,7 @@ def differential_v2(Q1: Any, Q2: Any, K: Any, V: Any, lam: Any, **options: Unpac
     same("differential_v2", first, -2, second, -2, "the number of queries")
     weight = operand("differential_v2", lam, 1, "lam[.., T]")
     same("differential_v2", weight, -1, first, -2, "the number of queries")
-    return let("O_diff", subtract(first, multiply(sigmoid(weight)[..., None], second)))
+    return named("O_diff", subtract(first, multiply(sigmoid(weight)[..., None], second)))
 
 
 # --- gates ---
@@ -343,4 +343,4 @@ def gated(
     else:
         opened = _fused("gated", X, w, output.shape[-3])
         same("gated", opened, -1, output, -1, "the width of gates and values")
-    return joined("gated", let("O_g", multiply(let("G", sigmoid(opened)), output)), W_o)
+    return joined("gated", named("O_g", multiply(named("G", sigmoid(opened)), output)), W_o)

@@ -12,7 +12,7 @@ from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, let, ones
+from ..ops.leaves import as_tensor, named, ones
 from ..ops.logic import equal, where
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import abs, exp, relu, sigmoid, sqrt
@@ -106,7 +106,7 @@ def kernel_regression_dot(X: Any, Z: Any, Y: Any, *, bandwidth: Any = 1, **maski
     single = x.rank == 1
     norms = rows.sum(z**2, axis=-1, keepdims=not single)
     affinities = 2 * (x @ matrix_transpose(z)) - (norms if single else matrix_transpose(norms))
-    return _pooled(what, probabilities(let("A", affinities / (2 * h**2)), **masking), Y)
+    return _pooled(what, probabilities(named("A", affinities / (2 * h**2)), **masking), Y)
 
 
 def _kernel_weights(X: Any, Z: Any, kernel: Kernel, bandwidth: Any, masking: Masking) -> Tensor:
@@ -114,7 +114,7 @@ def _kernel_weights(X: Any, Z: Any, kernel: Kernel, bandwidth: Any, masking: Mas
     one_query(what, *points(what, X, Z))
     u, on_a_line = differences(what, X, Z), as_tensor(Z).rank == 1
     if callable(kernel):
-        scaled = let("U", u / h)
+        scaled = named("U", u / h)
         weights, meant = as_tensor(kernel(scaled)), u.shape if on_a_line else u.shape[:-1]
         if not same_shape(weights.shape, meant):
             listed = ", ".join(map(str, meant))
@@ -122,13 +122,13 @@ def _kernel_weights(X: Any, Z: Any, kernel: Kernel, bandwidth: Any, masking: Mas
     else:
         name = one_of(what, "kernel", kernel, *_LOGARITHMS, *_WEIGHTS)
         D = squared(u, on_a_line)
-        r = let("r", abs(u) if on_a_line else sqrt(D))
+        r = named("r", abs(u) if on_a_line else sqrt(D))
         if name in _LOGARITHMS:
             return probabilities(_LOGARITHMS[name](D, r, h), **masking)
         weights = _WEIGHTS[name](D, r, h)
-    shown = let("W", masked(what, weights, masking))
-    total = let("s", rows.sum(shown, axis=-1, keepdims=shown.rank > 1))
-    return let("P", shown / where(equal(total, 0), 1, total))
+    shown = named("W", masked(what, weights, masking))
+    total = named("s", rows.sum(shown, axis=-1, keepdims=shown.rank > 1))
+    return named("P", shown / where(equal(total, 0), 1, total))
 
 
 def _bandwidth(what: str, h: Any) -> Tensor:
@@ -144,7 +144,7 @@ def _pooled(what: str, weights: Tensor, Y: Any) -> Tensor:
     if values.rank > 1:
         return attention_pooling(weights, values)
     same(what, weights, -1, values, -1, "the number of keys and values")
-    return let("O", weights @ values)
+    return named("O", weights @ values)
 
 
 # --- weights by exponentials, memory, and attention without products ---
@@ -163,8 +163,8 @@ def compatibility(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
     E / rowsum(E)
     """
     z = scores(Q, K, scale=scale)
-    weights = let("E", exp(z))
-    return let("P", weights / rows.sum(weights, axis=-1, keepdims=z.rank > 1))
+    weights = named("E", exp(z))
+    return named("P", weights / rows.sum(weights, axis=-1, keepdims=z.rank > 1))
 
 
 def hopfield(Q: Any, M: Any, beta: Any, *, steps: int = 1, **masking: Unpack[Masking]) -> Tensor:
@@ -217,6 +217,6 @@ def aft(Q: Any, K: Any, V: Any, W: Any) -> Tensor:
         (biases, -1, keys, -2, "the number of keys"),
     ):
         same("aft", one, axis, other, place, of)
-    a = let("A", exp(biases - stop_gradient(rows.max(biases, axis=-1, keepdims=True))))
-    b = let("B", exp(keys - stop_gradient(rows.max(keys, axis=-2, keepdims=True))))
-    return let("O", multiply(sigmoid(queries), (a @ (b * values)) / (a @ b)))
+    a = named("A", exp(biases - stop_gradient(rows.max(biases, axis=-1, keepdims=True))))
+    b = named("B", exp(keys - stop_gradient(rows.max(keys, axis=-2, keepdims=True))))
+    return named("O", multiply(sigmoid(queries), (a @ (b * values)) / (a @ b)))

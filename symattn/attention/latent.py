@@ -9,7 +9,7 @@ import sympy
 from ..core.node import Tensor
 from ..ops.arithmetic import add
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from .dot_product import attention_pooling, probabilities, scaled
 from .heads import joined
 from .options import Masking, exactly, known, masking_of, same
@@ -47,8 +47,8 @@ def latent(
     (T, e*h)
     """
     part = _parts("latent", X, (W_dkv, W_uk, W_uv, W_q, W_qr, W_kr), options)
-    k = let("K", projected("latent", part.c, W_uk))
-    v = let("V", projected("latent", part.c, W_uv))
+    k = named("K", projected("latent", part.c, W_uk))
+    v = named("V", projected("latent", part.c, W_uv))
     weights = _weights(part, part.q, k, options)
     return joined("latent", attention_pooling(weights, v), options.get("W_o"))
 
@@ -73,9 +73,9 @@ def latent_absorbed(
     part = _parts(what, X, (W_dkv, W_uk, W_uv, W_q, W_qr, W_kr), options)
     w_uv = as_tensor(W_uv)
     shared = part.c if part.c.rank == 2 else part.c[..., None, :, :]
-    q = let("Q_C", part.q @ matrix_transpose(as_tensor(W_uk)))
-    latents = let("O_C", _weights(part, q, shared, options) @ shared)
-    return joined(what, let("O", latents @ w_uv), options.get("W_o"))
+    q = named("Q_C", part.q @ matrix_transpose(as_tensor(W_uk)))
+    latents = named("O_C", _weights(part, q, shared, options) @ shared)
+    return joined(what, named("O", latents @ w_uv), options.get("W_o"))
 
 
 class _Parts(NamedTuple):
@@ -99,13 +99,13 @@ def _parts(what: str, X: Any, weights: tuple[Any, ...], options: Latent) -> _Par
     same(what, w_q, -1, w_uk, -1, "the width of queries and keys")
     same(what, w_qr, -1, w_kr, -1, "the width of rotated queries and keys")
     down = options.get("W_dq")
-    source = X if down is None else let("C_q", projected(what, X, exactly(what, down, "W_dq[D, b]")))
+    source = X if down is None else named("C_q", projected(what, X, exactly(what, down, "W_dq[D, b]")))
     turn: dict[str, Any] = {key: options[key] for key in ("base", "layout") if key in options}
     return _Parts(
-        let("C", projected(what, X, w_dkv)),
-        let("Q", projected(what, source, w_q)),
-        rotary(let("Q_R", projected(what, source, w_qr)), **turn),
-        rotary(let("K_R", projected(what, X, w_kr)), **turn),
+        named("C", projected(what, X, w_dkv)),
+        named("Q", projected(what, source, w_q)),
+        rotary(named("Q_R", projected(what, source, w_qr)), **turn),
+        rotary(named("K_R", projected(what, X, w_kr)), **turn),
         w_q.shape[-1] + w_qr.shape[-1],
     )
 
@@ -114,5 +114,5 @@ def _weights(part: _Parts, q: Tensor, k: Tensor, options: Latent) -> Tensor:
     """The probabilities of queries and keys, whose rotated features are added to the scores."""
     k_r = part.k_r if part.k_r.rank == 2 else part.k_r[..., None, :, :]
     products = add(q @ matrix_transpose(k), part.q_r @ matrix_transpose(k_r))
-    z = let("Z", scaled("latent", products, part.width, options.get("scale")))
+    z = named("Z", scaled("latent", products, part.width, options.get("scale")))
     return probabilities(z, **masking_of(options))

@@ -16,7 +16,7 @@ from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.contraction import einsum_op
 from ..ops.layout import concat, matrix_transpose, merge_axes
-from ..ops.leaves import as_tensor, from_index, let, ones
+from ..ops.leaves import as_tensor, from_index, named, ones
 from ..ops.logic import equal, where
 from ..ops.pointwise import exp, maximum, minimum, relu
 from ..ops.scans import cumsum, tril
@@ -57,19 +57,19 @@ def linear(
     f_q, f_k, values = _features("linear", feature, Q, K, V)
     normalise = flag("linear", "normalise", normalise)
     if one_of("linear", "form", form, "state", "weights") == "weights":
-        weights = let("A", f_q @ matrix_transpose(f_k))
+        weights = named("A", f_q @ matrix_transpose(f_k))
         if normalise:
             return attention_pooling(normalised(weights, **masking), values)
         keep = kept_or_zero("linear", weights, masking)
         return attention_pooling(weights if keep is None else where(keep, weights, 0), values)
     keep = kept_or_zero("linear", f_q @ matrix_transpose(f_k), masking)
     if keep is not None:
-        f_k = let("F_kept", where(_of_keys(keep), f_k, 0))
-    output = f_q @ let("H", matrix_transpose(f_k) @ values)
+        f_k = named("F_kept", where(_of_keys(keep), f_k, 0))
+    output = f_q @ named("H", matrix_transpose(f_k) @ values)
     if not normalise:
-        return let("O", output)
-    total = f_q @ let("z", rows.sum(f_k, axis=-2))[..., None]
-    return let("O", output / (total if keep is None else _nonempty(total, keep)))
+        return named("O", output)
+    total = f_q @ named("z", rows.sum(f_k, axis=-2))[..., None]
+    return named("O", output / (total if keep is None else _nonempty(total, keep)))
 
 
 def causal_linear(
@@ -102,13 +102,13 @@ def causal_linear(
     f_q, f_k, values = _features("causal_linear", feature, queries, keys, V)
     normalise = flag("causal_linear", "normalise", normalise)
     if one_of("causal_linear", "form", form, "state", "weights") == "weights":
-        weights = let("A", tril(f_q @ matrix_transpose(f_k)))
+        weights = named("A", tril(f_q @ matrix_transpose(f_k)))
         return attention_pooling(normalised(weights) if normalise else weights, values)
-    states = let("H", cumsum(f_k[..., :, None] * values[..., None, :], axis=-3))
+    states = named("H", cumsum(f_k[..., :, None] * values[..., None, :], axis=-3))
     output = einsum_op(f_q, states, spec=(("ic", "icv"), "iv"))
     if not normalise:
-        return let("O", output)
-    return let("O", output / rows.sum(f_q * let("z", cumsum(f_k, axis=-2)), axis=-1, keepdims=True))
+        return named("O", output)
+    return named("O", output / rows.sum(f_q * named("z", cumsum(f_k, axis=-2)), axis=-1, keepdims=True))
 
 
 def normalised(A: Any, **masking: Unpack[Masking]) -> Tensor:
@@ -126,9 +126,9 @@ def normalised(A: Any, **masking: Unpack[Masking]) -> Tensor:
     weights = operand("normalised", A, 1, "A[.., T, S]")
     keep = kept_or_zero("normalised", weights, masking)
     if keep is None:
-        return let("P", weights / rows.sum(weights, axis=-1, keepdims=True))
-    left = let("A_kept", where(keep, weights, 0))
-    return let("P", left / _nonempty(rows.sum(left, axis=-1, keepdims=True), keep))
+        return named("P", weights / rows.sum(weights, axis=-1, keepdims=True))
+    left = named("A_kept", where(keep, weights, 0))
+    return named("P", left / _nonempty(rows.sum(left, axis=-1, keepdims=True), keep))
 
 
 # --- features ---
@@ -203,7 +203,7 @@ def taylor(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpack[Maski
     1 + Z + Z**2 / 2
     """
     z = scores(Q, K, scale=scale)
-    weights = let("A", 1 + z + z**2 / 2)
+    weights = named("A", 1 + z + z**2 / 2)
     return attention_pooling(normalised(weights, **masking), V)
 
 
@@ -232,14 +232,14 @@ def cosformer(Q: Any, K: Any, V: Any, *, length: Any = None, eps: Any = 1e-6, fo
         raise OperandError(f"cosformer: length is positive, not {M}")
     quarter = sympy.pi / (2 * M)
     if one_of("cosformer", "form", form, "state", "weights") == "weights":
-        nearness = let("C", from_index((T, S), lambda i, j: sympy.cos(quarter * (i - j))))
-        weights = let("A", relu(queries) @ matrix_transpose(relu(keys)) * nearness)
+        nearness = named("C", from_index((T, S), lambda i, j: sympy.cos(quarter * (i - j))))
+        weights = named("A", relu(queries) @ matrix_transpose(relu(keys)) * nearness)
         total, output = rows.sum(weights, axis=-1, keepdims=True), weights @ values
     else:
-        f_q, f_k = let("F_Q", _turned(relu(queries), quarter)), let("F_K", _turned(relu(keys), quarter))
-        output = f_q @ let("H", matrix_transpose(f_k) @ values)
-        total = f_q @ let("z", rows.sum(f_k, axis=-2))[..., None]
-    return let("O", output / maximum(total, least))
+        f_q, f_k = named("F_Q", _turned(relu(queries), quarter)), named("F_K", _turned(relu(keys), quarter))
+        output = f_q @ named("H", matrix_transpose(f_k) @ values)
+        total = f_q @ named("z", rows.sum(f_k, axis=-2))[..., None]
+    return named("O", output / maximum(total, least))
 
 
 # --- what they share ---
@@ -265,7 +265,7 @@ def _features(what: str, feature: Any, Q: Any, K: Any, V: Any) -> tuple[Tensor, 
             )
         made.append(features)
     same(what, made[0], -1, made[1], -1, "the number of features")
-    return let("F_Q", made[0]), let("F_K", made[1]), values
+    return named("F_Q", made[0]), named("F_K", made[1]), values
 
 
 def _of_keys(keep: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from ..errors import OperandError, ShapeError
 from ..ops import rows
 from ..ops.arithmetic import add, divide, multiply, negative, subtract
 from ..ops.classes import one_hot
-from ..ops.leaves import as_tensor, let, scalar_value
+from ..ops.leaves import as_tensor, named, scalar_value
 from ..ops.logic import equal, logical_not, where
 from .options import operand
 
@@ -28,7 +28,7 @@ def log_softmax(Z: Any, axis: int = -1) -> Tensor:
     Z - rowlogsumexp(Z)
     """
     z = as_tensor(Z)
-    return let("ell", subtract(z, rows.logsumexp(z, axis, keepdims=True)))
+    return named("ell", subtract(z, rows.logsumexp(z, axis, keepdims=True)))
 
 
 def cross_entropy(
@@ -66,18 +66,18 @@ def cross_entropy(
     by_class = _by_class(what, z, y)
     classes = None if weight is None else _class_weights(what, weight, z)
     kept = None if ignore is None else _kept(what, y, ignore, by_class)
-    target = let("Y", one_hot(_classes(y, ignore), z.shape[-1])) if by_class else y
-    wanted = target if classes is None else let("A", multiply(target, classes))
+    target = named("Y", one_hot(_classes(y, ignore), z.shape[-1])) if by_class else y
+    wanted = target if classes is None else named("A", multiply(target, classes))
     share = kept  # of a row in the mean; None where all rows are alike
     if by_class and classes is not None:
-        share = let("a", _times(rows.sum(wanted, -1, keepdims=True), kept))
+        share = named("a", _times(rows.sum(wanted, -1, keepdims=True), kept))
     loss = _times(_row_losses(z, _smoothed(what, wanted, smoothing, classes), by_class and classes is None), kept)
     if reduction == "none":
-        return let("L", loss[..., 0])
+        return named("L", loss[..., 0])
     if reduction == "mean" and share is None:
-        return let("L", rows.mean(loss))
+        return named("L", rows.mean(loss))
     total = rows.sum(loss)
-    return let("L", total if reduction == "sum" or share is None else divide(total, rows.sum(share)))
+    return named("L", total if reduction == "sum" or share is None else divide(total, rows.sum(share)))
 
 
 def _by_class(what: str, z: Tensor, y: Tensor) -> bool:
@@ -117,7 +117,7 @@ def _kept(what: str, y: Tensor, ignore: Any, by_class: bool) -> Tensor:
         raise OperandError(
             f"{what}: ignore={ignore} is for targets that are classes, and {y.brief()} are probabilities"
         )
-    return let("m", logical_not(equal(y, number))[..., None])
+    return named("m", logical_not(equal(y, number))[..., None])
 
 
 def _smoothed(what: str, wanted: Tensor, smoothing: Any, classes: Tensor | None) -> Tensor:
@@ -129,7 +129,7 @@ def _smoothed(what: str, wanted: Tensor, smoothing: Any, classes: Tensor | None)
     if value == 0:
         return wanted
     everywhere = _times(divide(s, wanted.shape[-1]), classes)
-    return let("Y_s" if classes is None else "A_s", add(multiply(subtract(1, s), wanted), everywhere))
+    return named("Y_s" if classes is None else "A_s", add(multiply(subtract(1, s), wanted), everywhere))
 
 
 def _row_losses(z: Tensor, wanted: Tensor, sums_to_one: bool) -> Tensor:

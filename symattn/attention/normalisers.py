@@ -8,7 +8,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..ops import rows
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from ..ops.logic import where
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import abs, exp, maximum, relu, sigmoid
@@ -44,9 +44,9 @@ def sink(Q: Any, K: Any, V: Any, b: Any, *, scale: Any = None, **masking: Unpack
     logit = per_head("sink", b, z)
     weights = probabilities(z, **masking)
     seen = _seen("sink", z, {**masking, "empty": "zero"}, -sympy.oo)
-    total = let("L", rows.logsumexp(seen, keepdims=z.rank > 1))
-    share = let("s", sigmoid(total - logit))
-    return attention_pooling(let("P_s", share * weights), V)
+    total = named("L", rows.logsumexp(seen, keepdims=z.rank > 1))
+    share = named("s", sigmoid(total - logit))
+    return attention_pooling(named("P_s", share * weights), V)
 
 
 def softmax1(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
@@ -84,7 +84,7 @@ def sigmoid_attention(
     """
     z = scores(Q, K, scale=scale)
     shift = as_tensor(-sympy.log(z.shape[-1])) if b is None else per_head("sigmoid_attention", b, z)
-    return attention_pooling(let("P", masked("sigmoid_attention", sigmoid(z + shift), masking)), V)
+    return attention_pooling(named("P", masked("sigmoid_attention", sigmoid(z + shift), masking)), V)
 
 
 def relu_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
@@ -100,7 +100,7 @@ def relu_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpa
     relu(Z) / S
     """
     z = scores(Q, K, scale=scale)
-    return attention_pooling(let("P", masked("relu_attention", relu(z), masking) / z.shape[-1]), V)
+    return attention_pooling(named("P", masked("relu_attention", relu(z), masking) / z.shape[-1]), V)
 
 
 def softpick(Q: Any, K: Any, V: Any, *, eps: Any = 1e-6, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
@@ -123,10 +123,10 @@ def softpick(Q: Any, K: Any, V: Any, *, eps: Any = 1e-6, scale: Any = None, **ma
     shift = epsilon("softpick", eps)
     z = _seen("softpick", scores(Q, K, scale=scale), masking, 0)  # a score of 0 has the weight 0
     wide = z.rank > 1
-    m = let("m", stop_gradient(maximum(rows.max(z, axis=-1, keepdims=wide), 0)))
-    lifted = let("E", exp(z - m) - exp(-m))
+    m = named("m", stop_gradient(maximum(rows.max(z, axis=-1, keepdims=wide), 0)))
+    lifted = named("E", exp(z - m) - exp(-m))
     total = rows.sum(abs(lifted), axis=-1, keepdims=wide) + shift * exp(-m)
-    return attention_pooling(let("P", relu(lifted) / total), V)
+    return attention_pooling(named("P", relu(lifted) / total), V)
 
 
 # --- weights with zeros ---
@@ -145,7 +145,7 @@ def sparsemax_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking:
     sparsemax(Z)
     """
     z = _seen("sparsemax_attention", scores(Q, K, scale=scale), masking, -sympy.oo)
-    return attention_pooling(let("P", sparsemax(z)), V)
+    return attention_pooling(named("P", sparsemax(z)), V)
 
 
 def entmax15_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: Unpack[Masking]) -> Tensor:
@@ -161,7 +161,7 @@ def entmax15_attention(Q: Any, K: Any, V: Any, *, scale: Any = None, **masking: 
     entmax15(Z)
     """
     z = _seen("entmax15_attention", scores(Q, K, scale=scale), masking, -sympy.oo)
-    return attention_pooling(let("P", entmax15(z)), V)
+    return attention_pooling(named("P", entmax15(z)), V)
 
 
 # --- masks without a softmax ---
@@ -176,4 +176,4 @@ def masked(what: str, x: Tensor, masking: Masking, hidden: Any = 0) -> Tensor:
 def _seen(what: str, z: Tensor, masking: Masking, hidden: Any) -> Tensor:
     """The scores, under a name of their own where a mask hides some."""
     found = masked(what, z, masking, hidden)
-    return z if found is z else let("Z_M", found)
+    return z if found is z else named("Z_M", found)

@@ -10,7 +10,7 @@ from ..errors import OperandError, ShapeError, described
 from ..ops import rows
 from ..ops.arithmetic import add, multiply
 from ..ops.layout import merge_axes, split_axis
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from ..ops.pointwise import rsqrt
 from .options import epsilon, operand
 
@@ -35,7 +35,7 @@ def layer_norm(X: Any, gain: Any = None, bias: Any = None, *, eps: Any = 1e-5, a
     N = Xhat * g + b
     """
     mean, inverse = layer_norm_statistics(X, eps=eps, axes=axes)
-    normal = let("Xhat", multiply(_centred(as_tensor(X), mean), inverse))
+    normal = named("Xhat", multiply(_centred(as_tensor(X), mean), inverse))
     return _scaled("layer_norm", normal, as_tensor(X), gain, bias, axes)
 
 
@@ -52,8 +52,8 @@ def layer_norm_statistics(X: Any, *, eps: Any = 1e-5, axes: int = 1) -> tuple[Te
     ((h, 1, 1), (h, 1, 1))
     """
     x, over, shift = _prepared("layer_norm", X, eps, axes)
-    mean = let("mu", rows.mean(x, over, keepdims=True))
-    return mean, let("r", rsqrt(add(rows.mean(_centred(x, mean) ** 2, over, keepdims=True), shift)))
+    mean = named("mu", rows.mean(x, over, keepdims=True))
+    return mean, named("r", rsqrt(add(rows.mean(_centred(x, mean) ** 2, over, keepdims=True), shift)))
 
 
 def rms_norm(X: Any, gain: Any = None, *, eps: Any = 1e-5, axes: int = 1) -> Tensor:
@@ -73,8 +73,8 @@ def rms_norm(X: Any, gain: Any = None, *, eps: Any = 1e-5, axes: int = 1) -> Ten
     N = Xhat * g
     """
     x, over, shift = _prepared("rms_norm", X, eps, axes)
-    inverse = let("r", rsqrt(add(rows.mean(x**2, over, keepdims=True), shift)))
-    return _scaled("rms_norm", let("Xhat", multiply(x, inverse)), x, gain, None, axes)
+    inverse = named("r", rsqrt(add(rows.mean(x**2, over, keepdims=True), shift)))
+    return _scaled("rms_norm", named("Xhat", multiply(x, inverse)), x, gain, None, axes)
 
 
 def l2_norm(X: Any, *, eps: Any = 0) -> Tensor:
@@ -92,8 +92,8 @@ def l2_norm(X: Any, *, eps: Any = 0) -> Tensor:
     Xhat = X * r
     """
     x, over, shift = _prepared("l2_norm", X, eps, 1)
-    inverse = let("r", rsqrt(add(rows.sum(x**2, over, keepdims=True), shift)))
-    return let("Xhat", multiply(x, inverse))
+    inverse = named("r", rsqrt(add(rows.sum(x**2, over, keepdims=True), shift)))
+    return named("Xhat", multiply(x, inverse))
 
 
 def group_norm(X: Any, groups: Any, gain: Any = None, bias: Any = None, *, eps: Any = 1e-5) -> Tensor:
@@ -114,9 +114,9 @@ def group_norm(X: Any, groups: Any, gain: Any = None, bias: Any = None, *, eps: 
     features = x.shape[-1]
     if features.is_Integer and count.is_Integer and features % count:
         raise ShapeError(f"group_norm: {count} groups do not divide the {features} features of {x.brief()}")
-    grouped = let("G", split_axis(x, -1, (count, quotient(features, count))))
+    grouped = named("G", split_axis(x, -1, (count, quotient(features, count))))
     normal = merge_axes(layer_norm(grouped, eps=epsilon("group_norm", eps)), (-2, -1))
-    return _scaled("group_norm", let("H", normal), x, gain, bias, 1)
+    return _scaled("group_norm", named("H", normal), x, gain, bias, 1)
 
 
 def _prepared(what: str, X: Any, eps: Any, axes: Any) -> tuple[Tensor, tuple[int, ...], Tensor]:
@@ -129,7 +129,7 @@ def _prepared(what: str, X: Any, eps: Any, axes: Any) -> tuple[Tensor, tuple[int
 
 
 def _centred(x: Tensor, mean: Tensor) -> Tensor:
-    return let("C", x - mean)
+    return named("C", x - mean)
 
 
 def _scaled(what: str, normal: Tensor, x: Tensor, gain: Any, bias: Any, axes: int) -> Tensor:
@@ -139,7 +139,7 @@ def _scaled(what: str, normal: Tensor, x: Tensor, gain: Any, bias: Any, axes: in
         result = multiply(result, features(what, "gain", gain, x, axes))
     if bias is not None:
         result = add(result, features(what, "bias", bias, x, axes))
-    return result if result is normal else let("N", result)
+    return result if result is normal else named("N", result)
 
 
 def features(what: str, role: str, given: Any, x: Tensor, axes: int) -> Tensor:

@@ -16,7 +16,7 @@ from ..ops.arithmetic import add, divide, multiply
 from ..ops.gather import take
 from ..ops.index import getitem
 from ..ops.layout import concat, merge_axes, split_axis
-from ..ops.leaves import as_tensor, from_index, let, scalar_value
+from ..ops.leaves import as_tensor, from_index, named, scalar_value
 from ..ops.pointwise import cos as cosine
 from ..ops.pointwise import maximum, minimum
 from ..ops.pointwise import sin as sine
@@ -47,13 +47,13 @@ def sinusoidal(T: Any, d: Any, *, base: Any = 10000, layout: str = "interleaved"
 
     if one_of("sinusoidal", "layout", layout, "interleaved", "half") == "half":
         tables = [from_index((T, pairs), lambda p, c, f=f: f(angle(p, c))) for f in (sympy.sin, sympy.cos)]
-        return let("E_pos", concat(tables, axis=-1))
+        return named("E_pos", concat(tables, axis=-1))
 
     def entry(p: Any, k: Any) -> Any:
         turned = angle(p, sympy.floor(k / 2))
         return sympy.Piecewise((sympy.sin(turned), sympy.Eq(sympy.Mod(k, 2), 0)), (sympy.cos(turned), True))
 
-    return let("E_pos", from_index((T, width), entry))
+    return named("E_pos", from_index((T, width), entry))
 
 
 def embed(tokens: Any, W_e: Any, W_p: Any = None) -> Tensor:
@@ -72,13 +72,13 @@ def embed(tokens: Any, W_e: Any, W_p: Any = None) -> Tensor:
     places, table = operand("embed", tokens, 1, "tokens[.., T]"), exactly("embed", W_e, "W_e[n, d]")
     rows = take(table, places, axis=-2)
     if W_p is None:
-        return let("X", rows)
+        return named("X", rows)
     positions = exactly("embed", W_p, "W_p[C, d]")
     same("embed", positions, -1, table, -1, "their width")
     length = places.shape[-1]
     if (positions.shape[0] - length).is_negative:
         raise ShapeError(f"embed: {positions.brief()} has no row for each of the {length} places of {places.brief()}")
-    return let("X", add(rows, getitem(positions, slice(None, length))))
+    return named("X", add(rows, getitem(positions, slice(None, length))))
 
 
 def rotate(X: Any, cos: Any, sin: Any, *, layout: str = "half", width: Any = None) -> Tensor:
@@ -103,17 +103,17 @@ def rotate(X: Any, cos: Any, sin: Any, *, layout: str = "half", width: Any = Non
         _fits("rotate", table, meant, x, pairs)
     name = (x.name or "X").rstrip("'")
     if one_of("rotate", "layout", layout, "half", "interleaved") == "half":
-        a = let(f"{name}_left", getitem(x, (..., slice(None, pairs))))
-        b = let(f"{name}_right", getitem(x, (..., slice(pairs, turned))))
+        a = named(f"{name}_left", getitem(x, (..., slice(None, pairs))))
+        b = named(f"{name}_right", getitem(x, (..., slice(pairs, turned))))
         rotated = concat([a * c - b * s, a * s + b * c], axis=-1)
     else:
         split = split_axis(getitem(x, (..., slice(None, turned))), -1, (pairs, TWO))
-        a, b = let(f"{name}_even", getitem(split, (..., 0))), let(f"{name}_odd", getitem(split, (..., 1)))
+        a, b = named(f"{name}_even", getitem(split, (..., 0))), named(f"{name}_odd", getitem(split, (..., 1)))
         columns = [getitem(part, (..., None)) for part in (a * c - b * s, a * s + b * c)]
         rotated = merge_axes(concat(columns, axis=-1), (-2, -1))
     if not same_size(turned, x.shape[-1]):
         rotated = concat([rotated, getitem(x, (..., slice(turned, None)))], axis=-1)
-    return let(f"{name}_rot", rotated)
+    return named(f"{name}_rot", rotated)
 
 
 def rotary(
@@ -153,7 +153,7 @@ def rotary(
     if positions is None and frequencies is None and start is not None and factor is not None:
 
         def table(name: str, function: Callable[[Any], Any]) -> Tensor:
-            return let(
+            return named(
                 name, from_index((length, pairs), lambda p, c: factor * function((p + start) * b ** (-2 * c / turned)))
             )
 
@@ -162,13 +162,13 @@ def rotary(
     if not same_size(places.shape[-1], length):
         raise ShapeError(f"rotary: the positions {places.brief()} are not one for each row of {x.brief()}")
     if frequencies is None:
-        omega = let("omega", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
+        omega = named("omega", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
     else:
         omega = exactly("rotary", frequencies, "frequencies[m]")
         if not same_size(omega.shape[-1], pairs):
             raise ShapeError(f"rotary: the frequencies {omega.brief()} are not one for each of the {pairs} pairs")
-    theta = let("Theta", getitem(add(places, by), (..., None)) * omega)
-    c, s = (let(name, multiply(grown, f(theta))) for name, f in (("C_theta", cosine), ("S_theta", sine)))
+    theta = named("Theta", getitem(add(places, by), (..., None)) * omega)
+    c, s = (named(name, multiply(grown, f(theta))) for name, f in (("C_theta", cosine), ("S_theta", sine)))
     return rotate(x, c, s, layout=layout, width=turned)
 
 
@@ -194,9 +194,9 @@ def yarn_frequencies(
     s, old, low, high = (_positive("yarn_frequencies", name, x) for name, x in given.items())
     if (high - low).is_positive is False:
         raise OperandError(f"yarn_frequencies: fast={high} is not more turns than slow={low}")
-    theta = let("theta", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
+    theta = named("theta", from_index((pairs,), lambda c: b ** (-2 * c / turned)))
     if one_of("yarn_frequencies", "ramp", ramp, "rotations", "index") == "rotations":
-        turns = let("r", multiply(old / (2 * sympy.pi), theta))
+        turns = named("r", multiply(old / (2 * sympy.pi), theta))
         kept = divide(turns - low, high - low)
     else:
         if (b - 1).is_positive is False:
@@ -207,8 +207,8 @@ def yarn_frequencies(
         first, last = sympy.Max(sympy.floor(ends[0]), 0), sympy.Min(sympy.ceiling(ends[1]), turned - 1)
         last = last + sympy.Rational(1, 1000) if first == last else last  # a step, as in the authors' code
         kept = from_index((pairs,), lambda c: (last - c) / (last - first))
-    gamma = let("gamma", minimum(maximum(kept, 0), 1))
-    return let("omega", add(divide(multiply(1 - gamma, theta), s), multiply(gamma, theta)))
+    gamma = named("gamma", minimum(maximum(kept, 0), 1))
+    return named("omega", add(divide(multiply(1 - gamma, theta), s), multiply(gamma, theta)))
 
 
 def yarn_scale(factor: Any) -> sympy.Expr:

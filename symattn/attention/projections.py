@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops.layout import merge_axes, moveaxis, split_axis
-from ..ops.leaves import as_tensor, let
+from ..ops.leaves import as_tensor, named
 from .dot_product import scaled_dot_product
 from .options import Scoring, operand, same
 
@@ -41,7 +41,7 @@ def project(X: Any, W_q: Any, W_k: Any, W_v: Any, *, memory: Any = None) -> tupl
         shown = ", ".join(w.brief() for w in weights)
         raise ShapeError(f"project: of {shown} some are given by head; use one form for all three")
     same("project", q, -1, k, -1, "the width of queries and keys")
-    return let("Q", q), let("K", k), let("V", v)
+    return named("Q", q), named("K", k), named("V", v)
 
 
 def projected(what: str, X: Any, W: Any) -> Tensor:
@@ -161,7 +161,7 @@ def fused_projection(
     w = as_tensor(W_qkv)
     if w.rank != 2:
         raise ShapeError(f"{what}: the weights {w.brief()} have {w.rank} axes where W_qkv[D, n] is meant")
-    x = let("X_qkv", projected(what, X, w))
+    x = named("X_qkv", projected(what, X, w))
     blocks = _widths(what, w, widths)
     by_head = one_of(what, "order", order, "qkv", "per-head") == "per-head"
     if heads is None:
@@ -172,7 +172,7 @@ def fused_projection(
         h = as_size(heads)
         each = [per_head(what, w, h, block, f"columns of {name}") for name, block in zip("QKV", blocks, strict=True)]
         parts = _blocks(split_heads(x, h), each) if by_head else [split_heads(part, h) for part in _blocks(x, blocks)]
-    q, k, v = (let(name, part) for name, part in zip("QKV", parts, strict=True))
+    q, k, v = (named(name, part) for name, part in zip("QKV", parts, strict=True))
     return q, k, v
 
 

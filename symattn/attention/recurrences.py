@@ -11,7 +11,7 @@ from ..errors import OperandError
 from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.layout import concat, matrix_transpose
-from ..ops.leaves import as_tensor, from_index, let
+from ..ops.leaves import as_tensor, from_index, named
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import exp, maximum, power
 from .decay import per_channel, per_position, positions, retention
@@ -70,14 +70,14 @@ def recurrence(
     for t in range(T):
         q, k, w = (x[..., t : t + 1, :] for x in (queries, keys, values))
         if S is not None and g is not None:
-            S = let(f"S_{t}'", exp(matrix_transpose(g[..., t : t + 1, :])) * S)
+            S = named(f"S_{t}'", exp(matrix_transpose(g[..., t : t + 1, :])) * S)
         if b is not None:
-            w = let(f"w_{t + 1}", b[..., t : t + 1, :] * (w if S is None else w - k @ S))
+            w = named(f"w_{t + 1}", b[..., t : t + 1, :] * (w if S is None else w - k @ S))
         written = matrix_transpose(k) @ w
-        S = let(f"S_{t + 1}", written if S is None else S + written)
+        S = named(f"S_{t + 1}", written if S is None else S + written)
         outputs.append(multiply(by, q @ S))
     assert S is not None
-    return Recurrent(let("O", concat(outputs, axis=-2)), S)
+    return Recurrent(named("O", concat(outputs, axis=-2)), S)
 
 
 def blockwise(Q: Any, keys: Sequence[Any], values: Sequence[Any], *, scale: Any = None) -> Tensor:
@@ -101,15 +101,15 @@ def blockwise(Q: Any, keys: Sequence[Any], values: Sequence[Any], *, scale: Any 
         z, v = scores(Q, k, scale=scale), operand("blockwise", v, 2, "V[.., S, e]")
         same("blockwise", z, -1, v, -2, "the number of keys and values")
         top = rows.max(stop_gradient(z), axis=-1, keepdims=True)
-        m = let(f"m_{b}", top if before is None else maximum(before[0], top))
-        weights = let(f"E_{b}", exp(z - m))
+        m = named(f"m_{b}", top if before is None else maximum(before[0], top))
+        weights = named(f"E_{b}", exp(z - m))
         total, output = rows.sum(weights, axis=-1, keepdims=True), weights @ v
         if before is not None:
-            kept = let(f"a_{b}", exp(before[0] - m))
+            kept = named(f"a_{b}", exp(before[0] - m))
             total, output = kept * before[1] + total, kept * before[2] + output
-        before = m, let(f"l_{b}", total), let(f"Y_{b}", output)
+        before = m, named(f"l_{b}", total), named(f"Y_{b}", output)
     assert before is not None
-    return let("O", before[2] / before[1])
+    return named("O", before[2] / before[1])
 
 
 def chunked_retention(
@@ -138,9 +138,9 @@ def chunked_retention(
         if state is not None:
             output = output + multiply(factor("chunked_retention", scale), since_start * (q @ state))
         written = matrix_transpose(k) @ (to_end * v)
-        state = let(f"R_{b}", written if state is None else power(decay, B) * state + written)
+        state = named(f"R_{b}", written if state is None else power(decay, B) * state + written)
         outputs.append(output)
-    return let("O", concat(outputs, axis=-2))
+    return named("O", concat(outputs, axis=-2))
 
 
 # --- arguments ---

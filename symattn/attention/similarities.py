@@ -15,7 +15,7 @@ from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.broadcasting import broadcast_to
 from ..ops.layout import matrix_transpose
-from ..ops.leaves import as_tensor, definition, let, scalar_value
+from ..ops.leaves import as_tensor, definition, named, scalar_value
 from ..ops.pointwise import log, maximum, tanh
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores
 from .norms import features, l2_norm, layer_norm, rms_norm
@@ -38,7 +38,7 @@ def temperature(Q: Any, K: Any, V: Any, tau: Any, **masking: Unpack[Masking]) ->
     Q @ K.T / tau
     """
     products = _products("temperature", Q, K)
-    cooled = let("Z", products / per_head("temperature", positive("temperature", "tau", tau), products))
+    cooled = named("Z", products / per_head("temperature", positive("temperature", "tau", tau), products))
     return attention_pooling(probabilities(cooled, **masking), V)
 
 
@@ -76,8 +76,8 @@ def scalable_softmax(Q: Any, K: Any, V: Any, s: Any, *, count: str = "visible", 
     factor = as_tensor(sympy.log(keys))
     if visible and keep is not None:
         n = rows.sum(broadcast_to(keep, (*keep.shape[:-1], keys)), axis=-1, keepdims=z.rank > 1)
-        factor = log(let("n", maximum(n, 1)))
-    grown = let("Z_n", multiply(multiply(factor, per_head("scalable_softmax", s, z)), z))
+        factor = log(named("n", maximum(n, 1)))
+    grown = named("Z_n", multiply(multiply(factor, per_head("scalable_softmax", s, z)), z))
     return attention_pooling(probabilities(grown, **masking), V)
 
 
@@ -232,7 +232,7 @@ def cosine(Q: Any, K: Any, V: Any, g: Any, *, eps: Any = 0, **masking: Unpack[Ma
     products = _products(
         "cosine", queries, _normalised("Khat", operand("cosine", K, 2, "K[.., S, d]"), "l2", None, eps)
     )
-    z = let("Z", multiply(per_head("cosine", g, products), products))
+    z = named("Z", multiply(per_head("cosine", g, products), products))
     return attention_pooling(probabilities(z, **masking), V)
 
 
@@ -251,7 +251,7 @@ def l2(Q: Any, K: Any, V: Any, **masking: Unpack[Masking]) -> Tensor:
     queries, keys = operand("l2", Q, 1, "Q[.., T, d]"), operand("l2", K, 2, "K[.., S, d]")
     one_query("l2", queries, keys)
     distances = squared(differences("l2", queries, keys), False)
-    z = let("Z", -distances / sympy.sqrt(queries.shape[-1]))
+    z = named("Z", -distances / sympy.sqrt(queries.shape[-1]))
     return attention_pooling(probabilities(z, **masking), V)
 
 
@@ -294,7 +294,7 @@ def differences(what: str, X: Any, Z: Any) -> Tensor:
 
 def squared(u: Tensor, on_a_line: bool) -> Tensor:
     """The squared lengths D of differences."""
-    return let("D", u**2 if on_a_line else rows.sum(u**2, axis=-1))
+    return named("D", u**2 if on_a_line else rows.sum(u**2, axis=-1))
 
 
 def per_head(what: str, x: Any, scores: Tensor) -> Tensor:
@@ -350,8 +350,8 @@ def _network(what: str, Q: Any, K: Any, W: Any, U: Any, a: Any) -> Tensor:
     same(what, queries, -1, keys, -1, "the width of the hidden layer")
     same(what, queries, -1, last, -1, "the width of the hidden layer")
     one_query(what, queries, keys)
-    left, right = _pairs(let("A", queries), let("B", keys))
-    return let("Z", tanh(left + right) @ last)
+    left, right = _pairs(named("A", queries), named("B", keys))
+    return named("Z", tanh(left + right) @ last)
 
 
 def _normalised(name: str, x: Tensor, norm: str, gain: Any, eps: Any) -> Tensor:
@@ -360,6 +360,6 @@ def _normalised(name: str, x: Tensor, norm: str, gain: Any, eps: Any) -> Tensor:
     if norm == "l2":
         unit = l2_norm(x, **options)
         if gain is None:
-            return let(name, definition(unit))
-        return let(name, unit * features("qk_norm", "gain", gain, x, 1))
-    return let(name, definition(_NORMS[norm](x, gain, **options)))
+            return named(name, definition(unit))
+        return named(name, unit * features("qk_norm", "gain", gain, x, 1))
+    return named(name, definition(_NORMS[norm](x, gain, **options)))

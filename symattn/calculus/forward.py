@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import sympy
@@ -13,7 +13,7 @@ from ..core.node import Tensor, topological, with_inputs
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
 from ..graph.names import displayed_names, numbered
-from ..ops.leaves import constant, from_index_op, is_named, let_op, variable
+from ..ops.leaves import by_derivative, constant, from_index_op, is_named, let_op, named, variable
 
 Variable: TypeAlias = Tensor | sympy.Symbol
 
@@ -56,13 +56,19 @@ def _read(roots: Sequence[Tensor], variables: Collection[Variable]) -> dict[Tens
 class Forward:
     """The graph to differentiate, in which everything a rule will speak of has a name of its own."""
 
-    def __init__(self, roots: Sequence[Tensor], variables: Sequence[Variable], beside: Sequence[Tensor] = ()) -> None:
-        """``beside`` holds tensors that will be printed with the graph, and whose names are taken."""
+    def __init__(
+        self, roots: Sequence[Tensor], variables: Sequence[Variable], beside: Sequence[Tensor] = (), *, by: str
+    ) -> None:
+        """``beside`` holds tensors that will be printed with the graph, and whose names are taken.
+
+        ``by`` says what gives the names, a "gradient" or a "derivative".
+        """
+        self.by = by
+        self.automatic: set[Tensor] = set()  # what is named here
         plain = _read(roots, variables)
         order = topological([plain[root] for root in roots])
         shown = displayed_names([*(plain[root] for root in roots), *beside])
         self.taken = {*shown.values(), *(s.name for x in (*roots, *beside) for s in x.free_symbols)}
-        self.automatic: dict[Tensor, Tensor] = {}  # let -> what it names, in forward order
         new: dict[Tensor, Tensor] = {}
         letters = self._letters(order, dependent(order, variables))
         lets = {node.inputs[0]: node for node in reversed(order) if node.op is let_op and not is_named(node.inputs[0])}
@@ -70,9 +76,9 @@ class Forward:
             if lets.get(node.inputs[0] if node.inputs else node) is node:
                 new[node] = new[node.inputs[0]]
                 continue
-            new[node] = with_inputs(node, new, **({"name": shown[node]} if node in shown else {}))
+            new[node] = with_inputs(node, new, **self._naming(node, shown))
             if node in lets:  # the bare expression is read by its name everywhere
-                new[node] = let_op(new[node], name=shown[lets[node]])
+                new[node] = let_op(new[node], **{**lets[node].params, **self._naming(lets[node], shown)})
             elif node in letters:
                 new[node] = self.name(new[node], letters[node])
         self.new = {old: new[read] for old, read in plain.items() if read in new}
@@ -100,6 +106,11 @@ class Forward:
                     wanted.setdefault(letter, {}).setdefault(x)
         return numbered({letter: list(nodes) for letter, nodes in wanted.items()}, self.taken)
 
+    def _naming(self, node: Tensor, shown: Mapping[Tensor, str]) -> dict[str, str]:
+        """The name of a node among all, and who gives it now."""
+        name = {"name": shown[node]} if node in shown else {}
+        return {**name, **by_derivative(node)} if self.by == "derivative" else name
+
     def norm(self, node: Tensor) -> Norm | None:
         """The norm that a node is, unless what stands between its row and its root is differentiated by as well."""
         found = norm(node)
@@ -109,6 +120,6 @@ class Forward:
 
     def name(self, node: Tensor, wanted: str) -> Tensor:
         """The node under a new name."""
-        named = let_op(node, name=new_name(wanted, self.taken))
-        self.automatic[named] = node
-        return named
+        label = named(new_name(wanted, self.taken), node, by=self.by)
+        self.automatic.add(label)
+        return label

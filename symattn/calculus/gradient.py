@@ -15,7 +15,7 @@ from ..core.node import Tensor, topological
 from ..core.sizes import same_shape, show_shape
 from ..errors import NoRuleError, OperandError, ShapeError, described
 from ..ops.arithmetic import multiply, split_scalar, sum_of
-from ..ops.leaves import as_tensor, constant, from_index_op, is_named, is_zero, let_op, variable, zeros
+from ..ops.leaves import as_tensor, constant, from_index_op, is_named, is_zero, let_op, named, variable, zeros
 from .forward import Forward, Variable, partial, scalars_of
 from .result import Gradient
 from .reverse import Reverse
@@ -46,7 +46,7 @@ def gradient(outputs: Any, wrt: Any) -> Gradient:
     variables = _variables(wrt, "gradient")
     _check_present(variables, list(given))
     beside = [c for c in given.values() if c is not None]
-    forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables, beside)
+    forward = Forward([*given, *(v for v in variables if isinstance(v, Tensor))], variables, beside, by="gradient")
     return Reverse(forward, given, variables).run()
 
 
@@ -121,7 +121,7 @@ def jvp(output: Any, tangents: Mapping[Any, Any]) -> Tensor:
         given = ", ".join(map(str, tangents))
         raise OperandError(f"jvp was given one variable under two spellings among {given}")
     _check_present(variables, [y])
-    forward = Forward([y, *(v for v in variables if isinstance(v, Tensor))], variables)
+    forward = Forward([y, *(v for v in variables if isinstance(v, Tensor))], variables, by="derivative")
     moving: dict[Tensor, Tensor] = {}
     symbols: dict[sympy.Symbol, Tensor] = {}
     for v, t in zip(variables, map(as_tensor, tangents.values()), strict=True):
@@ -163,5 +163,6 @@ def _push(node: Tensor, forward: Forward, moving: dict[Tensor, Tensor], symbols:
     if is_zero(total):
         return
     if node.op is let_op:
-        total = let_op(total, name=new_name(marked(str(node.name), "dot"), forward.taken))
+        name = new_name(marked(str(node.name), "dot"), forward.taken)
+        total = named(name, total, by="derivative")
     moving[node] = total

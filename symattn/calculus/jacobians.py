@@ -10,7 +10,7 @@ from ..core.exact import INDICES
 from ..core.node import Tensor, with_inputs
 from ..core.sizes import Shape, show_shape
 from ..errors import OperandError, ShapeError
-from ..ops.leaves import as_tensor, computed, constant, cotangent_op, from_index_op, is_named, let_op
+from ..ops.leaves import as_tensor, by_derivative, computed, constant, cotangent_op, from_index_op, is_named, let_op
 from .gradient import gradient, jvp
 from .tidying import tidy
 
@@ -42,6 +42,7 @@ def hessian(loss: Any, x: Any) -> Any:
     >>> z = sa.tensor("z", "n")
     >>> print(sa.hessian(sa.logsumexp(z), z))
     diag(P) - outer(P, P)
+    # where P = softmax(z)
     """
     slopes = {v: _closed(g) for v, g in gradient(_loss(loss), x).items()}
     if not isinstance(x, (list, tuple)):
@@ -89,7 +90,7 @@ def _closed(g: Tensor) -> Tensor:
         if node.op is cotangent_op:
             bare[node] = bare[node.inputs[0]]
         elif node.op is let_op:
-            bare[node] = node
+            bare[node] = let_op(*node.inputs, **{**node.params, **by_derivative(node)})
         else:
             bare[node] = with_inputs(node, bare)
     fixed = {node: node for node in computed([bare[g]]) if is_named(node)}

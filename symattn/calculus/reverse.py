@@ -13,12 +13,12 @@ from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor, topological, with_inputs
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
-from ..graph.names import numbered, unnamed_inputs
+from ..graph.names import mentioned_names, numbered
 from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
-from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, let_op, scalar_value, variable, zeros
+from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, named, scalar_value, variable, zeros
 from ..ops.rows import summed
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
@@ -142,8 +142,7 @@ class Reverse:
             if once and node not in self.targets:
                 return cotangent
             self._share(node)
-        named = self._step(node, f"d{self.names[node]}", cotangent, _reason(reasons, paths))
-        return named
+        return self._step(node, f"d{self.names[node]}", cotangent, _reason(reasons, paths))
 
     def _is_used_twice(self, node: Tensor, cotangent: Tensor) -> bool:
         """Whether the parts of the rule of a node, taken together, mention its cotangent more than once."""
@@ -170,10 +169,10 @@ class Reverse:
         self.names[node] = self.shared[node] = f"U#{len(self.shared)}"
 
     def _step(self, of: Tensor, wanted: str, expression: Tensor, reason: str) -> Tensor:
-        named = cotangent_op(expression, of, *self.pairs, name=new_name(wanted, self.forward.taken))
-        self.tidied[named] = named
-        self.steps[named] = reason
-        return named
+        step = cotangent_op(expression, of, *self.pairs, name=new_name(wanted, self.forward.taken))
+        self.tidied[step] = step
+        self.steps[step] = reason
+        return step
 
     def _propagate(self, node: Tensor, cotangent: Tensor) -> None:
         self._to_symbols(node, cotangent)
@@ -229,9 +228,9 @@ class Reverse:
         outputs = self._share_forward(roots)
         in_order = sorted(self.shared, key=self.forward.place.__getitem__)
         lets = {**outputs, **numbered({"U": in_order} if in_order else {}, self.forward.taken)}
-        final = _with_lets([*roots, *self.results.values(), *self.forward.automatic], lets)
+        final = _with_lets([*roots, *self.results.values()], lets)
         steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps.items())
-        named = {str(final[r].name): final[r] for r in roots}
+        by_name = {str(final[r].name): final[r] for r in roots}
         results = {
             v: final.get(self.results[k], self.results[k])
             for v in self.variables
@@ -239,9 +238,9 @@ class Reverse:
         }
         return Gradient(
             results,
-            named,
+            by_name,
             steps,
-            self._definitions(final, lets),
+            _definitions([step.expression for step in steps]),
             dict(self.cotangents),
             tuple(dict.fromkeys([*self.conditions, *self._stated()])),
         )
@@ -264,20 +263,6 @@ class Reverse:
                     outputs[node] = str(self.names[node])
         return outputs
 
-    def _definitions(self, final: Mapping[Tensor, Tensor], lets: Mapping[Tensor, str]) -> tuple[Step, ...]:
-        named = [final.get(x, x) for x in self.forward.automatic]
-        named += [final[node] for node in lets if node in final]
-        automatic = dict.fromkeys(named)
-        seen: set[Tensor] = set()  # what the steps show, and what the definitions of those show in turn
-        pending = [final[r].inputs[0] for r in self.steps]
-        while pending:
-            for x in topological([pending.pop()], inputs=unnamed_inputs):
-                if x in automatic and x not in seen:
-                    seen.add(x)
-                    pending.append(x.inputs[0])
-        kept = sorted(seen, key=lambda x: (x.height, str(x.name)))
-        return tuple(Step(str(x.name), x.inputs[0], "where") for x in kept)
-
     def _stated(self) -> list[str]:
         stated: list[str] = [*divisibility(size for node in self.forward.order for size in node.shape)]
         for v in self.variables:
@@ -286,6 +271,12 @@ class Reverse:
             if tied:
                 stated.append(f"the gradient by {v.name} is the ambient one: that {v.name} is {tied[0]} is not imposed")
         return stated
+
+
+def _definitions(expressions: Sequence[Tensor]) -> tuple[Step, ...]:
+    """What the automatic names stand for that the steps mention."""
+    mentioned = (x for x in mentioned_names(expressions) if x.op is not cotangent_op)
+    return tuple(Step(str(x.name), x.inputs[0], "where") for x in mentioned)
 
 
 def _reason(reasons: Sequence[str], paths: int) -> str:
@@ -316,7 +307,7 @@ def _with_lets(roots: Sequence[Tensor], lets: Mapping[Tensor, str]) -> dict[Tens
         follows = node.op is cotangent_op and node.inputs[1] in lets  # its provisional name follows its node's
         new[node] = with_inputs(node, new, **({"name": f"d{lets[node.inputs[1]]}"} if follows else {}))
         if node in lets:
-            new[node] = let_op(new[node], name=lets[node])
+            new[node] = named(lets[node], new[node], by="gradient")
     return new
 
 

@@ -18,7 +18,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import as_tensor, cotangent_op, definition, let, let_op
+from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
 from ..printing.align import Row, align, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in
@@ -76,6 +76,11 @@ class Derivation:
         """The lines, the claims and the calculations, without the paragraphs between them."""
         return tuple(part for part in self._parts if not isinstance(part, str))
 
+    @property
+    def _defined(self) -> set[tuple[Tensor | None, Tensor]]:
+        """The names that have a line, with what they stand for."""
+        return {(step.named, step.expression) for step in self.steps if isinstance(step, Line)}
+
     # --- writing it ---
 
     def extend(self, *parts: Gradient | Tensor | Verdict | Moments) -> Self:
@@ -87,7 +92,8 @@ class Derivation:
         """
         for part in parts:
             if isinstance(part, Gradient):
-                self._parts += [Line(let(s.name, s.expression), s.expression, "where") for s in part.definitions]
+                definitions = [(named(s.name, s.expression), s.expression) for s in part.definitions]
+                self._parts += [Line(*pair, "where") for pair in definitions if pair not in self._defined]
                 remarks = part.side_conditions
                 self._parts += [Line(part.named[s.name], s.expression, s.reason, remarks) for s in part.steps]
             elif isinstance(part, Tensor) and part.op is let_op:

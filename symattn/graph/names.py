@@ -9,7 +9,7 @@ import sympy
 from ..core.naming import new_name
 from ..core.node import Tensor, topological
 from ..errors import NamingError
-from ..ops.leaves import definition, is_named, variable
+from ..ops.leaves import definition, is_named, named_by, variable
 from .canonical import without_names
 
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
@@ -79,6 +79,17 @@ def numbered(labels: Mapping[str, Sequence[Tensor]], fixed: Collection[str]) -> 
 def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[str]:
     """The names of the sizes and scalar symbols below some nodes."""
     return {symbol.name for node in topological(roots, stop=stop) for symbol in node.own_symbols}
+
+
+def mentioned_names(expressions: Iterable[Tensor]) -> list[Tensor]:
+    """What expressions mention by names that no user gave, each after those that it mentions in turn."""
+    seen: dict[Tensor, None] = {}
+    pending = list(expressions)
+    while pending:
+        found = [x for x in topological([pending.pop()], inputs=unnamed_inputs) if named_by(x) and x not in seen]
+        seen.update(dict.fromkeys(found))
+        pending += [definition(x) for x in found]
+    return sorted(seen, key=lambda x: (x.height, str(x.name)))
 
 
 def tree_size(x: Tensor) -> int:

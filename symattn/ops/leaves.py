@@ -265,12 +265,14 @@ def scalar_value(x: Tensor) -> sympy.Expr | None:
 
 # --- names of intermediates ---
 
+# ``by`` says who gave the name: the user (""), a function of the "library", a "gradient", which says itself what its
+# names stand for, or a "derivative", whose text has to say it.
 let_op = Operation(
     "let",
-    shape=lambda x, name: x.shape,
+    shape=lambda x, name, by="": x.shape,
     entry=lambda read, index, node: read(0, index),
-    vjp=lambda g, result, x, name: (g,),
-    jvp=lambda tangents, result, x, name: tangents[0],
+    vjp=lambda g, result, x, name, by="": (g,),
+    jvp=lambda tangents, result, x, name, by="": tangents[0],
     numpy=lambda code, node, x: x,
     notation=_by_name,
     reason="by definition",
@@ -294,6 +296,21 @@ def let(name: str, x: Any) -> Tensor:
     """
     x, name = as_tensor(x), check_name(name)
     return x if x.op is let_op and x.params["name"] == name else let_op(x, name=name)
+
+
+def named(name: str, x: Tensor, by: str = "library") -> Tensor:
+    """The same with a name that the user did not give: gradients and claims that mention it say what it stands for."""
+    return x if x.op is let_op and x.params["name"] == name else let_op(x, name=name, by=by)
+
+
+def named_by(x: Tensor) -> str:
+    """Who named an intermediate, "" for the user."""
+    return "gradient" if x.op is cotangent_op else str(x.params.get("by", ""))
+
+
+def by_derivative(x: Tensor) -> dict[str, str]:
+    """The parameter of a name that a gradient gave, where the gradient is the first step of another derivative."""
+    return {"by": "derivative"} if x.op is let_op and named_by(x) == "gradient" else {}
 
 
 # The result of a gradient is its expression, named, which also knows what it is the gradient of (input 1), and of

@@ -18,15 +18,16 @@ import sympy
 from ..core.naming import counted, free_letters, latex_name, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
-from ..graph.names import LONGEST, displayed_names, symbol_names, tree_size
+from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
-from ..ops.leaves import definition, is_named
+from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written
 from .align import Row
 from .heads import Head, one_head
 from .index import IndexPrinter, by_entry, moves_entries, spelled
 
 _LETTERS = "ijlmnpqrtuvwxyz"
+MOST_DEFINITIONS = 12  # that somebody still reads
 _BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in messages, and of an operand in it
 
 
@@ -178,6 +179,17 @@ def text(x: Tensor) -> str:
     return text_in(text_printer([x]), x)
 
 
+def text_and_names(x: Tensor) -> str:
+    """The text, and in comments below it what its names stand for where a derivative gave one of them on its way."""
+    mentioned = mentioned_names([definition(x)])
+    if not any(named_by(y) == "derivative" for y in mentioned):
+        return text(x)
+    printer = text_printer([x])
+    defined = [f"# where {printer.names[y]} = {text_in(printer, y)}" for y in mentioned[-MOST_DEFINITIONS:]]
+    left_out = len(mentioned) - len(defined)
+    return "\n".join([text_in(printer, x), *defined, *([f"# and {left_out} intermediates more"] if left_out else [])])
+
+
 def text_in(printer: Printer, x: Tensor) -> str:
     """The same by a printer, so that names agree among several expressions."""
     if tree_size(x) > LONGEST:
@@ -187,7 +199,7 @@ def text_in(printer: Printer, x: Tensor) -> str:
 
 def outline(x: Tensor) -> str:
     """The text of a tensor for messages, with ``...`` for operands that would make it long."""
-    if not x.has_more_nodes(_BRIEF) and len(whole := str(x)) <= _BRIEF:
+    if not x.has_more_nodes(_BRIEF) and len(whole := text(x)) <= _BRIEF:
         return whole
     names: dict[Tensor, str] = {}
     printer = Printer(names, latex=False)

@@ -13,10 +13,8 @@ from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
 from ..printing.align import tex_text
-from ..printing.matrix import Printer, latex_printer, membership, text_in, text_printer
+from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membership, text_in, text_printer
 from .claims import Claim, Independence
-
-_MOST = 12  # definitions that somebody still reads
 
 
 class Wording:
@@ -52,8 +50,8 @@ class Wording:
         sides = [x if isinstance(self._claim, Independence) else definition(x) for x in self._roots]
         mentioned = (x for x in topological(sides) if is_named(x) and x.op is not variable)
         written = list(dict.fromkeys(map(self._defined, mentioned)))
-        left_out = len(written) - _MOST
-        return (*written[-_MOST:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
+        left_out = len(written) - MOST_DEFINITIONS
+        return (*written[-MOST_DEFINITIONS:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
 
     def _fact(self, fact: Any) -> str:
         if isinstance(fact, Tensor):

@@ -9,6 +9,7 @@ from ..calculus.gradient import gradient
 from ..core.arguments import each_of
 from ..core.node import Tensor
 from ..errors import OperandError, described
+from ..printing.matrix import text
 from ..proof.claims import Claim, Independence, eq
 from ..proof.engine import prove
 
@@ -82,7 +83,7 @@ def assert_gradient(
 
 def _written(x: Any) -> str:
     """The name and shape of what has a name, else the whole expression."""
-    return x.brief() if isinstance(x, Tensor) and x.name else str(x)
+    return x.brief() if isinstance(x, Tensor) and x.name else text(x) if isinstance(x, Tensor) else str(x)
 
 
 def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple[Any, Any]]:

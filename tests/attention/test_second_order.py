@@ -10,6 +10,7 @@ import sympy
 
 import symattn as sa
 from symattn.attention import cross_entropy, rms_norm, scaled_dot_product
+from symattn.printing.matrix import text
 
 from .zoo import SIZES, ZOO, arrays, torch
 
@@ -63,11 +64,12 @@ def test_a_covariance_is_no_product_of_means():
 
 
 def test_hessians_print_as_on_paper():
-    assert str(sa.hessian(sa.logsumexp(z), z)) == "diag(P) - outer(P, P)"
-    assert str(sa.hessian(cross_entropy(z, y), z)) == "diag(P) - outer(P, P)"
-    assert str(sa.hvp(sa.logsumexp(z), z, v)) == "P * (v - rowsum(P * v))"
-    assert str(sa.hessian(cross_entropy(W @ x, y), x)) == "P * (W.T - rowsum(P * W.T)) @ W"
-    assert str(sa.jacobian(OUTPUT, q)) == "P * (V.T - rowsum(P * V.T)) @ K / sqrt(d)"
+    softmax = "\n# where P = softmax(z)"
+    assert str(sa.hessian(sa.logsumexp(z), z)) == "diag(P) - outer(P, P)" + softmax
+    assert str(sa.hessian(cross_entropy(z, y), z)) == "diag(P) - outer(P, P)" + softmax
+    assert str(sa.hvp(sa.logsumexp(z), z, v)) == "P * (v - rowsum(P * v))" + softmax
+    assert text(sa.hessian(cross_entropy(W @ x, y), x)) == "P * (W.T - rowsum(P * W.T)) @ W"
+    assert text(sa.jacobian(OUTPUT, q)) == "P * (V.T - rowsum(P * V.T)) @ K / sqrt(d)"
 
 
 def test_a_hessian_of_logsumexp_is_never_negative():
@@ -83,7 +85,7 @@ def test_tangents_of_attention_in_covariance_form():
     weights = sa.softmax(Q @ K.T / sympy.sqrt(d))
     dZ = (dQ @ K.T + Q @ dK.T) / sympy.sqrt(d)
     dO = sa.jvp(O, moved)
-    assert str(dO) == "Pdot @ V + P @ dV"
+    assert text(dO) == "Pdot @ V + P @ dV"
     wanted = (weights * (dZ - rowsum(weights * dZ))) @ V + weights @ dV
     assert sa.prove(dO, wanted).status == "proved"
     assert sa.prove(dO, (weights * dZ) @ V - rowsum(weights * dZ) * O + weights @ dV).status == "proved"

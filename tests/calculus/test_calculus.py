@@ -1,11 +1,15 @@
 """Gradients: the five lines, the mapping, cotangents, variables and names."""
 
+import re
+
 import numpy as np
 import pytest
 import sympy
 
 import symattn as sa
 import symattn.core.operation
+from symattn.core.node import topological
+from symattn.reading import read
 
 from ..derived import (
     FIVE,
@@ -410,3 +414,38 @@ def test_shared_layers_are_differentiated_once():
     O = named_attention(X, X, X)[2]
     g = assert_gradient(O * O + sa.tanh(O), [X])
     assert [s.name for s in g.steps].count("dZ") == 1
+
+
+# --- names that nobody gave ---
+
+
+def test_a_gradient_says_what_the_names_of_the_library_stand_for():
+    shown = str(sa.gradient(sa.attention.scaled_dot_product(Q, K, V), [Q]))
+    assert re.search(r"^Z = Q @ K.T / sqrt\(d\) +# where$", shown, re.M)
+    assert re.search(r"^P = softmax\(Z\) +# where$", shown, re.M)
+
+
+def test_a_gradient_does_not_repeat_what_its_writer_named():
+    z = sa.tensor("z", "n")
+    P = sa.let("P", sa.softmax(z))
+    assert [step.name for step in sa.gradient(P @ z, [z]).definitions] == []
+
+
+DERIVATIVES = {
+    "jvp": (lambda f, Q: sa.jvp(f(Q), {Q: sa.tensor("W", T, d)}), "Z Zdot P Pdot"),
+    "hvp": (lambda f, Q: sa.hvp(sa.sum(f(Q) ** 2), Q, sa.tensor("W", T, d)), "Z Zdot P O dO dP Pdot Odot"),
+    "hessian": (lambda f, Q: sa.hessian(sa.logsumexp(sa.sum(Q, axis=0)), Q), "Z P"),
+    "jacobian": (lambda f, Q: sa.jacobian(sa.softmax(sa.sum(Q, axis=0)), Q), "Z P"),
+    "a step of a gradient": (lambda f, Q: sa.gradient(sa.softmax(Q), Q)["dQ"], ""),
+    "a function of the library": (lambda f, Q: f(Q).inputs[0], ""),
+}
+
+
+@pytest.mark.parametrize(("make", "names"), DERIVATIVES.values(), ids=DERIVATIVES)
+def test_what_the_calculus_named_is_written_below_the_text(make, names):
+    result = make(lambda Q: sa.attention.scaled_dot_product(Q, K, V), Q)
+    _, *defined = str(result).splitlines()
+    assert {line.split()[2] for line in defined} == set(names.split())
+    assert all(re.match(r"# where \w+ = ", line) for line in defined)
+    known = {x.name: x for x in topological([result]) if x.name}
+    assert str(read(str(result), known)) == str(result)

@@ -143,8 +143,9 @@ def test_a_tangent_reads_as_a_product_rule():
     _, _, O = named_attention()
     dV = sa.tensor("dV", S, e)
     assert str(sa.jvp(O, {V: dV})) == "P @ dV"
-    assert str(sa.jvp(O, {Q: sa.tensor("dQ", T, d)})) == "Pdot @ V"
-    assert str(sa.jvp(O, {Q: sa.tensor("dQ", T, d), V: dV})) == "Pdot @ V + P @ dV"
+    tangents = "\n# where Zdot = dQ @ K.T / sqrt(d)\n# where Pdot = P * (Zdot - rowsum(P * Zdot))"
+    assert str(sa.jvp(O, {Q: sa.tensor("dQ", T, d)})) == "Pdot @ V" + tangents
+    assert str(sa.jvp(O, {Q: sa.tensor("dQ", T, d), V: dV})) == "Pdot @ V + P @ dV" + tangents
 
 
 def test_names_of_tangents_do_not_capture_the_users():

@@ -53,10 +53,10 @@ def stepped(x, by, given):
 
 FORMS = [
     (lambda: sa.jacobian(p, z), "diag(p) - outer(p, p)"),
-    (lambda: sa.jacobian(sa.softmax(z), z), "diag(P) - outer(P, P)"),
-    (lambda: sa.hessian(sa.logsumexp(z), z), "diag(P) - outer(P, P)"),
-    (lambda: sa.hessian(sa.logsumexp(z) - sa.sum(y * z), z), "diag(P) - outer(P, P)"),
-    (lambda: sa.hessian(sa.log(sa.sum(sa.exp(z))), z), "diag(P) - outer(P, P)"),
+    (lambda: sa.jacobian(sa.softmax(z), z), "diag(P) - outer(P, P)\n# where P = softmax(z)"),
+    (lambda: sa.hessian(sa.logsumexp(z), z), "diag(P) - outer(P, P)\n# where P = softmax(z)"),
+    (lambda: sa.hessian(sa.logsumexp(z) - sa.sum(y * z), z), "diag(P) - outer(P, P)\n# where P = softmax(z)"),
+    (lambda: sa.hessian(sa.log(sa.sum(sa.exp(z))), z), "diag(P) - outer(P, P)\n# where P = softmax(z)"),
     (lambda: sa.jacobian(A @ z, z), "A"),
     (lambda: sa.jacobian(sa.tanh(A @ z), z), "diag(1 - tanh(A @ z)**2) @ A"),
     (lambda: sa.jacobian(z * y, y), "diag(z)"),

@@ -262,7 +262,7 @@ def test_a_wrong_gradient_is_told_apart_from_central_differences():
     from symattn.ops import RECORDS
 
     rule = RECORDS["matmul"].vjp
-    halved = lambda g, y, a, b, core: (rule(g, y, a, b, core)[0] / 2, rule(g, y, a, b, core)[1])  # noqa: E731
+    halved = lambda g, y, a, b, core: (rule(g, y, a, b, core=core)[0] / 2, rule(g, y, a, b, core=core)[1])  # noqa: E731
     object.__setattr__(RECORDS["matmul"], "vjp", halved)
     try:
         Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")

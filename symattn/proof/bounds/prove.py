@@ -27,7 +27,7 @@ from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import computed, constant, definition, from_index_op, variable
 from ...printing.align import tex_text
-from ...printing.matrix import latex_printer
+from ...printing.matrix import latex_printer, text
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
@@ -286,7 +286,7 @@ class _Analysis:
         steps = []
         for node in shown[-MOST_STEPS:]:
             bounds = self.known.ranges[node]
-            steps.append(Step(node, _statement(bounds, names.get(node) or str(node)), self.reasons[node], bounds))
+            steps.append(Step(node, _statement(bounds, names.get(node) or text(node)), self.reasons[node], bounds))
         conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node))
         return tuple(steps), tuple(conditions)
 
@@ -302,7 +302,7 @@ class _Analysis:
         found = list[str]()
         for condition in self.conditions.get(node, ()):
             read = {r: self.known.node(r) for r in condition.atoms(Read)}
-            names = {r: sympy.Symbol(str(x)) for r, x in read.items()}
+            names = {r: sympy.Symbol(text(x)) for r, x in read.items()}
             shown = {names[r]: x for r, x in read.items()}
             left, sign = condition.lhs.xreplace(names), "!=" if isinstance(condition, sympy.Ne) else ">="
             says = f"{{}} {sign} {condition.rhs}"

@@ -20,7 +20,7 @@ from ...graph.names import displayed_names
 from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
 from ...printing.align import tex_text
-from ...printing.matrix import latex_printer
+from ...printing.matrix import latex_printer, text
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
@@ -188,7 +188,7 @@ class _Analysis:
             if node is claim.output or (is_named(node) and node.op is not named_tensor and self.facts[node].reads):
                 index = claim.out if node is claim.output else index_symbols(node, taken)
                 spelled = dict(zip((*_names("o", index), *_names("v", claim.inp)), (*index, *claim.inp), strict=True))
-                steps.append(Step(names.get(node) or str(node), index, _shown(self.facts[node].reads, spelled)))
+                steps.append(Step(names.get(node) or text(node), index, _shown(self.facts[node].reads, spelled)))
         return tuple(steps)
 
 
