@@ -25,7 +25,7 @@ def check_function(f: NumPyFunction, seeds: Sequence[int] = (0, 1)) -> str:
     lines = []
     for seed in seeds:
         point = sample_point(f.outputs, f.plan.tensors, seed)
-        got = _call(f, point)
+        got = point.called(f)
         lines += _against_entries(f, got, point)
         lines += _against_differences(f, got, point)
     return "\n".join(lines)
@@ -36,12 +36,27 @@ class Point:
 
     def __init__(self, sizes: Any, scalars: Any, arrays: Mapping[Tensor, Any]) -> None:
         self.sizes, self.scalars, self.arrays = sizes, scalars, arrays
+        self.known = {**sizes, **scalars}
         self._found: dict[Tensor, np.ndarray] = {}
 
     def values(self, roots: Sequence[Tensor]) -> Mapping[Tensor, np.ndarray]:
         """The arrays of nodes by their entry formulas, each worked out once."""
-        self._found = values(roots, self.arrays, {**self.sizes, **self.scalars}, self._found)
+        self._found = values(roots, self.arrays, self.known, self._found)
         return self._found
+
+    def called(self, f: NumPyFunction) -> list[np.ndarray]:
+        """What compiled code gives, output by output."""
+        arguments = [self.arrays[a] if isinstance(a, Tensor) else self.known[a] for a in f.plan.arguments]
+        result = f(*arguments, **self.keywords(f))
+        return list(map(np.asarray, result if f.several else (result,)))
+
+    def keywords(self, f: NumPyFunction) -> dict[str, Any]:
+        """The sizes and scalars that are not read off arrays."""
+        return {s.name: self.known[s] for s in f.plan.keywords}
+
+    def with_arrays(self, arrays: Mapping[Tensor, Any]) -> Point:
+        """The same point with other arrays, or with more of them."""
+        return Point(self.sizes, self.scalars, {**self.arrays, **arrays})
 
     def __str__(self) -> str:
         return ", ".join(f"{s} = {v}" for s, v in self.sizes.items()) or "no sizes"
@@ -60,13 +75,6 @@ def sample_point(outputs: Sequence[Tensor], tensors: Sequence[Tensor], seed: int
         if all(np.isfinite(found[y]).all() for y in outputs):
             return point
     raise EvaluationError("no generic point was found at which all outputs are finite")
-
-
-def _call(f: NumPyFunction, point: Point) -> list[np.ndarray]:
-    known = {**point.sizes, **point.scalars}
-    arguments = [point.arrays[a] if isinstance(a, Tensor) else known[a] for a in f.plan.arguments]
-    result = f(*arguments, **{s.name: known[s] for s in f.plan.keywords})
-    return list(map(np.asarray, result if f.several else (result,)))
 
 
 def _label(y: Tensor, k: int) -> str:
@@ -117,53 +125,35 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
     outputs, cotangents = list(pairs[::2]), list(pairs[1::2])
     if any(c.rank != y.rank for y, c in zip(outputs, cotangents, strict=True)):
         return None
-    known = {**point.sizes, **point.scalars}
     found = point.values([*cotangents, *outputs, of])
     outputs, point = _held(outputs, found, point)  # what gradients do not pass through does not move
-    moved = of
+    weights = [found[c] for c in cotangents]
     if of.op is constant:  # a scalar symbol: moved as a keyword
-        symbol = of.params["formula"]
-        forward = _forward(outputs, point)
-        slopes = [forward({}, {symbol: known[symbol] + h}) for h in (_STEP, -_STEP)]
-    else:
-        if of.op is not variable:
-            moved = variable(name="moved", shape=of.shape, hypotheses=())
-            outputs = rebuild(outputs, {of: moved})
-        forward = _forward(outputs, point)
-        return _by_entries(forward, moved, np.array(found[of], dtype=float), [found[c] for c in cotangents])
-    total = sum((c * (up - down)).sum() for c, up, down in zip([found[c] for c in cotangents], *slopes, strict=True))
-    return np.asarray(total / (2 * _STEP))
+        symbol, f = of.params["formula"], _forward(outputs)
+        sides = [{**point.scalars, symbol: point.scalars[symbol] + h} for h in (_STEP, -_STEP)]
+        return np.asarray(_slope(f, weights, [Point(point.sizes, scalars, point.arrays) for scalars in sides]))
+    moved = of if of.op is variable else variable(name="moved", shape=of.shape, hypotheses=())
+    f, at = _forward(rebuild(outputs, {of: moved})), np.array(found[of], dtype=float)
+    slope = np.zeros_like(at)
+    for place in np.ndindex(at.shape):
+        step = np.zeros_like(at)
+        step[place] = _STEP
+        slope[place] = _slope(f, weights, [point.with_arrays({moved: at + side}) for side in (step, -step)])
+    return slope
 
 
 def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> tuple[list[Tensor], Point]:
     """The outputs with every stopped gradient at the value that it has at the point."""
     stops = [x for x in computed(outputs) if x.op is stop_gradient_op]
     held = {x: variable(name=f"held{k}", shape=x.shape, hypotheses=()) for k, x in enumerate(stops)}
-    arrays = {**point.arrays, **{new: found[x] for x, new in held.items()}}
-    return rebuild(outputs, held), Point(point.sizes, point.scalars, arrays)
+    return rebuild(outputs, held), point.with_arrays({new: found[x] for x, new in held.items()})
 
 
-def _forward(outputs: Sequence[Tensor], point: Point) -> Any:
-    tensors = [x for x in computed(outputs) if x.op is variable]
-    f = NumPyFunction(tensors, outputs, True)
-
-    def run(arrays: Mapping[Tensor, Any], symbols: Mapping[Any, Any]) -> list[np.ndarray]:
-        known = {**point.sizes, **point.scalars, **symbols}
-        given = [arrays.get(x, point.arrays.get(x)) for x in tensors]
-        return list(map(np.asarray, f(*given, **{s.name: known[s] for s in f.plan.keywords})))
-
-    return run
+def _forward(outputs: Sequence[Tensor]) -> NumPyFunction:
+    return NumPyFunction([x for x in computed(outputs) if x.op is variable], outputs, True)
 
 
-def _by_entries(forward: Any, moved: Tensor, at: np.ndarray, cotangents: Sequence[np.ndarray]) -> np.ndarray:
-    slope = np.zeros_like(at)
-    for place in np.ndindex(at.shape):
-        sides = []
-        for h in (_STEP, -_STEP):
-            x = at.copy()
-            x[place] += h
-            sides.append(forward({moved: x}, {}))
-        slope[place] = sum((c * (up - down)).sum() for c, up, down in zip(cotangents, *sides, strict=True)) / (
-            2 * _STEP
-        )
-    return slope
+def _slope(f: NumPyFunction, weights: Sequence[np.ndarray], sides: Sequence[Point]) -> Any:
+    """The difference of the weighted outputs at two points, over the step between them."""
+    up, down = map(Point.called, sides, (f, f))
+    return sum((c * (a - b)).sum() for c, a, b in zip(weights, up, down, strict=True)) / (2 * _STEP)

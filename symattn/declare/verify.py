@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from ..codegen.check import compare, sample_point
+from ..codegen.check import Point, compare, sample_point
 from ..codegen.function import NumPyFunction
-from ..codegen.reference import values
 from ..core.node import Tensor
 from ..core.sizes import as_shape
 from ..errors import EvaluationError, OperandError, described
@@ -100,14 +99,13 @@ def _verify_rules(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) 
         _verify_jvp(op, y, inputs, seed)
 
 
-def _jacobians(op: Declared, y: Tensor, inputs: Sequence[Tensor], point: Any) -> list[Any]:
+def _jacobians(op: Declared, y: Tensor, inputs: Sequence[Tensor], point: Point) -> list[Any]:
     """The derivative of the entries by each input, by complex step where they allow it, else by differences."""
-    known = {**point.sizes, **point.scalars}
 
     def at(k: int, moved: Any) -> Any:
-        return values([y], {**point.arrays, inputs[k]: moved}, known)[y]
+        return point.with_arrays({inputs[k]: moved}).values([y])[y]
 
-    shape = values([y], point.arrays, known)[y].shape
+    shape = point.values([y])[y].shape
     found = []
     for k, x in enumerate(inputs):
         if k in op.record.masks:
@@ -126,11 +124,8 @@ def _jacobians(op: Declared, y: Tensor, inputs: Sequence[Tensor], point: Any) ->
     return found
 
 
-def _run(x: Tensor, point: Any) -> Any:
-    tensors = [t for t in x.tensors if t in point.arrays]
-    f = NumPyFunction(tensors, [x], False)
-    known = {**point.sizes, **point.scalars}
-    return f(*(point.arrays[t] for t in tensors), **{s.name: known[s] for s in f.plan.keywords})
+def _run(x: Tensor, point: Point) -> np.ndarray:
+    return point.called(NumPyFunction([t for t in x.tensors if t in point.arrays], [x], False))[0]
 
 
 def _verify_vjp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) -> None:
@@ -145,7 +140,7 @@ def _verify_vjp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) ->
             given = point.arrays[cotangent]
             axes = list(range(given.ndim - y.rank, given.ndim))
             want = np.tensordot(given, jacobian, (axes, list(range(jacobian.ndim - y.rank, jacobian.ndim))))
-            got = np.zeros(want.shape) if part is None else np.asarray(_run(part, point))
+            got = np.zeros(want.shape) if part is None else _run(part, point)
             what = "batched vjp" if cotangent is batch else "vjp"
             compare(f"{what} of {op.record.name} by {x.name}", got, want, 1e-6, point)
 
@@ -160,7 +155,7 @@ def _verify_jvp(op: Declared, y: Tensor, inputs: Sequence[Tensor], seed: int) ->
     for k, want in [*enumerate(moves), (None, sum(moves))]:
         moved = op.record.jvp(tuple(t if k in (j, None) else None for j, t in enumerate(tangents)), y, *inputs)
         by = "all inputs" if k is None else str(inputs[k].name)
-        compare(f"jvp of {op.record.name} by {by}", np.asarray(_run(moved, point)), np.asarray(want), 1e-6, point)
+        compare(f"jvp of {op.record.name} by {by}", _run(moved, point), np.asarray(want), 1e-6, point)
 
 
 def _verify_numpy(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
@@ -173,7 +168,7 @@ def _verify_numpy(op: Declared, y: Tensor, inputs: Sequence[Tensor]) -> None:
     ]
     for x in stacked:
         x.flags.writeable = False
-    keywords = {s.name: point.sizes.get(s, point.scalars.get(s)) for s in f.plan.keywords}
+    keywords = point.keywords(f)
     try:
         got = np.asarray(f(*stacked, **keywords))
     except ValueError as problem:
@@ -214,8 +209,7 @@ def _verify_minus_infinity(op: Declared) -> None:
         except EvaluationError as problem:
             raise EvaluationError(f"{told}: {problem}") from None
         point = sample_point([], [*inputs, keep], 0)
-        keywords = {s.name: point.sizes.get(s, point.scalars.get(s)) for s in f.plan.keywords}
-        empty = f(*(point.arrays[x] for x in inputs), np.zeros_like(point.arrays[keep]), **keywords)
+        (empty,) = point.with_arrays({keep: np.zeros_like(point.arrays[keep])}).called(f)
         if not np.isfinite(empty).all():
             raise EvaluationError(f"{told}: where every entry of an input is -oo, the result is not finite")
 

@@ -161,10 +161,7 @@ def _agreement(name: str, tried: Sequence[Comparison]) -> Check:
 
 
 def _values(roots: Sequence[Tensor], point: Point) -> list[np.ndarray]:
-    known = {**point.sizes, **point.scalars}
-    f = lambdify(list(point.arrays), list(roots))
-    keywords = {s.name: known[s] for s in f.plan.keywords}
-    return [np.asarray(value) for value in f(*point.arrays.values(), **keywords)]
+    return point.called(lambdify(list(point.arrays), list(roots)))
 
 
 def _differences(gradient: Tensor, point: Point) -> tuple[np.ndarray, np.ndarray]:
@@ -181,8 +178,8 @@ def _differences(gradient: Tensor, point: Point) -> tuple[np.ndarray, np.ndarray
     batch = weights[0].shape[: weights[0].ndim - single[0].rank]
     wanted = np.zeros_like(claimed, dtype=float)
     for place in np.ndindex(batch):
-        arrays = {**point.arrays, **dict(zip(single, (weight[place] for weight in weights), strict=True))}
-        slope = difference_gradient(one, Point(point.sizes, point.scalars, arrays))
+        arrays = dict(zip(single, (weight[place] for weight in weights), strict=True))
+        slope = difference_gradient(one, point.with_arrays(arrays))
         assert slope is not None
         wanted[place] = slope
     return claimed, wanted
