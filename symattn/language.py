@@ -85,8 +85,8 @@ def attach() -> None:
     for name, function in _OTHER.items():
         setattr(Tensor, f"__{name}__", function)
     Tensor._outline = outline  # type: ignore[method-assign,assignment]
-    Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment, method-assign]
-    Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment, method-assign]
+    Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment]
+    Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment]
     Tensor.to_sympy = to_sympy  # type: ignore[method-assign,assignment]
     Tensor.as_explicit = as_explicit  # type: ignore[method-assign,assignment]
     Tensor._latex = lambda self, printer: latex(self)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Names that people know from NumPy, PyTorch and papers, and how the same thing is written here."""
+"""Names that people know from NumPy, PyTorch, SymPy and papers, and how the same thing is written here."""
 
 from __future__ import annotations
 
@@ -27,5 +27,12 @@ WRITTEN = {
     "sa.minimum(sa.maximum(x, low), high)", "clamp": "sa.minimum(sa.maximum(x, low), high)",
     "detach": "sa.stop_gradient", "grad": "sa.gradient", "jacrev": "sa.jacobian", "vjp": "sa.gradient",
     "compile": "sa.lambdify", "Symbol": "sa.sizes for sizes, sympy.Symbol for scalars", "symbols": "sa.sizes",
+    "Equality": "sa.equal(a, b) for a comparison entry by entry", "Unequality": "~sa.equal(a, b)",
+    "Sum": "sa.sum(x)", "Product": "sa.exp(sa.sum(sa.log(x)))", "Abs": "sa.abs(x)", "Mod": "sa.mod(a, b)",
+    "Max": "sa.maximum(a, b), or sa.max(x) over an axis", "Min": "sa.minimum(a, b), or sa.min(x) over an axis",
+    "Derivative": "sa.gradient(y, [x])", "diff": "sa.gradient(y, [x])", "Trace": "sa.trace(x)", "Transpose": "x.T",
+    "Add": "a + b", "MatAdd": "a + b", "Mul": "a * b", "HadamardProduct": "a * b", "MatMul": "a @ b", "Pow": "x**n",
+    "simplify": "the tensor itself: symattn tidies what it builds",
+    "expand": "the tensor itself: symattn tidies what it builds",
     "invert": "sa.inv", "linalg": "sa.inv, sa.trace, sa.diag",
 }  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from ..errors import NamingError, OperandError, ShapeError, described
+from .elsewhere import WRITTEN
 from .exact import as_scalar
 from .late import late
 from .sizes import Shape, as_size, show_shape
@@ -70,17 +71,15 @@ class Tensor:
             "compare entries by <, <=, >, >=, sa.equal"
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, *_: Any) -> None:
         raise AttributeError(f"{self.brief()} cannot be changed: a tensor is shared by all expressions that use it")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{self.brief()} cannot be changed: a tensor is shared by all expressions that use it")
+    __delattr__ = __setattr__
 
-    def __copy__(self) -> Tensor:
+    def __copy__(self, *memo: Any) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
-        return self
+    __deepcopy__ = __copy__
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise OperandError(
@@ -179,35 +178,18 @@ class Tensor:
     if TYPE_CHECKING:  # attached by `language`, so that imports run one way
 
         def _outline(self) -> str: ...
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __pos__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __getitem__(self, index: Any) -> Any: ...
         def to_sympy(self) -> Any: ...
         def as_explicit(self, sizes: Any = ...) -> Any: ...
-        @property
-        def T(self) -> Tensor: ...
-        @property
-        def mT(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __neg__(self) -> Tensor: ...
+        def __add__(self, other: Any) -> Tensor: ...
+
+        __pos__ = __abs__ = __invert__ = __neg__
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+        __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __and__ = __or__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+        T: Tensor
+        mT: Tensor
 
 
 def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) -> Tensor:
@@ -363,31 +345,6 @@ def _only(restore: Any, table: Table) -> Tensor:
     return restore(table)[0]
 
 
-_NOT_SA = {
-    "Equality": "sa.equal(a, b) for a comparison entry by entry",
-    "Sum": "sa.sum(x)",
-    "Product": "sa.exp(sa.sum(sa.log(x)))",
-    "Max": "sa.maximum(a, b), or sa.max(x) over an axis",
-    "Min": "sa.minimum(a, b), or sa.min(x) over an axis",
-    "Abs": "sa.abs(x)",
-    "Derivative": "sa.gradient(y, [x])",
-    "diff": "sa.gradient(y, [x])",
-    "Trace": "sa.trace(x)",
-    "Pow": "x**n",
-    "Mod": "sa.mod(a, b)",
-    "Unequality": "~sa.equal(a, b)",
-    "Transpose": "x.T",
-    "transpose": "x.T",
-    "Add": "a + b",
-    "Mul": "a * b",
-    "MatAdd": "a + b",
-    "MatMul": "a @ b",
-    "HadamardProduct": "a * b",
-    "simplify": "the tensor itself: symattn tidies what it builds",
-    "expand": "the tensor itself: symattn tidies what it builds",
-}
-
-
 def _spelling(x: Tensor) -> str:
     """Which SymPy function met a tensor, and what to write instead: found on the call stack."""
     called = ""
@@ -401,11 +358,6 @@ def _spelling(x: Tensor) -> str:
         frame = frame.f_back
     what = f"sympy.{called}" if called else "a SymPy function"
     public = called in sys.modules["symattn"].__all__
-    way_out = (
-        f"sa.{called}(x)"
-        if public
-        else _NOT_SA.get(
-            called, "the formula with the functions of symattn, or sa.elementwise(sympy.Lambda(u, f(u)), x)"
-        )
-    )
+    other = "the formula with the functions of symattn, or sa.elementwise(sympy.Lambda(u, f(u)), x)"
+    way_out = f"sa.{called}(x)" if public else WRITTEN.get(called, other)
     return f"{what} was given the tensor {x.brief()}, which is not a SymPy scalar: write {way_out}"

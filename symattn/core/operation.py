@@ -87,11 +87,10 @@ class Operation:
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
 
-    def __copy__(self) -> Operation:
+    def __copy__(self, *memo: Any) -> Operation:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Operation:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
         return late("record"), (self.name,)  # by name: records hold functions
