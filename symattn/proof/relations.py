@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
 from ..core.budget import Budget
@@ -94,6 +95,17 @@ def solution(relation: Boolean) -> tuple[sympy.Symbol, sympy.Expr] | None:
         if coefficient in (1, -1) and symbol not in rest.free_symbols:
             found.append((symbol, sympy.expand(-coefficient * rest)))
     return next((pair for pair in found if is_size(pair[1])), found[0] if found else None)
+
+
+def in_order(relation: Boolean) -> Iterator[tuple[sympy.Expr, sympy.Expr]]:
+    """Pairs of which a relation says that the first is at most the second; whole numbers that differ are 1 apart."""
+    if isinstance(relation, sympy.And):
+        yield from (pair for part in relation.args for pair in in_order(part))
+    elif isinstance(relation, sympy.Eq):
+        yield from (relation.args, relation.args[::-1])
+    elif isinstance(relation, Relational) and not isinstance(relation, sympy.Ne):
+        apart = isinstance(relation, (sympy.Lt, sympy.Gt)) and (relation.gts - relation.lts).is_integer
+        yield relation.lts, relation.gts - 1 if apart else relation.gts
 
 
 def is_size(value: sympy.Expr) -> bool:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sympy
-from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 from .given import replaced
-from .relations import is_polynomial
+from .relations import in_order, is_polynomial
 
 _MOST = 24  # choices of sizes at which a claim is proved one by one
 _TRIED = 4096  # choices of which it is asked whether the relations hold
@@ -95,15 +94,9 @@ def _tops(relations: Sequence[Boolean]) -> Sizes:
 
 def _at_most_zero(relation: Boolean) -> Iterator[sympy.Expr]:
     """Polynomials that a relation says to be at most 0, multiplied out."""
-    if isinstance(relation, sympy.And):
-        for part in relation.args:
-            yield from _at_most_zero(part)
-    elif isinstance(relation, Relational) and not isinstance(relation, sympy.Ne):
-        less, more = (relation.lts, relation.gts) if not isinstance(relation, sympy.Eq) else relation.args
-        pairs = [(less, more), (more, less)] if isinstance(relation, sympy.Eq) else [(less, more)]
-        for a, b in pairs:
-            parts = a.args if isinstance(a, sympy.Max) else (a,)  # all of which are at most b
-            yield from (sympy.expand(part - b) for part in parts if is_polynomial(part - b))
+    for less, more in in_order(relation):
+        parts = less.args if isinstance(less, sympy.Max) else (less,)  # all of which are at most the other side
+        yield from (sympy.expand(part - more) for part in parts if is_polynomial(part - more))
 
 
 def _bounded(e: sympy.Expr, tops: Sizes) -> Iterator[tuple[sympy.Symbol, int]]:

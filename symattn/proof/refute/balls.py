@@ -42,10 +42,10 @@ class Closed:
         self.ball, self.form, self.parts = ball, form, parts
 
     def __add__(self, other: Any) -> Number:
-        return _joined(sympy.Add, self, other, self.ball + ball(other))
+        return _with_form(sympy.Add, (self, other), self.ball + ball(other), more=0)
 
     def __mul__(self, other: Any) -> Number:
-        return _joined(sympy.Mul, self, other, self.ball * ball(other))
+        return _with_form(sympy.Mul, (self, other), self.ball * ball(other), more=0)
 
     __radd__ = __add__  # SymPy orders the arguments by itself
     __rmul__ = __mul__
@@ -88,20 +88,13 @@ def exact_form(x: Number) -> sympy.Expr | None:
     return None if q is None else in_sympy(q)
 
 
-def _parts(x: Number) -> int:
-    return x.parts if isinstance(x, Closed) else 1
-
-
-def _joined(operation: Any, a: Number, b: Number, value: arb) -> Number:
-    forms = [exact_form(x) for x in (a, b)]
-    return value if None in forms else _closed(value, partial(operation, *forms), _parts(a) + _parts(b))
-
-
-def _closed(value: arb, form: Callable[[], sympy.Expr], parts: int) -> Number:
-    """A number with a closed form, if it is not too long; a rational one is a rational again."""
-    if parts > _LARGEST or not value.is_finite():
+def _with_form(function: Any, arguments: Sequence[Number], value: arb, more: int = 1) -> Number:
+    """The value, with its closed form if the arguments have one and it is not too long; a rational is one again."""
+    forms = [exact_form(x) for x in arguments]
+    parts = more + sum(x.parts if isinstance(x, Closed) else 1 for x in arguments)
+    if None in forms or parts > _LARGEST or not value.is_finite():
         return value
-    made = form()
+    made = function(*forms)
     if made.is_Rational:
         return fmpq(int(made.p), int(made.q))
     return Closed(value, made, parts) if made.is_real else value
@@ -260,8 +253,7 @@ def power(base: Number, exponent: Number) -> Number:
         return _whole_power(ball(base), int(n.p))
     if not ball(base) > 0:
         raise Outside("a power") if ball(base) <= 0 else Undecided("a power of what may be negative")
-    value = ball(base).sqrt() if n == fmpq(1, 2) else (ball(base).log() * ball(exponent)).exp()
-    return value
+    return ball(base).sqrt() if n == fmpq(1, 2) else (ball(base).log() * ball(exponent)).exp()
 
 
 def _whole_power(x: arb, n: int) -> arb:
@@ -294,12 +286,6 @@ def _root(b: fmpq, degree: int) -> fmpq | None:
         return b
     above, below = (x.root(degree) for x in (b.p, b.q))
     return fmpq(above, below) if above**degree == b.p and below**degree == b.q else None
-
-
-def _with_form(function: Any, arguments: Sequence[Number], value: arb) -> Number:
-    """The value, with its closed form if the arguments have one."""
-    forms = [exact_form(x) for x in arguments]
-    return value if None in forms else _closed(value, lambda: function(*forms), 1 + sum(map(_parts, arguments)))
 
 
 class Arithmetic:

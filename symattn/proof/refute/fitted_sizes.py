@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import sympy
 from sympy.logic.boolalg import Boolean
+
+from ..relations import in_order
 
 _MOST = 100  # changes, after which it is taken that nothing fits
 
@@ -20,22 +22,12 @@ def linear_rooms(
 ) -> list[Linear]:
     """What may not be negative, of sizes alone and as far as it is linear in them; offsets are at their least, 0."""
     found = []
-    for room in (*rooms, *(room for r in relations for room in _rooms(r))):
+    for room in (*rooms, *(more - less for r in relations for less, more in in_order(r))):
         offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
         terms = sympy.expand(room.xreplace(solved).xreplace(offsets)).as_coefficients_dict()
         if terms.keys() - {sympy.S.One} and all(m == 1 or m in symbols for m in terms):
             found.append(terms)
     return found
-
-
-def _rooms(relation: Boolean) -> Iterator[sympy.Expr]:
-    """What may not be negative for an inequality or an equality of whole numbers to hold."""
-    if isinstance(relation, sympy.And):
-        yield from (room for part in relation.args for room in _rooms(part))
-    elif isinstance(relation, (sympy.Le, sympy.Ge, sympy.Lt, sympy.Gt)):
-        yield relation.gts - relation.lts - (1 if isinstance(relation, (sympy.Lt, sympy.Gt)) else 0)
-    elif isinstance(relation, sympy.Eq):
-        yield from (relation.lhs - relation.rhs, relation.rhs - relation.lhs)
 
 
 def room_left(room: Linear, sizes: Mapping[sympy.Symbol, int]) -> sympy.Rational:

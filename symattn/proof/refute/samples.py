@@ -71,15 +71,18 @@ class Sizes:
 
     def complete(self, wanted: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
         """The sizes with those that relations give, or None if they do not fit."""
-        sizes = {s: n for s, n in wanted.items() if s not in self._solved}
-        for symbol, value in self._solved.items():
-            number = value.subs(sizes)
-            if not (number.is_Integer and number > 0):
-                return None
-            sizes[symbol] = int(number)
+        sizes = self._with_solved({s: n for s, n in wanted.items() if s not in self._solved})
+        if sizes is None:
+            return None
         fits = all(meets(s, sympy.Integer(n)) for s, n in sizes.items() if s.assumptions0.keys() & _SPECIAL)
         fits = fits and all((n := size.subs(sizes)).is_Integer and n > 0 for size in self._composite)
         return sizes if fits and self._relations.hold(sizes) else None
+
+    def _with_solved(self, drawn: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
+        """The sizes with those that they give, or None where these are no sizes."""
+        solved = {s: value.subs(drawn) for s, value in self._solved.items()}
+        fits = all(n.is_Integer and n > 0 for n in solved.values())
+        return {**drawn, **{s: int(n) for s, n in solved.items()}} if fits else None
 
     @cached_property
     def _fitting(self) -> list[dict[sympy.Symbol, int]]:
@@ -90,13 +93,8 @@ class Sizes:
         most = max(2, int(_CHOICES ** (1 / max(1, len(drawn)))))
         choices = itertools.islice(itertools.product(pool[:most], repeat=len(drawn)), _CHOICES)
         chosen = (dict(zip(drawn, values, strict=True)) for values in choices)
-        return sorted(filter(self._relations_hold, chosen), key=lambda sizes: sum(sizes.values()))
-
-    def _relations_hold(self, drawn: Mapping[sympy.Symbol, int]) -> bool:
-        solved = {s: value.subs(drawn) for s, value in self._solved.items()}
-        return all(n.is_Integer and n > 0 for n in solved.values()) and self._relations.hold(
-            {**drawn, **{s: int(n) for s, n in solved.items()}}
-        )
+        fitting = (drawn for drawn in chosen if (sizes := self._with_solved(drawn)) and self._relations.hold(sizes))
+        return sorted(fitting, key=lambda sizes: sum(sizes.values()))
 
     @cached_property
     def _rooms(self) -> list[Linear]:

@@ -169,28 +169,18 @@ class Shrinker:
     def _entries(self, x: Tensor) -> bool:
         moved = False
         for at in self._best.arrays[x]:
-            for value in self._values(x, at):
-                if self._is_simpler(x, at, value) and self._take(self._with(x, {at: value})):
-                    moved = True
-                    break
+            moved |= any(self._take(self._with(x, {at: value})) for value in self._simpler_values(x, at))
         return moved
 
-    def _values(self, x: Tensor, at: tuple[int, ...]) -> list[Any]:
-        """Simple values for an entry; the best for that of a twin is the one it is a twin of."""
-        own = self._best.arrays[x][at]
-        if self._twin is None or not self._is_twin(x):
-            return [_ZERO, _ONE, -_ONE, *self._aims()]
-        other = self._best.arrays[self._twin[0]][at]
-        return [other, _ZERO, _ONE, -_ONE] if own != other else []
-
-    def _is_simpler(self, x: Tensor, at: tuple[int, ...], value: Any) -> bool:
-        """Whether a value is simpler than an entry; for a twin, also where it is that of its other half."""
-        if self._twin is not None and self._is_twin(x) and value == self._best.arrays[self._twin[0]][at]:
-            return True
-        return _simplicity(value) < _simplicity(self._best.arrays[x][at])
-
-    def _is_twin(self, x: Tensor) -> bool:
-        return self._twin is not None and x is self._twin[1]
+    def _simpler_values(self, x: Tensor, at: tuple[int, ...]) -> list[Any]:
+        """Simpler values for an entry; for one of a twin that differs, first that of its other half."""
+        own, first = self._best.arrays[x][at], []
+        if self._twin is not None and x is self._twin[1]:
+            first = [self._best.arrays[self._twin[0]][at]]
+        if own in first:
+            return []
+        others = (_ZERO, _ONE, -_ONE, *([] if first else self._aims()))
+        return [*first, *(q for q in others if _simplicity(q) < _simplicity(own))]
 
     def _with(self, x: Tensor, changed: Mapping[tuple[int, ...], Any]) -> Point | None:
         """The point with other entries in one array, and in its twin where they agreed; None if that is not allowed."""
