@@ -7,21 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.arguments import check_takes
 from ..core.naming import fresh_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
-from ..errors import AbsentError, OperandError, SymattnError, described
+from ..errors import AbsentError, OperandError, ShapeError, SymattnError, described
 from ..ops.leaves import as_tensor, tensor
 from ..printing.align import tex_text
 from ..printing.matrix import names_in
 from .engine import prove
 from .verdict import Verdict
 
-Move = Callable[[Tensor], Tensor]
+Places = tuple[int, ...]  # of arguments
 Answer = tuple[str, Tensor]  # how the result would move, as text, and as a tensor
+
+
+class _Question(NamedTuple):
+    """How arguments move, how that is written, whether the result may move likewise, and what else it may be."""
+
+    move: Callable[[Tensor], Tensor]
+    write: Callable[[str], str]
+    likewise: bool
+    others: Sequence[Answer] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +139,8 @@ class _Questions:
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         self.taken = {*names_in([self.result, *arguments]), "f"}
-        self.shown = f"f({', '.join(map(self._label, range(len(arguments))))})"
-        self.found: list[Symmetry] = []
-        self.left_out: dict[str, str] = {}
+        self.labels = [self._label(k) for k in range(len(arguments))]
+        self.shown = f"f({', '.join(self.labels)})"
 
     def _called(self, arguments: Sequence[Tensor]) -> Tensor:
         y = self.f(*arguments)
@@ -150,118 +158,102 @@ class _Questions:
         return tensor(fresh_name(name, self.taken), *shape, **hypotheses)
 
     def report(self) -> Equivariance:
-        for k in range(len(self.arguments)):
-            self._rows((k,), f"rows of {self._label(k)}")
-        if len(self.arguments) == 3:
-            self._rows((1, 2), f"pairs of {self._label(1)} and {self._label(2)}")
-        self._features(tuple(range(min(2, len(self.arguments)))))
-        if len(self.arguments) == 3:
-            self._features((2,))
-        self._translation(min(1, len(self.arguments) - 1))
-        for k in range(len(self.arguments)):
-            self._row_shifts(k)
-        for k in range(len(self.arguments)):
-            self._scaling(k)
-        return Equivariance(self.found, self.left_out)
+        count = len(self.arguments)
+        each, three = [(k,) for k in range(count)], count == 3
+        asked = [
+            *(("rows", self._rows, moved) for moved in each),
+            *([("pairs", self._rows, (1, 2))] if three else []),
+            ("features", self._features, tuple(range(min(2, count)))),
+            *([("features", self._features, (2,))] if three else []),
+            ("translation", self._translation, each[:2][-1]),
+            *(("row shifts", self._row_shifts, moved) for moved in each),
+            *(("scaling", self._scaling, moved) for moved in each),
+        ]
+        found: list[Symmetry] = []
+        left_out: dict[str, str] = {}
+        for what, put, moved in asked:
+            name = f"{what} of {' and '.join(self.labels[k] for k in moved)}"
+            try:
+                found.append(self._answered(name, moved, put(moved)))
+            except SymattnError as problem:
+                left_out[name] = str(problem)
+        return Equivariance(found, left_out)
 
-    def _ask(self, name: str, moved: Mapping[int, str], move: Move, answers: Sequence[Answer]) -> None:
-        """Ask whether f of the moved arguments is f of the arguments, or one of the answers."""
-        labels = [moved.get(k, self._label(k)) for k in range(len(self.arguments))]
-        asked = [(self.shown, self.result), *answers]
-        try:
-            given = [move(x) if k in moved else x for k, x in enumerate(self.arguments)]
-            left = self._called(given)
-            if not same_shape(left.shape, self.result.shape):
-                self.left_out[name] = f"f then has the shape {left.brief()}, not {self.result.brief()}"
-                return
-            verdicts = {f"f({', '.join(labels)}) = {text}": prove(left, y, budget=self.budget) for text, y in asked}
-        except SymattnError as problem:
-            self.left_out[name] = str(problem)
-            return
-        self.found.append(Symmetry(name, _kind(list(verdicts.values())), verdicts))
+    def _answered(self, name: str, moved: Places, asked: _Question) -> Symmetry:
+        left = self._called([asked.move(x) if k in moved else x for k, x in enumerate(self.arguments)])
+        if not same_shape(left.shape, self.result.shape):
+            raise ShapeError(f"f then has the shape {left.brief()}, not {self.result.brief()}")
+        likewise = [(asked.write(self.shown), asked.move(self.result))] if asked.likewise else []
+        answers = [(self.shown, self.result), *likewise, *asked.others]
+        labels = (asked.write(label) if k in moved else label for k, label in enumerate(self.labels))
+        called = f"f({', '.join(labels)})"
+        verdicts = {f"{called} = {text}": prove(left, y, budget=self.budget) for text, y in answers}
+        return Symmetry(name, _kind(list(verdicts.values())), verdicts)
 
     # --- the symmetries ---
 
-    def _rows(self, moved: tuple[int, ...], name: str) -> None:
+    def _rows(self, moved: Places) -> _Question:
         """``f(Pi X) = Pi f(X)``, or ``Pi f(X) Pi^T`` for weights of rows by rows."""
-        size = self._common_size(name, moved, "rows", _row_size)
-        if size is None:
-            return
+        size, y = self._common_size(moved, "rows", _row_size), self.result
         if size == 1:
-            self.left_out[name] = f"{self._shown(moved)} has one row only"
-            return
+            raise ShapeError(f"{self._shown(moved)} has one row only")
         pi = self._new("Pi", size, size, permutation=True)
-        y, answers = self.result, list[Answer]()
-        if y.rank and same_size(_row_size(y), size):
-            answers.append((f"{pi} @ {self.shown}", pi @ y))
-            if y.rank > 1 and same_size(y.shape[-1], size):
-                answers.append((f"{pi} @ {self.shown} @ {pi}.T", pi @ y @ pi.T))
-        elif y.rank and same_size(y.shape[-1], size):
-            answers.append((f"{self.shown} @ {pi}.T", y @ pi.T))
-        self._ask(name, {k: f"{pi} @ {self._label(k)}" for k in moved}, lambda x: pi @ x, answers)
+        likewise = bool(y.rank) and same_size(_row_size(y), size)
+        others: list[Answer] = []
+        if y.rank > 1 and same_size(y.shape[-1], size):
+            text, turned = (f"{pi} @ {self.shown}", pi @ y) if likewise else (self.shown, y)
+            others = [(f"{text} @ {pi}.T", turned @ pi.T)]
+        return _Question(lambda x: pi @ x, lambda x: f"{pi} @ {x}", likewise, others)
 
-    def _features(self, moved: tuple[int, ...]) -> None:
+    def _features(self, moved: Places) -> _Question:
         """``f(X U) = f(X) U``."""
-        name = f"features of {' and '.join(map(self._label, moved))}"
-        size = self._common_size(name, moved, "features", lambda x: x.shape[-1])
-        if size is None:
-            return
-        u, y = self._new("U", size, size, orthogonal=True), self.result
-        fits = y.rank and same_size(y.shape[-1], size)
-        answers = [(f"{self.shown} @ {u}", y @ u)] if fits else []
-        self._ask(name, {k: f"{self._label(k)} @ {u}" for k in moved}, lambda x: x @ u, answers)
+        size = self._common_size(moved, "features", _feature_size)
+        u = self._new("U", size, size, orthogonal=True)
+        return _Question(lambda x: x @ u, lambda x: f"{x} @ {u}", self._has_features(size))
 
-    def _translation(self, k: int) -> None:
+    def _translation(self, moved: Places) -> _Question:
         """``f(X + 1 b^T) = f(X) + 1 b^T``."""
-        name, y = f"translation of {self._label(k)}", self.result
-        size = self._common_size(name, (k,), "features", lambda x: x.shape[-1])
-        if size is None:
-            return
+        size = self._common_size(moved, "features", _feature_size)
         b = self._new("b", size)
-        fits = y.rank and same_size(y.shape[-1], size)
-        self._ask(
-            name, {k: f"{self._label(k)} + {b}"}, lambda x: x + b, [(f"{self.shown} + {b}", y + b)] if fits else []
-        )
+        return _Question(lambda x: x + b, lambda x: f"{x} + {b}", self._has_features(size))
 
-    def _row_shifts(self, k: int) -> None:
+    def _row_shifts(self, moved: Places) -> _Question:
         """``f(X + c 1^T) = f(X) + c 1^T``, or ``f(X) + c`` where f gives one number a row."""
-        name, x, y = f"row shifts of {self._label(k)}", self.arguments[k], self.result
-        if self._common_size(name, (k,), "rows", _row_size) is None:
-            return
-        c = self._new("c", *x.shape[:-1])
-        column = c[..., None] if c.rank else c
-        shown = f"{c}[..., None]" if c.rank else str(c)
-        answers = list[Answer]()
-        if same_shape(y.shape, c.shape):
-            answers = [(f"{self.shown} + {c}", y + c)]
-        elif y.rank and same_shape(y.shape[:-1], c.shape):
-            answers = [(f"{self.shown} + {shown}", y + column)]
-        self._ask(name, {k: f"{self._label(k)} + {shown}"}, lambda x: x + column, answers)
+        self._common_size(moved, "rows", _row_size)
+        c, y = self._new("c", *self.arguments[moved[0]].shape[:-1]), self.result
+        column, shown = (c[..., None], f"{c}[..., None]") if c.rank else (c, str(c))
+        likewise = bool(y.rank) and same_shape(y.shape[:-1], c.shape)
+        others = [(f"{self.shown} + {c}", y + c)] if same_shape(y.shape, c.shape) else []
+        return _Question(lambda x: x + column, lambda x: f"{x} + {shown}", likewise, others)
 
-    def _scaling(self, k: int) -> None:
+    def _scaling(self, moved: Places) -> _Question:
         """``f(a X) = a f(X)``."""
         a = self._new("a", positive=True)
-        name = f"scaling of {self._label(k)}"
-        self._ask(name, {k: f"{a} * {self._label(k)}"}, lambda x: a * x, [(f"{a} * {self.shown}", a * self.result)])
+        return _Question(lambda x: a * x, lambda x: f"{a} * {x}", likewise=True)
 
-    def _common_size(self, name: str, moved: tuple[int, ...], of: str, size: Callable[[Tensor], Any]) -> Any:
-        """The size of the axis along which arguments move, None, and why, where they have no common one."""
+    def _has_features(self, size: Any) -> bool:
+        return bool(self.result.rank) and same_size(self.result.shape[-1], size)
+
+    def _common_size(self, moved: Places, of: str, size: Callable[[Tensor], Any]) -> Any:
+        """The size of the axis along which arguments move; raises ShapeError where they have no common one."""
         if any(not self.arguments[k].rank for k in moved):
-            self.left_out[name] = f"{self._shown(moved)} has no {of}"
-            return None
+            raise ShapeError(f"{self._shown(moved)} has no {of}")
         first, *others = (size(self.arguments[k]) for k in moved)
-        if all(same_size(first, other) for other in others):
-            return first
-        self.left_out[name] = f"{self._shown(moved)} have different numbers of {of}"
-        return None
+        if not all(same_size(first, other) for other in others):
+            raise ShapeError(f"{self._shown(moved)} have different numbers of {of}")
+        return first
 
-    def _shown(self, moved: tuple[int, ...]) -> str:
+    def _shown(self, moved: Places) -> str:
         return " and ".join(self.arguments[k].brief() for k in moved)
 
 
 def _row_size(x: Tensor) -> Any:
     """The number of rows; the entries of a vector are its rows."""
     return x.shape[-2] if x.rank > 1 else x.shape[-1]
+
+
+def _feature_size(x: Tensor) -> Any:
+    return x.shape[-1]
 
 
 def _kind(verdicts: Sequence[Verdict]) -> str:
