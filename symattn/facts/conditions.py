@@ -1,9 +1,10 @@
-"""What a condition of a choice says: cases, each of them some facts about linear forms of entries and indices."""
+"""What a condition says, read by its comparisons: as cases of facts about linear forms of entries and indices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
 
 import sympy
 from sympy.core.relational import Relational
@@ -14,6 +15,53 @@ from .ranges import NOT_NEGATIVE, POSITIVE, ZERO, Range, above
 
 MOST_CASES = 8
 
+T = TypeVar("T")
+
+
+def by_comparisons(
+    c: Any, holds: bool, literal: Callable[[Any], T], every: Callable[..., T], some: Callable[..., T]
+) -> T:
+    """What is known where a condition holds, or where it fails, by what is known of comparisons.
+
+    ``every`` and ``some`` say what is known where all of some conditions hold, and where one of them does. A choice in
+    a comparison is taken one way or the other.
+    """
+
+    def read(c: Any, holds: bool) -> T:
+        if c in (sympy.true, sympy.false):
+            return every() if bool(c) == holds else some()
+        if isinstance(c, sympy.Not):
+            return read(c.args[0], not holds)
+        if isinstance(c, (sympy.And, sympy.Or)):
+            return (every if isinstance(c, sympy.And) == holds else some)(*(read(part, holds) for part in c.args))
+        if not isinstance(c, Relational):
+            return every()
+        c = c if holds else c.negated
+        if isinstance(c, sympy.Ne):
+            return some(read(sympy.Lt(*c.args), True), read(sympy.Gt(*c.args), True))
+        part, condition, *values = next(filter(None, map(_choice, sympy.preorder_traversal(c))), (None, None))
+        if part is None:
+            return literal(c)
+        sides = [replaced(c, {part: value}) for value in values]
+        if None in sides:
+            return every()
+        cases = zip(sides, (True, False), strict=True)
+        return some(*(every(read(condition, taken), read(side, True)) for side, taken in cases))
+
+    return read(c, holds)
+
+
+def _choice(e: Any) -> tuple[Any, ...] | None:
+    """A choice, its condition and its values, for a part of a comparison that is one."""
+    if isinstance(e, Choice):
+        return e, *e.args
+    if isinstance(e, sympy.Abs) and not e.has(Read):
+        return e, e.args[0] >= 0, e.args[0], -e.args[0]
+    if isinstance(e, (sympy.Max, sympy.Min)) and len(e.args) == 2 and not e.has(Read):
+        a, b = e.args
+        return e, a >= b if isinstance(e, sympy.Max) else a <= b, a, b
+    return None
+
 
 class Case(NamedTuple):
     """Facts, and indices that equal others."""
@@ -22,60 +70,34 @@ class Case(NamedTuple):
     equal: dict[Any, Any]
 
 
-def cases(condition: Any, finite: Callable[[Any], bool]) -> list[Case]:
-    """Cases of which one holds wherever the condition does; ``finite`` says whether a formula is never infinite."""
-    return [_case(literals, finite) for literals in _alternatives(condition, True)]
+def cases(condition: Any, holds: bool, finite: Callable[[Any], bool]) -> list[Case]:
+    """Cases of which one holds wherever the condition holds, or fails; ``finite`` says what is never infinite."""
+    return [_case(literals, finite) for literals in by_comparisons(condition, holds, _alone, _together, _either)]
 
 
-def _alternatives(c: Any, holds: bool) -> list[tuple[Any, ...]]:
-    """The condition, or its opposite, as alternatives of comparisons that hold together."""
-    if c in (sympy.true, sympy.false):
-        return [()] if bool(c) == holds else []
-    if isinstance(c, sympy.Not):
-        return _alternatives(c.args[0], not holds)
-    if isinstance(c, (sympy.And, sympy.Or)):
-        parts = [_alternatives(part, holds) for part in c.args]
-        if isinstance(c, sympy.And) == holds:
-            return _together(*parts)
-        return _few([found for part in parts for found in part])
-    if not isinstance(c, Relational):
-        return [()]
-    return _compared(c if holds else c.negated)
+Alternatives = list[tuple[Any, ...]]  # comparisons that hold together
 
 
-def _compared(c: Any) -> list[tuple[Any, ...]]:
-    """A comparison, with the choices in it taken one way or the other."""
-    choice = next(iter(sorted(c.atoms(Choice), key=sympy.default_sort_key)), None)
-    if choice is not None:
-        tested, *values = choice.args
-        sides = [replaced(c, {choice: value}) for value in values]
-        if None in sides:
-            return [()]
-        one, other = (
-            _together(_alternatives(tested, holds), _alternatives(side, True))
-            for side, holds in zip(sides, (True, False), strict=True)
-        )
-        return _few([*one, *other])
-    if isinstance(c, sympy.Ne):
-        return [(sympy.Lt(c.lhs, c.rhs),), (sympy.Gt(c.lhs, c.rhs),)]
+def _alone(c: Any) -> Alternatives:
     return [(c,)]
 
 
-def _together(*parts: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = [()]
-    for part in parts:
-        found = _few([(*a, *b) for a in found for b in part])
-    return found
+def _together(*parts: Alternatives) -> Alternatives:
+    return reduce(lambda found, part: _few([(*a, *b) for a in found for b in part]), parts, [()])
 
 
-def _few(alternatives: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _either(*parts: Alternatives) -> Alternatives:
+    return _few([found for part in parts for found in part])
+
+
+def _few(alternatives: Alternatives) -> Alternatives:
     return alternatives if len(alternatives) <= MOST_CASES else [()]  # nothing is known then
 
 
 def _case(literals: tuple[Any, ...], finite: Callable[[Any], bool]) -> Case:
     facts, equal = [], {}
     for c in literals:
-        if not isinstance(c, Relational) or not (finite(c.lhs) and finite(c.rhs)):
+        if not (finite(c.lhs) and finite(c.rhs)):
             continue
         facts.append(Fact(form_of(c.lhs - c.rhs), _difference(c), {}))
         if isinstance(c, sympy.Eq) and isinstance(c.lhs, sympy.Dummy) and not c.rhs.has(Read):

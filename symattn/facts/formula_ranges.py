@@ -190,7 +190,7 @@ class FormulaRange:
         """The formula on both sides of a choice."""
         condition, a, b = choice.args
         if condition not in self.sides:
-            both = (cases(side, self.known.finite) for side in (condition, sympy.Not(condition)))
+            both = (cases(condition, holds, self.known.finite) for holds in (True, False))
             self.sides[condition] = [[(self.under(facts), equal) for facts, equal in side] for side in both]
         for side, value in zip(self.sides[condition], (a, b), strict=True):
             for walk, equal in side:

@@ -61,4 +61,4 @@ def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[
 
 
 def _cases(relations: Sequence[Any], walk: FormulaWalk | None = None) -> Any:
-    return (walk or FormulaWalk((), {})).condition(sympy.And(*relations))[0]
+    return (walk or FormulaWalk((), {})).condition(sympy.And(*relations))

@@ -69,7 +69,7 @@ def check_relations(relations: Sequence[Boolean], stated: Sequence[Boolean]) -> 
                     f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
                 )
     Relations(relations)
-    cases, _ = FormulaWalk((), {}).condition(sympy.And(*map(_tidied, relations)))
+    cases = FormulaWalk((), {}).condition(sympy.And(*map(_tidied, relations)))
     if not any(map(possible, cases)):
         written = " and ".join(str(r) for r in stated if r not in (sympy.true, sympy.false))
         raise OperandError(

@@ -345,8 +345,8 @@ def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spa
     walk = FormulaRange(known, {})
     if isinstance(m, Choice):
         condition, a, b = m.args
-        sides = [(condition, a - b), (sympy.Not(condition), b - a)]
-        excess = [walk.under(case.facts).of(e) for side, e in sides for case in cases(side, known.finite)]
+        sides = [(True, a - b), (False, b - a)]
+        excess = [walk.under(case.facts).of(e) for taken, e in sides for case in cases(condition, taken, known.finite)]
         for sign, bounds in ((1, excess), (-1, [-r for r in excess])):
             if all(r.is_not_negative for r in bounds):
                 yield from ((sign, part, spans) for part in (a, b))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import lcm
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import sympy
-from sympy.core.relational import Relational
 
 from ...core.node import Tensor
+from ...facts.conditions import by_comparisons
 from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll, at_index
 from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
@@ -25,10 +26,9 @@ from .index_constraints import (
     Form,
     Pattern,
     at_least,
-    both,
     combined,
     either,
-    negated,
+    every,
     normal,
     number,
     possible,
@@ -130,48 +130,29 @@ class FormulaWalk:
 
     # --- conditions ---
 
-    def condition(self, c: Any) -> tuple[Pattern, Pattern]:
-        """Where a condition may hold, and where it may fail."""
-        if c in (sympy.true, sympy.false):
-            return (ANYWHERE, NOWHERE) if c == sympy.true else (NOWHERE, ANYWHERE)
-        if isinstance(c, sympy.Not):
-            return self.condition(c.args[0])[::-1]
-        if isinstance(c, (sympy.And, sympy.Or)):
-            pairs = [self.condition(part) for part in c.args]
-            joined = _all(p for p, _ in pairs), either(*(q for _, q in pairs))
-            if isinstance(c, sympy.And):
-                return joined
-            return either(*(p for p, _ in pairs)), _all(q for _, q in pairs)
-        if isinstance(c, Relational):
-            cases = _without_choices(c)
-            return self.condition(cases) if cases is not None else self._relation(c)
-        return ANYWHERE, ANYWHERE
+    def condition(self, c: Any, holds: bool = True) -> Pattern:
+        """Where a condition may hold, or where it may fail."""
+        return by_comparisons(c, holds, self._comparison, every, either)
 
-    def _relation(self, c: Any) -> tuple[Pattern, Pattern]:
+    def _comparison(self, c: Any) -> Pattern:
         difference = self.form(c.lhs - c.rhs) if not c.has(Read, sympy.oo, -sympy.oo) else None
         if difference is None:
             return self._vanishing(c)
-        form = difference[0]
-        if isinstance(c, (sympy.Lt, sympy.Le)):
-            form = combined(-1, form, 0, ())
+        form = difference[0] if isinstance(c, (sympy.Eq, sympy.Gt, sympy.Ge)) else combined(-1, difference[0], 0, ())
         strict = isinstance(c, (sympy.Lt, sympy.Gt))
-        holds = Constraint(form, True) if isinstance(c, (sympy.Eq, sympy.Ne)) else at_least(form, number(int(strict)))
-        yes, no = self._pattern([holds]), self._pattern(negated(holds))
-        return (no, yes) if isinstance(c, sympy.Ne) else (yes, no)
+        return self._pattern(Constraint(form, True) if isinstance(c, sympy.Eq) else at_least(form, number(int(strict))))
 
-    def _pattern(self, cases: Sequence[Constraint]) -> Pattern:
-        made = (self.beside([case]) for case in cases)
-        return tuple(c for c in made if c is not None)
+    def _pattern(self, *constraints: Constraint) -> Pattern:
+        made = self.beside(constraints)
+        return NOWHERE if made is None else (made,)
 
-    def _vanishing(self, c: Any) -> tuple[Pattern, Pattern]:
-        """A comparison of an entry with 0 or -oo: where the entry is that, the answer is known."""
-        if c.rhs == 0 and isinstance(c, (sympy.Ne, sympy.Gt, sympy.Lt)):
-            return self.facts(c.lhs).support, ANYWHERE
-        if c.rhs == 0 and isinstance(c, sympy.Eq):
-            return ANYWHERE, self.facts(c.lhs).support
-        if c.rhs == -sympy.oo and isinstance(c, (sympy.Ne, sympy.Gt)):
-            return self.facts(c.lhs).finite, ANYWHERE
-        return ANYWHERE, ANYWHERE
+    def _vanishing(self, c: Any) -> Pattern:
+        """Where an entry is above or below 0, or above -oo, it is not that."""
+        if c.rhs == 0 and isinstance(c, (sympy.Gt, sympy.Lt)):
+            return self.facts(c.lhs).support
+        if c.rhs == -sympy.oo and isinstance(c, (sympy.Gt, sympy.Lt)):
+            return self.facts(c.lhs).finite if isinstance(c, sympy.Gt) else NOWHERE
+        return ANYWHERE
 
     # --- formulas ---
 
@@ -224,23 +205,12 @@ class FormulaWalk:
 
     def _sum_of_terms(self, e: Any) -> Facts:
         parts = [self.facts(part) for part in e.args]
-        reads = either(
-            *(
-                both(one.reads, _all(other.finite for n, other in enumerate(parts) if n != k))
-                for k, one in enumerate(parts)
-            )
-        )
-        return Facts(either(*(p.support for p in parts)), _all(p.finite for p in parts), reads)
+        support, finite = either(*(p.support for p in parts)), every(*(p.finite for p in parts))
+        return Facts(support, finite, _one_matters(parts, attrgetter("finite")))
 
     def _product(self, e: Any) -> Facts:
         parts = [self.facts(part) for part in e.args]
-        reads = either(
-            *(
-                both(one.reads, _all(other.support for n, other in enumerate(parts) if n != k))
-                for k, one in enumerate(parts)
-            )
-        )
-        return Facts(support=_all(p.support for p in parts), reads=reads)
+        return Facts(every(*(p.support for p in parts)), reads=_one_matters(parts, attrgetter("support")))
 
     def _power(self, e: Any) -> Facts:
         support = self.facts(e.base).support if e.exp.is_positive else ANYWHERE
@@ -248,7 +218,7 @@ class FormulaWalk:
 
     def _exp(self, e: Any) -> Facts:
         inside = self.facts(e.args[0])
-        return Facts(support=inside.finite, reads=both(inside.reads, inside.finite))
+        return Facts(support=inside.finite, reads=every(inside.reads, inside.finite))
 
     def _odd(self, e: Any) -> Facts:
         """A function that is 0 at 0."""
@@ -256,18 +226,18 @@ class FormulaWalk:
 
     def _choice(self, e: Any) -> Facts:
         condition, a, b = e.args
-        yes, no = self.condition(condition)
+        yes, no = self.condition(condition), self.condition(condition, holds=False)
         one, other = self.facts(a), self.facts(b)
 
         def chosen(a: Pattern, b: Pattern) -> Pattern:
-            return a if a == b else either(both(yes, a), both(no, b))
+            return a if a == b else either(every(yes, a), every(no, b))
 
         support = chosen(one.support, other.support)
-        tested = both(self._reads(condition.args), either(one.support, other.support))  # else 0, whatever is tested
+        tested = every(self._reads(condition.args), either(one.support, other.support))  # else 0, whatever is tested
         return Facts(support, chosen(one.finite, other.finite), either(chosen(one.reads, other.reads), tested))
 
     def _delta(self, e: Any) -> Facts:
-        return Facts(support=self.condition(sympy.Eq(*e.args))[0], reads=self._reads(e.args))
+        return Facts(support=self.condition(sympy.Eq(*e.args)), reads=self._reads(e.args))
 
     # --- sums, extremes and inverses: over bound indices ---
 
@@ -288,7 +258,7 @@ class FormulaWalk:
         bound = [k for k, _, _ in e.limits]
         # also what was made of a bound index, such as k // 2: it is another one in another sum
         gone = {form[0][0][0] for part, form in self.variables.items() if part in bound or part.has(*bound)}
-        return lambda p: without(both(p, (inside,)), lambda name: name in gone)
+        return lambda p: without(every(p, (inside,)), lambda name: name in gone)
 
     def _bound(self, k: Any) -> None:
         """Give a bound index its variable."""
@@ -322,38 +292,19 @@ class FormulaWalk:
         for sign in (1, -1):
             first, last = (rows[1], rows[0]) if sign == 1 else (rows[0], rows[1])
             outside = at_least(first, combined(1, last, 1, number(1)))
-            triangular = not any(map(possible, self._within(e)(both(term.support, ((outside,),)))))
+            triangular = not any(map(possible, self._within(e)(every(term.support, ((outside,),)))))
             if triangular and all(place is not None and place[1] == 1 for place in places):
                 row, column = (place[0] for place in places if place is not None)
                 low, high = (column, row) if sign == 1 else (row, column)
                 between = [at_least(first, low), at_least(high, last), at_least(last, first)]
-                support = self._pattern([at_least(high, low)])
-                return Facts(support=support, reads=both(support, self._within(e, *between)(term.reads)))
+                support = self._pattern(at_least(high, low))
+                return Facts(support=support, reads=every(support, self._within(e, *between)(term.reads)))
         return self._of_all(e)
 
 
-def _all(patterns: Any) -> Pattern:
-    total = ANYWHERE
-    for pattern in patterns:
-        total = both(total, pattern)
-    return total
-
-
-def _without_choices(c: Any) -> Any:
-    """A comparison that holds choices between constants as one of conditions, else None."""
-    for part in sympy.preorder_traversal(c):
-        if isinstance(part, Choice) and not part.args[0].has(Read):
-            condition, a, b = part.args
-        elif isinstance(part, sympy.Abs) and not part.has(Read):
-            condition, a, b = part.args[0] >= 0, part.args[0], -part.args[0]
-        elif isinstance(part, (sympy.Max, sympy.Min)) and len(part.args) == 2 and not part.has(Read):
-            a, b = part.args
-            condition = a >= b if isinstance(part, sympy.Max) else a <= b
-        else:
-            continue
-        one, other = (c.xreplace({part: value}) for value in (a, b))
-        return sympy.Or(sympy.And(condition, one), sympy.And(sympy.Not(condition), other))
-    return None
+def _one_matters(parts: Sequence[Facts], others: Callable[[Facts], Pattern]) -> Pattern:
+    """Where the variable may matter to one of several parts, and the others leave room for it."""
+    return either(*(every(one.reads, *map(others, (*parts[:n], *parts[n + 1 :]))) for n, one in enumerate(parts)))
 
 
 _WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {

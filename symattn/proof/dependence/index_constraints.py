@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from math import gcd
 from typing import NamedTuple
 
@@ -207,8 +208,12 @@ def negated(constraint: Constraint) -> list[Constraint]:
 # --- patterns ---
 
 
-def both(p: Pattern, q: Pattern) -> Pattern:
-    """Where both may hold."""
+def every(*patterns: Pattern) -> Pattern:
+    """Where all of them may hold."""
+    return reduce(_both, patterns, ANYWHERE)
+
+
+def _both(p: Pattern, q: Pattern) -> Pattern:
     if p == ANYWHERE or q == NOWHERE or p is q:
         return q
     if q == ANYWHERE or p == NOWHERE:

@@ -29,8 +29,8 @@ from .index_constraints import (
     Constraint,
     Pattern,
     at_least,
-    both,
     combined,
+    every,
     number,
     possible,
     same,
@@ -174,9 +174,9 @@ class _Analysis:
         claim = self.claim
         places = zip((*claim.out, *claim.inp), (*_names("o", claim.out), *_names("v", claim.inp)), strict=True)
         walk = FormulaWalk((), dict(places))
-        forbidden, _ = walk.condition(claim.condition)
+        forbidden = walk.condition(claim.condition)
         known = [*_domain("o", claim.output.shape), *self.below_variable]
-        return not any(possible([*case, *known]) for case in both(self.facts[claim.output].reads, forbidden))
+        return not any(possible([*case, *known]) for case in every(self.facts[claim.output].reads, forbidden))
 
     def steps(self) -> tuple[Step, ...]:
         """The named nodes, and the output, that depend on the variable, with what they read of it."""
