@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..core.sizes import divisibility, inequality
 from ..ops.domain import rooms
 from .dependence.formula_walk import FormulaWalk
-from .dependence.index_constraints import Constraint, negated, possible
+from .dependence.index_constraints import negated, possible
 from .relations import solution
 
 
@@ -52,11 +52,10 @@ def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[
     """Whether an expression of sizes is never negative where others are not, under what is given."""
     offsets = sorted((s for e in (room, *others) for s in e.free_symbols if not s.is_positive), key=str)
     walk = FormulaWalk((), {s: f"v.{s.name}" for s in offsets})  # a name of what is never negative
-    forms = [walk.form(e) for e in (room, *others)]
-    if forms[0] is None:
+    wanted, known = walk.not_negative(room), walk.not_negative(*others)
+    if not wanted:
         return False
-    wanted, *known = (Constraint(form[0], False) for form in forms if form is not None)
-    (below,) = negated(wanted)
+    (below,) = negated(*wanted)
     return not any(possible([*case, *known, below]) for case in _cases(relations, walk))
 
 

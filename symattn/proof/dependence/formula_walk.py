@@ -16,6 +16,7 @@ import sympy
 
 from ...core.node import Tensor
 from ...facts.conditions import by_comparisons
+from ...scalars.affine import coefficients
 from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll, at_index
 from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
@@ -24,16 +25,15 @@ from .index_constraints import (
     Conjunction,
     Constraint,
     Form,
+    Monomial,
     Pattern,
-    at_least,
     combined,
     either,
     every,
+    form_from,
     normal,
     number,
     possible,
-    product,
-    same,
     substituted,
     variable,
     without,
@@ -53,7 +53,7 @@ class FormulaWalk:
 
     def __init__(self, inputs: Sequence[tuple[Facts, Sequence[Any]]], names: Mapping[Any, str]) -> None:
         self.inputs = inputs
-        self.variables: dict[Any, Form] = {symbol: variable(name) for symbol, name in names.items()}
+        self.variables = dict(names)
         self.sides: dict[str, list[Constraint]] = {}  # what holds of a fresh variable
         self.known: dict[Any, Facts] = {}
 
@@ -61,62 +61,47 @@ class FormulaWalk:
 
     def form(self, e: Any) -> tuple[Form, int] | None:
         """A whole-number expression as ``form / scale``, or None where it is no polynomial of whole numbers."""
-        terms = sympy.Add.make_args(sympy.expand(e))
-        split = [term.as_coeff_Mul() for term in terms]
-        if not all(c.is_Rational for c, _ in split):
+        if e.has(sympy.Mod):
+            e = e.replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b, evaluate=False))
+        terms = {self._monomial(m): c for m, c in coefficients(e).items()}
+        if None in terms or not all(c.is_Rational for c in terms.values()):
             return None
-        scale = lcm(*(int(c.q) for c, _ in split))
-        total: Form = ()
-        for c, rest in split:
-            factors = self._factors(rest)
-            if factors is None:
-                return None
-            total = combined(1, total, int(c * scale), factors)
-        return total, scale
+        scale = lcm(*(int(c.q) for c in terms.values()))
+        return form_from({m: int(c * scale) for m, c in terms.items() if m is not None}), scale
 
-    def _factors(self, term: Any) -> Form | None:
-        found = number(1)
-        for factor in sympy.Mul.make_args(term):
-            base, exponent = factor.as_base_exp()
-            one = self._atom(base) if exponent.is_Integer and 0 < exponent < 9 else None
-            if factor == 1:
-                one = number(1)
-            if one is None:
+    def _monomial(self, e: Any) -> Monomial | None:
+        names = list[str]()
+        for base, n in e.as_powers_dict().items():
+            name = self._variable(base) if base != 1 and n.is_Integer and 0 < n < 9 else None
+            if name is None and base != 1:
                 return None
-            for _ in range(int(exponent)):
-                found = product(found, one)
-        return found
+            names += [name] * int(n) if name is not None else []
+        return tuple(sorted(names))
 
-    def _atom(self, e: Any) -> Form | None:
+    def _variable(self, e: Any) -> str | None:
         if e in self.variables:
             return self.variables[e]
-        if isinstance(e, sympy.Symbol) and e.is_integer:
-            if isinstance(e, sympy.Dummy):
-                return self._fresh(e)
-            return variable(("s." if e.is_positive else "z.") + e.name)
-        if isinstance(e, (sympy.floor, sympy.Mod)):
-            return self._divided(e)
-        return None
-
-    def _fresh(self, e: Any) -> Form:
-        name = f"f{len(self.variables)}"
-        self.variables[e] = variable(name)
-        self.sides[name] = []
-        return self.variables[e]
-
-    def _divided(self, e: Any) -> Form | None:
-        """A quotient rounded down, or a remainder, as a fresh variable with what division says of it."""
-        above, below = e.args if isinstance(e, sympy.Mod) else sympy.fraction(sympy.together(e.args[0]))
-        if not (below.is_integer and below.is_positive):
+        if isinstance(e, sympy.floor):
+            return self._quotient(e)
+        if not (isinstance(e, sympy.Symbol) and e.is_integer):
             return None
-        n, m = self.form(above), self.form(below)
-        if n is None or m is None or n[1] != 1 or m[1] != 1:
+        return self._fresh(e) if isinstance(e, sympy.Dummy) else ("s." if e.is_positive else "z.") + e.name
+
+    def _fresh(self, e: Any, letter: str = "f") -> str:
+        return self.variables.setdefault(e, f"{letter}{len(self.variables)}")
+
+    def _quotient(self, e: Any) -> str | None:
+        """A quotient rounded down as a fresh variable, with what division says of it."""
+        above, below = sympy.fraction(sympy.together(e.args[0]))
+        if not (above.is_integer and below.is_integer and below.is_positive):
             return None
-        whole = sympy.floor(above / below, evaluate=False)
-        quotient = self.variables.get(whole) or self._fresh(whole)
-        rest = combined(1, n[0], -1, product(m[0], quotient))
-        self.sides[quotient[0][0][0]] = [at_least(rest, ()), at_least(combined(1, m[0], -1, number(1)), rest)]
-        return rest if isinstance(e, sympy.Mod) else quotient
+        name, rest = self._fresh(e), above - below * e
+        self.sides[name] = self.not_negative(rest, below - 1 - rest)
+        return name
+
+    def not_negative(self, *expressions: Any) -> list[Constraint]:
+        """That expressions are not negative, as far as they are polynomials of whole numbers."""
+        return [Constraint(form, False) for form, _ in filter(None, map(self.form, expressions))]
 
     def beside(self, constraints: Sequence[Constraint]) -> Conjunction | None:
         """The constraints, with what is known of the fresh variables in them."""
@@ -135,12 +120,11 @@ class FormulaWalk:
         return by_comparisons(c, holds, self._comparison, every, either)
 
     def _comparison(self, c: Any) -> Pattern:
-        difference = self.form(c.lhs - c.rhs) if not c.has(Read, sympy.oo, -sympy.oo) else None
-        if difference is None:
+        equal, strict = isinstance(c, sympy.Eq), isinstance(c, (sympy.Lt, sympy.Gt))
+        found = None if c.has(Read, sympy.oo, -sympy.oo) else self.form(c.lhs - c.rhs if equal else c.gts - c.lts)
+        if found is None:
             return self._vanishing(c)
-        form = difference[0] if isinstance(c, (sympy.Eq, sympy.Gt, sympy.Ge)) else combined(-1, difference[0], 0, ())
-        strict = isinstance(c, (sympy.Lt, sympy.Gt))
-        return self._pattern(Constraint(form, True) if isinstance(c, sympy.Eq) else at_least(form, number(int(strict))))
+        return self._pattern(Constraint(combined(1, found[0], -1, number(strict)), equal))
 
     def _pattern(self, *constraints: Constraint) -> Pattern:
         made = self.beside(constraints)
@@ -196,12 +180,11 @@ class FormulaWalk:
         found = None if at.has(Read) else self.form(at)
         if found is not None and found[1] == 1:
             return found[0], []
-        fresh = self.variables.get(at) or self._fresh(at)
+        fresh, last = variable(self._fresh(at)), self.form(size - 1)
         if found is not None:
-            return fresh, [same(combined(found[1], fresh, 0, ()), found[0])]
-        length = self.form(size)
-        below = [at_least(combined(1, length[0], -1, number(1)), fresh)] if length and length[1] == 1 else []
-        return fresh, [at_least(fresh, ()), *below]
+            return fresh, [Constraint(combined(found[1], fresh, -1, found[0]), True)]
+        below = [combined(1, last[0], -last[1], fresh)] if last is not None else []
+        return fresh, [Constraint(form, False) for form in (fresh, *below)]
 
     def _sum_of_terms(self, e: Any) -> Facts:
         parts = [self.facts(part) for part in e.args]
@@ -243,31 +226,23 @@ class FormulaWalk:
 
     def _within(self, e: Any, *more: Constraint) -> Callable[[Pattern], Pattern]:
         """What turns a pattern of a term into one of the whole: some values of the bound indices allow it."""
-        limits = list(more)
-        for k, low, high in e.limits:
-            self._bound(k)
-            first, last = self.form(low), self.form(high)
-            here = self.variables[k]
-            if first is not None:
-                limits.append(at_least(combined(first[1], here, 0, ()), first[0]))
-            if last is not None:
-                limits.append(at_least(last[0], combined(last[1], here, 0, ())))
-        inside = self.beside(limits)
+        self._bind(e)
+        edges = [room for k, low, high in e.limits for room in (k - low, high - k)]
+        inside = self.beside([*more, *self.not_negative(*edges)])
         if inside is None:
             return lambda p: NOWHERE
         bound = [k for k, _, _ in e.limits]
         # also what was made of a bound index, such as k // 2: it is another one in another sum
-        gone = {form[0][0][0] for part, form in self.variables.items() if part in bound or part.has(*bound)}
+        gone = {name for part, name in self.variables.items() if part in bound or part.has(*bound)}
         return lambda p: without(every(p, (inside,)), lambda name: name in gone)
 
-    def _bound(self, k: Any) -> None:
-        """Give a bound index its variable."""
-        letter = "b" if k.is_nonnegative else "f"  # "b" is known to be >= 0
-        self.variables.setdefault(k, variable(f"{letter}{len(self.variables)}"))
+    def _bind(self, e: Any) -> None:
+        """Give bound indices their variables; one of the letter "b" is known to be >= 0."""
+        for k, _, _ in e.limits:
+            self._fresh(k, "b" if k.is_nonnegative else "f")
 
     def _bound_term(self, e: Any) -> Facts:
-        for k, _, _ in e.limits:
-            self._bound(k)
+        self._bind(e)
         return self.facts(e.function)
 
     def _total(self, e: Any) -> Facts:
@@ -287,18 +262,13 @@ class FormulaWalk:
     def _inverse(self, e: Any) -> Facts:
         """The inverse of a triangular matrix is triangular, and its entry needs the rows and columns between only."""
         term = self._bound_term(e)
-        places = [self.form(place) for place in e.places]
-        rows = [self.variables[k] for k, _, _ in e.limits]
-        for sign in (1, -1):
-            first, last = (rows[1], rows[0]) if sign == 1 else (rows[0], rows[1])
-            outside = at_least(first, combined(1, last, 1, number(1)))
-            triangular = not any(map(possible, self._within(e)(every(term.support, ((outside,),)))))
-            if triangular and all(place is not None and place[1] == 1 for place in places):
-                row, column = (place[0] for place in places if place is not None)
-                low, high = (column, row) if sign == 1 else (row, column)
-                between = [at_least(first, low), at_least(high, last), at_least(last, first)]
-                support = self._pattern(at_least(high, low))
-                return Facts(support=support, reads=every(support, self._within(e, *between)(term.reads)))
+        (i, *_), (j, *_) = e.limits
+        row, column = e.places
+        for first, last, low, high in ((j, i, column, row), (i, j, row, column)):
+            if not any(map(possible, self._within(e, *self.not_negative(first - last - 1))(term.support))):
+                between = self._within(e, *self.not_negative(first - low, high - last, last - first))
+                support = self._pattern(*self.not_negative(high - low))
+                return Facts(support, reads=either(every(support, between(term.reads)), self._reads(e.places)))
         return self._of_all(e)
 
 

@@ -77,11 +77,6 @@ def substituted(form: Form, values: Mapping[str, Form]) -> Form:
     return total
 
 
-def at_least(x: Form, y: Form) -> Constraint:
-    """``x >= y``."""
-    return Constraint(combined(1, x, -1, y), False)
-
-
 def same(x: Form, y: Form) -> Constraint:
     """``x = y``."""
     return Constraint(combined(1, x, -1, y), True)
@@ -167,7 +162,7 @@ def _signs(monomials: Iterable[Monomial]) -> list[Constraint]:
     for m in monomials:
         if all(name[0] in "ovbs" for name in m):
             least = 1 if all(name[0] == "s" for name in m) else 0
-            known.append(Constraint(combined(1, ((m, 1),), -1, number(least)), False))
+            known.append(Constraint(form_from({m: 1, (): -least}), False))
     return known
 
 

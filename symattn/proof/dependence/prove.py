@@ -25,19 +25,7 @@ from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .formula_walk import Facts, FormulaWalk, formula_of
-from .index_constraints import (
-    Constraint,
-    Pattern,
-    at_least,
-    combined,
-    every,
-    number,
-    possible,
-    same,
-    tidied,
-    variable,
-    without,
-)
+from .index_constraints import Constraint, Pattern, every, possible, same, tidied, variable, without
 
 
 @dataclass(frozen=True)
@@ -198,13 +186,8 @@ def _names(letter: str, index: Sequence[Any]) -> list[str]:
 
 def _domain(letter: str, shape: Sequence[Any]) -> list[Constraint]:
     """An index lies below the sizes; that it is >= 0 is known of all indices."""
-    walk = FormulaWalk((), {})
-    found = []
-    for axis, size in enumerate(shape):
-        form = walk.form(size)
-        if form is not None and form[1] == 1:
-            found.append(at_least(combined(1, form[0], -1, number(1)), variable(f"{letter}{axis}")))
-    return found
+    walk = FormulaWalk((), dict(zip(INDEX, _names(letter, shape), strict=False)))
+    return walk.not_negative(*(size - 1 - i for i, size in zip(INDEX, shape, strict=False)))
 
 
 def _shown(pattern: Pattern, spelled: Mapping[str, sympy.Symbol]) -> Any:
