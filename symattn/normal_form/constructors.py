@@ -4,34 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import sympy
 
-from .functions import exp, extreme, function, log, positive, power, single, zero
+from .functions import IMAGINARY, exp, extreme, log, positive, power, single, zero
 from .indices import Index, affine
 from .ring import Ring
 from .terms import ONE, Atom, Poly, Unsupported, constant, plain
 
 
-def scalar(ring: Ring, value: sympy.Expr) -> Poly:
-    """A SymPy expression of sizes and scalar symbols."""
+def scalar(ring: Ring, value: sympy.Expr, known: Mapping[sympy.Symbol, Poly] = MappingProxyType({})) -> Poly:
+    """A SymPy expression of sizes and scalar symbols, and of symbols of which the polynomials are ``known``."""
+    if value in known:
+        return known[value]
     if value.is_Rational:
         return constant(plain(value))
     if value.is_Symbol or value in (sympy.pi, sympy.EulerGamma):
         return single(Atom("scalar", value))
     if value.is_Add:
-        return ring.add(*(scalar(ring, part) for part in value.args))
+        return ring.add(*(scalar(ring, part, known) for part in value.args))
     if value.is_Mul:
-        return ring.product(scalar(ring, part) for part in value.args)
+        return ring.product(scalar(ring, part, known) for part in value.args)
     if value.is_Pow and value.exp.is_Rational:
-        return power(ring, scalar(ring, value.base), plain(value.exp))
+        return power(ring, scalar(ring, value.base, known), plain(value.exp))
     if value is sympy.E or isinstance(value, sympy.exp):
-        return exp(ring, ONE if value is sympy.E else scalar(ring, value.args[0]))
+        return exp(ring, ONE if value is sympy.E else scalar(ring, value.args[0], known))
     if isinstance(value, sympy.log):
-        return log(ring, scalar(ring, value.args[0]))
+        return log(ring, scalar(ring, value.args[0], known))
     if value.is_Pow:
-        return exp(ring, ring.multiply(scalar(ring, value.exp), log(ring, scalar(ring, value.base))))
+        exponent, base = (scalar(ring, part, known) for part in (value.exp, value.base))
+        return exp(ring, ring.multiply(exponent, log(ring, base)))
+    if value is sympy.I:
+        ring.use("sines and cosines are written by exp(i x)")
+        return single(IMAGINARY)
+    if isinstance(value, sympy.Heaviside) and value.args[1] == 0:
+        return positive(ring, scalar(ring, value.args[0], known))
     if not value.free_symbols:
         return single(Atom("scalar", value))
     raise Unsupported(f"the scalar {value}")
@@ -58,14 +67,6 @@ def _again(make: Callable[..., Poly], ring: Ring, name: Any, indices: Any, inner
     return make(ring, *inner)
 
 
-def _kept(kind: str, ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
-    return single(Atom(kind, name, indices, inner, bound))
-
-
-def _function(ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
-    return function(ring, name, inner)
-
-
 def _extreme(ring: Ring, name: Any, indices: Any, inner: tuple[Poly, ...], bound: Any) -> Poly:
     return extreme(ring, name, bound, inner[0])
 
@@ -78,8 +79,5 @@ CONSTRUCTORS: Mapping[str, Callable[..., Poly]] = {
     "log": partial(_again, log),
     "positive": partial(_again, positive),
     "zero": partial(_again, zero),
-    "function": _function,
     "extreme": _extreme,
-    "row": partial(_kept, "row"),
-    "inverse": partial(_kept, "inverse"),
 }

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import sympy
-
+from ..scalars.functions import FUNCTIONS, U
 from .constructors import scalar
 from .contraction import inverse_name
-from .functions import exp, function, power, single, zero
+from .functions import function, power, single, zero
 from .indices import Index
 from .ring import INDICATORS, Ring
 from .terms import ONE, ZERO, Atom, Number, Poly, Term, Unsupported, constant, plain
@@ -91,15 +90,14 @@ class Derivative:
         if not slope:
             return ZERO
         name = str(atom.name)
-        if name == "erf":
-            bell = exp(self.ring, self.ring.scale(-1, self.ring.multiply(atom.inner[0], atom.inner[0])))
-            around = scalar(self.ring, 2 / sympy.sqrt(sympy.pi))
-            return self.ring.product([slope, around, bell])
         if name == "floor":
             return ZERO
-        if not name.startswith("unknown "):
+        if name.startswith("unknown "):
+            return self.ring.multiply(slope, function(self.ring, f"{name}'", atom.inner))
+        record = next((f for f in FUNCTIONS.values() if f.name == name), None)
+        if record is None:
             raise Unsupported(f"the derivative of {name}")
-        return self.ring.multiply(slope, function(self.ring, f"{name}'", atom.inner))
+        return self.ring.multiply(slope, scalar(self.ring, record.head(U).diff(U), {U: atom.inner[0]}))
 
 
 def _constant(derivative: Derivative, atom: Atom) -> Poly:

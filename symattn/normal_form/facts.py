@@ -1,16 +1,16 @@
-"""Equalities that are given, used from their largest term to the rest: norms that are 1, rows of a given sum."""
+"""What is given: equalities, used from their largest term to the rest, and masks that leave no row empty."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from .contraction import leading
-from .indices import Index, symbols
-from .matching import unified
+from .indices import Index
+from .matching import embeddings, indicators, runs_over_all
 from .ring import Ring
-from .terms import Atom, Factor, Poly, Term, plain
+from .terms import Factor, Poly, Term, plain
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def with_facts(ring: Ring, poly: Poly, facts: Sequence[Fact]) -> Poly:
 def _applied(ring: Ring, poly: Poly, known: Fact) -> Poly:
     parts: list[tuple[int, Poly]] = []
     for c, term in poly.terms:
-        match = next(_matches(ring, term, known.term), None)
+        match = _match(ring, term, known.term)
         if match is None:
             parts.append((1, _inside(ring, Poly([(c, term)]), known)))
             continue
@@ -68,43 +68,55 @@ def _inside(ring: Ring, poly: Poly, known: Fact) -> Poly:
     """The fact put into the functions that a polynomial holds."""
     if not any(atom.inner for _, term in poly.terms for atom, _e in term.factors):
         return poly
-    parts = []
-    for c, term in poly.terms:
-        apart = ring.renamed_term(term) if term.bound else term
-
-        def again(atom: Atom) -> Poly | Atom:
-            inner = tuple(_applied(ring, p, known) for p in atom.inner)
-            same = all(ring.poly_key(a) == ring.poly_key(b) for a, b in zip(inner, atom.inner, strict=True))
-            return atom if same else ring.made(atom, atom.indices, inner, atom.bound)
-
-        parts.append((c, ring.rebuilt(apart.bound, apart.factors, again)))
-    return ring.total(parts)
+    return ring.mapped(poly, lambda atom: ring.mapped_inside(atom, lambda p: _applied(ring, p, known)))
 
 
-Match = tuple[dict[int, Index], list[Factor], tuple[int, ...]]
+def _match(ring: Ring, term: Term, pattern: Term) -> tuple[dict[int, Index], list[Factor], tuple[int, ...]] | None:
+    """Where the symbols of a pattern stand in a term that holds it, what is left of the term, and what that binds."""
+    for places, left in embeddings(ring, pattern.factors, term.factors, {}):
+        inside = {places[s] for s in pattern.bound}
+        if runs_over_all(ring, term, pattern, places) and not any(inside & atom.free for atom, _ in left):
+            free = {s: place for s, place in places.items() if s not in pattern.bound}
+            return free, left, tuple(s for s in term.bound if s not in inside)
+    return None
 
 
-def _matches(ring: Ring, term: Term, pattern: Term) -> Iterator[Match]:
-    """The ways to find the pattern in a term: where its symbols stand, and what is left of the term."""
+# --- rows of masks that attend to something, whose sums of positive weights are therefore positive ---
 
-    def assign(n: int, places: dict[int, Index], left: list[Factor]) -> Iterator[Match]:
-        if n == len(pattern.factors):
-            used = [places[s] for s in pattern.bound]
-            inside = {s for s in used if isinstance(s, int) and s in term.bound}
-            distinct = len(inside) == len(pattern.bound)
-            outside = {s for i, p in places.items() if i not in pattern.bound for s in symbols(p)}
-            sizes = all(ring.ranges[s] == ring.ranges[places[s]] for s in pattern.bound) if distinct else False
-            if distinct and sizes and not inside & outside and not any(inside & atom.free for atom, _ in left):
-                bound = tuple(s for s in term.bound if s not in inside)
-                yield {s: p for s, p in places.items() if s not in pattern.bound}, left, bound
-            return
-        atom, e = pattern.factors[n]
-        for m, (other, power) in enumerate(left):
-            if (other.kind, other.name) != (atom.kind, atom.name) or not 0 < e <= power:
-                continue
-            new = dict(places)
-            if unified(ring, new, atom, other):
-                rest = [*left[:m], *([(other, plain(power - e))] if power != e else []), *left[m + 1 :]]
-                yield from assign(n + 1, new, rest)
 
-    yield from assign(0, {}, list(term.factors))
+@dataclass(frozen=True)
+class Support:
+    """A sum of products of indicators that is positive for all values of its free symbols."""
+
+    term: Term
+
+    def __call__(self, ring: Ring, term: Term) -> bool:
+        """Whether a term is a sum over at least the same places, with positive weights."""
+        return any(
+            runs_over_all(ring, term, self.term, places) and all(ring.atom_positive(atom) for atom, _ in left)
+            for places, left in embeddings(ring, self.term.factors, term.factors, {})
+        )
+
+
+def support(ring: Ring, relation: str, gap: Poly) -> Support | None:
+    """The sum of indicators that ``0 = gap``, ``0 <= gap`` or ``0 < gap`` says to be positive, if there is one."""
+    rest = [(c, term) for c, term in gap.terms if term.factors]
+    start = sum(c for c, term in gap.terms if not term.factors and not term.bound)
+    if len(rest) != 1 or len(gap.terms) > 2:
+        return None
+    (c, term), *_ = rest
+    term = _largest_as_sum(term)
+    least = -start / c  # the sum is this, or more
+    if not (least > 0 or (least == 0 and relation == "<")) or not (relation == "=" or c > 0):
+        return None
+    held = indicators(ring, term.factors)
+    return Support(Term(term.bound, tuple(held))) if len(held) == len(term.factors) else None
+
+
+def _largest_as_sum(term: Term) -> Term:
+    """For the largest of some indicators their sum, which is positive where it is."""
+    if term.bound or [(atom.kind, atom.name, e) for atom, e in term.factors] != [("extreme", "Max", 1)]:
+        return term
+    atom = term.factors[0][0]
+    (c, inner), *others = atom.inner[0].terms
+    return Term((*atom.bound, *inner.bound), inner.factors) if c > 0 and not others else term

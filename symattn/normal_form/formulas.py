@@ -16,7 +16,8 @@ from sympy.core.relational import Relational
 
 from ..core.node import Tensor
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
-from . import circular, functions
+from ..scalars.functions import FUNCTIONS, U
+from . import functions
 from .constructors import index_value, scalar
 from .functions import MINUS_INFINITY, single
 from .indices import ZERO as FIRST
@@ -52,6 +53,8 @@ class Reader:
         for kind in type(e).__mro__:
             if (rule := FORMULAS.get(kind)) is not None:
                 return rule(self, e, env)
+        if type(e) in FUNCTIONS and FUNCTIONS[type(e)].normal is not None:
+            return scalar(self.ring, FUNCTIONS[type(e)].normal, {U: self.read(e.args[0], env)})
         if isinstance(e, sympy.Function):
             name = type(e).__name__
             return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
@@ -311,17 +314,6 @@ class Reader:
     def delta(self, e: Any, env: Env) -> Poly:
         return self.condition(sympy.Eq(*e.args, evaluate=False), env)
 
-    def magnitude(self, e: Any, env: Env) -> Poly:
-        x = self.read(e.args[0], env)
-        below = functions.positive(self.ring, self.ring.scale(-1, x))
-        return self.ring.multiply(x, self.ring.subtract(ONE, self.ring.scale(2, below)))
-
-    def sign(self, e: Any, env: Env) -> Poly:
-        x = self.read(e.args[0], env)
-        return self.ring.subtract(
-            functions.positive(self.ring, x), functions.positive(self.ring, self.ring.scale(-1, x))
-        )
-
     def largest(self, e: Any, env: Env) -> Poly:
         return self._outermost([self.read(part, env) for part in e.args], 1 if isinstance(e, sympy.Max) else -1)
 
@@ -359,12 +351,6 @@ FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
     sympy.Pow: Reader.power,
     sympy.exp: _of(functions.exp),
     sympy.log: _of(functions.log),
-    sympy.sin: _of(circular.sin),
-    sympy.cos: _of(circular.cos),
-    sympy.tan: lambda reader, e, env: reader.read(sympy.sin(e.args[0]) / sympy.cos(e.args[0]), env),
-    sympy.tanh: _of(circular.tanh),
-    sympy.sinh: _of(circular.sinh),
-    sympy.cosh: _of(circular.cosh),
     sympy.Sum: Reader.total,
     Max: Reader.extreme,
     Min: Reader.extreme,
@@ -372,8 +358,6 @@ FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
     sympy.Min: Reader.largest,
     Choice: Reader.choice,
     sympy.KroneckerDelta: Reader.delta,
-    sympy.Abs: Reader.magnitude,
-    sympy.sign: Reader.sign,
     sympy.floor: Reader.digit,
     sympy.Mod: Reader.digit,
     Held: lambda reader, e, env: reader.read(e.args[0], env),

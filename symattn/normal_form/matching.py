@@ -1,15 +1,15 @@
-"""Atoms found in terms: where the index symbols of a pattern stand, and what is 0 together with a sum."""
+"""Products found in terms: where the index symbols of a pattern stand, and what is 0 together with a sum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .indices import Index, replaced
+from .indices import Index, replaced, symbols
 from .ring import Ring
-from .terms import Atom, Factor, Poly
+from .terms import Atom, Factor, Poly, Term, plain
 
 
-def unified(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
+def _unified(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
     """Let the symbols of the pattern stand at the indices of an atom, unless they stand elsewhere already.
 
     What is given of a slice says nothing of the places outside it.
@@ -30,17 +30,27 @@ def embeddings(
     if not pattern:
         yield places, list(factors)
         return
-    atom = pattern[0][0]
-    for n, (other, _) in enumerate(factors):
+    (atom, e), *others = pattern
+    for n, (other, power) in enumerate(factors):
         new = dict(places)
-        if (other.kind, other.name) == (atom.kind, atom.name) and _placed(ring, new, atom, other):
-            yield from embeddings(ring, pattern[1:], [*factors[:n], *factors[n + 1 :]], new)
+        if (other.kind, other.name) == (atom.kind, atom.name) and 0 < e <= power and _placed(ring, new, atom, other):
+            left = [(other, plain(power - e))] if power != e else []
+            yield from embeddings(ring, others, [*factors[:n], *left, *factors[n + 1 :]], new)
+
+
+def runs_over_all(ring: Ring, term: Term, pattern: Term, places: dict[int, Index]) -> bool:
+    """Whether the bound symbols of a pattern stand for different ones of the same ranges, and for nothing else."""
+    inside = {places[s] for s in pattern.bound}
+    if len(inside) < len(pattern.bound) or not inside <= set(term.bound):
+        return False
+    outside = {t for s, place in places.items() if s not in pattern.bound for t in symbols(place)}
+    return not inside & outside and all(ring.ranges[s] == ring.ranges[places[s]] for s in pattern.bound)
 
 
 def _placed(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
-    """Let the symbols of an indicator stand at the indices of another; composite indices need them to stand already."""
+    """Let the symbols of an atom stand at the indices of another; composite indices need them to stand already."""
     if all(isinstance(index, int) for index in pattern.indices):
-        return unified(ring, places, pattern, atom)
+        return _unified(ring, places, pattern, atom)
     if not pattern.free <= places.keys() or pattern.inner:
         return False
     there = Atom(pattern.kind, pattern.name, tuple(replaced(index, places) for index in pattern.indices))

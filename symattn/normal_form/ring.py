@@ -402,7 +402,10 @@ class Ring(Keys):
         """An atom of the same kind with other parts, in normal form."""
         if atom.kind == "power":
             return inner[0]  # its exponent is that of the factor
-        return self.constructors[atom.kind](self, atom.name, indices, inner, bound)
+        make = self.constructors.get(atom.kind)
+        if make is None:
+            return Poly([(1, Term((), ((Atom(atom.kind, atom.name, indices, inner, bound), 1),)))])
+        return make(self, atom.name, indices, inner, bound)
 
     # --- replacing atoms, everywhere ---
 
@@ -411,20 +414,25 @@ class Ring(Keys):
 
         def again(atom: Atom) -> Poly | Atom:
             new = change(atom)
-            if new is not None:
-                return new
-            inner = tuple(self.rewrite(p, change) for p in atom.inner)
-            if all(a is b for a, b in zip(inner, atom.inner, strict=True)):
-                return atom
-            return self.made(atom, atom.indices, inner, atom.bound)
+            return self.mapped_inside(atom, lambda p: self.rewrite(p, change)) if new is None else new
 
+        return self.mapped(poly, again)
+
+    def mapped(self, poly: Poly, again: Callable[[Atom], Poly | Atom]) -> Poly:
+        """The polynomial with every atom made again, or the same one if that changes nothing."""
         parts = []
         for c, term in poly.terms:
             apart = self.renamed_term(term) if term.bound else term
-            new = self.rebuilt(apart.bound, apart.factors, again)
-            parts.append((c, new))
+            parts.append((c, self.rebuilt(apart.bound, apart.factors, again)))
         result = self.total(parts)
         return poly if self.poly_key(result) == self.poly_key(poly) else result
+
+    def mapped_inside(self, atom: Atom, change: Callable[[Poly], Poly]) -> Poly | Atom:
+        """The atom with the polynomials inside it changed."""
+        inner = tuple(map(change, atom.inner))
+        if all(a is b for a, b in zip(inner, atom.inner, strict=True)):
+            return atom
+        return self.made(atom, atom.indices, inner, atom.bound)
 
 
 def _under(bound: Collection[int], new: Mapping[int, Any]) -> tuple[dict[int, Any], bool]:

@@ -18,6 +18,8 @@ REALS = Interval(-oo, oo)
 POSITIVE = Interval.open(0, oo)
 SIGNED_UNIT = Interval(-1, 1)
 RISING = "strictly increasing"
+U = sympy.Dummy("u", real=True)  # the argument in formulas of records
+_POWER, _INVERSE, _TURNED, _BACK = (sympy.exp(c * U) for c in (1, -1, sympy.I, -sympy.I))
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class ScalarFunction:
         intervals that hold all its values, and all arguments at which it is defined.
     ``poles``
         a function at whose zeros it is not defined either.
+    ``normal``
+        a formula in ``U`` by exponentials, powers and ``Heaviside(x, 0)`` that normal forms have instead.
     ``monotone``
         "increasing" or "decreasing", "strictly" where that is so.
     """
@@ -48,6 +52,7 @@ class ScalarFunction:
     values: Interval = REALS
     domain: Interval = REALS
     poles: Any = None
+    normal: Any = None
     monotone: str = ""
 
     @property
@@ -69,12 +74,12 @@ def _whole_value(head: Any, place: int) -> int | None:
 _RECORDS = (
     ScalarFunction(sympy.exp, values=POSITIVE, monotone=RISING),
     ScalarFunction(sympy.log, domain=POSITIVE, monotone=RISING),
-    ScalarFunction(sympy.sin, values=SIGNED_UNIT),
-    ScalarFunction(sympy.cos, values=SIGNED_UNIT),
-    ScalarFunction(sympy.tan, poles=sympy.cos),
-    ScalarFunction(sympy.sinh, monotone=RISING),
-    ScalarFunction(sympy.cosh, values=Interval(1, oo)),
-    ScalarFunction(sympy.tanh, values=Interval.open(-1, 1), monotone=RISING),
+    ScalarFunction(sympy.sin, values=SIGNED_UNIT, normal=-sympy.I * (_TURNED - _BACK) / 2),
+    ScalarFunction(sympy.cos, values=SIGNED_UNIT, normal=(_TURNED + _BACK) / 2),
+    ScalarFunction(sympy.tan, poles=sympy.cos, normal=-sympy.I * (_TURNED - _BACK) / (_TURNED + _BACK)),
+    ScalarFunction(sympy.sinh, monotone=RISING, normal=(_POWER - _INVERSE) / 2),
+    ScalarFunction(sympy.cosh, values=Interval(1, oo), normal=(_POWER + _INVERSE) / 2),
+    ScalarFunction(sympy.tanh, values=Interval.open(-1, 1), monotone=RISING, normal=1 - 2 / (sympy.exp(2 * U) + 1)),
     ScalarFunction(sympy.asin, "arcsin", values=Interval(-pi / 2, pi / 2), domain=SIGNED_UNIT, monotone=RISING),
     ScalarFunction(sympy.acos, "arccos", values=Interval(0, pi), domain=SIGNED_UNIT, monotone="strictly decreasing"),
     ScalarFunction(sympy.atan, "arctan", values=Interval.open(-pi / 2, pi / 2), monotone=RISING),
@@ -84,9 +89,19 @@ _RECORDS = (
     ScalarFunction(sympy.erf, "special.erf", values=Interval.open(-1, 1), monotone=RISING),
     ScalarFunction(sympy.floor, monotone="increasing"),
     ScalarFunction(sympy.ceiling, "ceil", "ceil", monotone="increasing"),
-    ScalarFunction(sympy.Abs, ball="absolute", values=Interval(0, oo), value=lambda x: x if x.real >= 0 else -x),
     ScalarFunction(
-        sympy.sign, monotone="increasing", values=SIGNED_UNIT, value=lambda x: int(x.real > 0) - int(x.real < 0)
+        sympy.Abs,
+        ball="absolute",
+        value=lambda x: x if x.real >= 0 else -x,
+        values=Interval(0, oo),
+        normal=U * (1 - 2 * sympy.Heaviside(-U, 0)),
+    ),
+    ScalarFunction(
+        sympy.sign,
+        value=lambda x: int(x.real > 0) - int(x.real < 0),
+        values=SIGNED_UNIT,
+        normal=sympy.Heaviside(U, 0) - sympy.Heaviside(-U, 0),
+        monotone="increasing",
     ),
 )
 FUNCTIONS: dict[Any, ScalarFunction] = {record.head: record for record in _RECORDS}

@@ -12,8 +12,10 @@ from sympy import Interval
 
 import symattn as sa
 from symattn.codegen.reference import values
+from symattn.core.budget import Budget
+from symattn.proof.equality.gradients import gradient_proof
 from symattn.reading import read
-from symattn.scalars.functions import FUNCTIONS, ScalarFunction
+from symattn.scalars.functions import FUNCTIONS, ScalarFunction, U
 
 u = sympy.Symbol("u")
 n = sa.sizes("n")
@@ -70,6 +72,26 @@ def test_an_increasing_one_that_is_zero_at_zero_has_the_sign_of_its_argument(mon
     assert sa.prove(sa.le(0, applied(ERFI, x**2))).status == "proved"
     assert sa.prove(sa.le(applied(ERFI, x), applied(ERFI, x + 1))).status == "proved"
     assert sa.prove(sa.independent(sa.sum(applied(ERFI, 0 * x)), x)).status == "proved"
+
+
+def test_its_normal_form_is_that_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    sech = ScalarFunction(sympy.sech, normal=2 / (sympy.exp(U) + sympy.exp(-U)))
+    y = applied(sech, x)
+    claim = y * sa.elementwise(sympy.Lambda(u, sympy.cosh(u)), x), sa.ones(n)
+    assert sa.prove(*claim).status == "unknown"
+    monkeypatch.setitem(FUNCTIONS, sympy.sech, sech)
+    assert sa.prove(*claim).status == "proved"
+
+
+def test_the_normal_form_differentiates_it_by_its_name(added: ScalarFunction) -> None:
+    gradient = sa.gradient(sa.sum(applied(added, x)), [x])[x]
+    assert gradient_proof(gradient, Budget(float("inf"))) is not None
+
+
+@pytest.mark.parametrize("record", [r for r in FUNCTIONS.values() if r.normal is not None], ids=lambda r: r.name)
+def test_a_normal_form_is_the_function(record: ScalarFunction) -> None:
+    for q in (sympy.Rational(7, 5), sympy.Rational(-2, 3), sympy.S.Zero):
+        assert complex(record.normal.subs(U, q)) == pytest.approx(complex(record.head(q)))
 
 
 DOMAINS = {

@@ -148,7 +148,7 @@ def negation(a: Truth) -> Truth:
 
 
 HOLDS: dict[str, Callable[[Number, Number], Truth]] = {
-    "=": equal, "<": less, "<=": lambda a, b: negation(less(b, a)),
+    "=": equal, "<": less, "<=": at_most,
 }  # fmt: skip
 
 
