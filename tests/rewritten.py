@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,17 +69,16 @@ def differs(a: sa.Tensor, b: sa.Tensor, seeds: Iterable[int] = range(2), positiv
     return False
 
 
-def audit(rules: Sequence[Rule], expressions: Iterable[sa.Tensor]) -> list[str]:
+def audit(examples: Mapping[Rule, tuple[sa.Tensor, sa.Tensor]], expressions: Iterable[sa.Tensor]) -> list[str]:
     """The names of the rules that make a step of different values, on their examples or on the expressions."""
     wrong = {}
-    for rule in rules:
-        left, right = rule.example()
+    for rule, (left, right) in examples.items():
         after = rule.apply(left)
         if differs(left, right) or after is None or differs(left, after):
             wrong[rule.name] = True
     for x in expressions:
         for lemma in lemmas_of(x):
-            if lemma.rule in rules and differs(lemma.before, lemma.after, range(1)):
+            if lemma.rule in examples and differs(lemma.before, lemma.after, range(1)):
                 wrong[lemma.rule.name] = True
     return list(wrong)
 

@@ -11,6 +11,8 @@ from symattn.proof.equality.decide import Unreached, compare
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.rules import RULES
 
+from ..rule_examples import EXAMPLES
+
 n, m, d, h, r = sa.sizes("n m d h r")
 A, B, S = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("S", n, n, symmetric=True)
 R, U = sa.tensor("R", n, n, invertible=True), sa.tensor("U", n, n, orthogonal=True)
@@ -29,7 +31,7 @@ def same(a, b, given=()):
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_every_rule_of_rewriting_is_proved_at_symbolic_size(rule):
-    found = entrywise_proof(*rule.example(), (), Budget(20))
+    found = entrywise_proof(*EXAMPLES[rule.name], (), Budget(20))
     assert isinstance(found, EntrywiseProof), rule.reason
     assert found.check()
 

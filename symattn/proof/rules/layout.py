@@ -12,17 +12,16 @@ from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.contraction import diag_op, einsum, einsum_op, matmul_of, matmul_op, outer_op
+from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
 from ...ops.index import NEW, index, index_op, sliced
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
-from ...ops.layout import concat_op, merge_axes, merge_axis_op, moveaxis, split_axis_op, transpose, transpose_op
+from ...ops.layout import concat_op, matrix_transpose, merge_axis_op, split_axis_op, transpose, transpose_op
 from ...ops.leaves import from_index_op
 from ...ops.rows import REDUCTIONS, softmax_op, summed
 from .alike import works_entrywise
-from .permutations import declared, turned, unpermuted
-from .products import chain
-from .rule import Rule, of
+from .permutations import declared, unpermuted
+from .rule import Rule
 
 _MATRICES = (2, 2)
 
@@ -34,22 +33,19 @@ def _transposed(x: Tensor) -> Tensor | None:
     order = (*range(-y.rank, -len(order)), *order)
     swap = y.rank >= 2 and order == (*range(-y.rank, -2), -1, -2)
     if swap and y.op is matmul_op and y.params["core"] == _MATRICES:
-        return matmul_of(turned(y.inputs[1]), turned(y.inputs[0]), _MATRICES) if _matrices(y) else None
+        first, second = map(matrix_transpose, y.inputs)
+        return matmul_of(second, first, _MATRICES)
     if swap and y.op is outer_op:
         return outer_op(*y.inputs[::-1])
     if swap and (y.op is diag_op or declared(y, "symmetric")):
         return y
     if swap and y.op is inv_op:
-        return inv_op(turned(y.inputs[0]))
+        return inv_op(matrix_transpose(y.inputs[0]))
     if y.op is from_index_op:
         return _reindexed(y, order)
     if y.op is index_op:
         return _new_axes_moved(y, order)
     return _entry_by_entry(y, order)
-
-
-def _matrices(y: Tensor) -> bool:
-    return all(i.rank >= 2 for i in y.inputs)
 
 
 def _reindexed(y: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -190,33 +186,19 @@ LAYOUT = (
         "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
-        "", 1, unpermuted(_transposed),
-        of("A n m, B m d", lambda a, b: (turned(chain(a, b)), chain(turned(b), turned(a)))), (transpose_op,),
+        1, unpermuted(_transposed), (transpose_op,),
     ),
     Rule(
         "split and merged", "An axis that is merged and split again is as before.",
-        "", 1, _regrouped,
-        of("A n h d",
-           lambda a: (split_axis_op(merge_axes(a, (1, 2)), axis=-1, into=a.shape[1:]), a)),
-        (merge_axis_op, split_axis_op),
+        1, _regrouped, (merge_axis_op, split_axis_op),
     ),
     Rule(
         "contraction as a product", "A sum over one shared label is a matrix product.",
-        "", 1, _einsum_as_product,
-        of("Q h n d, K h m d", lambda q, k: (einsum("hnd,hmd->hnm", q, k), chain(q, turned(k)))), (einsum_op,),
+        1, _einsum_as_product, (einsum_op,),
     ),
-    Rule(
-        "blocks", "A product of blocks is the sum of the products.",
-        "", 2, unpermuted(_blocks),
-        of("A n m, B m d, C n k, D k d",
-           lambda a, b, c, d: (chain(concat_op(a, c, axis=-1), concat_op(b, d, axis=-2)),
-               chain(a, b) + chain(c, d))), (matmul_op,),
-    ),
+    Rule("blocks", "A product of blocks is the sum of the products.", 2, unpermuted(_blocks), (matmul_op,)),
     Rule(
         "heads", "A product over the features of all heads is the sum over heads.",
-        "", 2, unpermuted(_heads),
-        of("A h n d, W h d k",
-           lambda a, w: (chain(merge_axes(moveaxis(a, 0, 1), (1, 2)), merge_axes(w, (0, 1))),
-               summed(chain(a, w), (-3,), False))), (matmul_op,),
+        2, unpermuted(_heads), (matmul_op,),
     ),
 )  # fmt: skip

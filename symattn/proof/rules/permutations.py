@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 
 from ...core.node import Tensor
 from ...ops.contraction import matmul_of, matmul_op
-from ...ops.layout import _inverse, transpose, transpose_op
-from ...ops.leaves import is_eye, ones, variable
-from ...ops.rows import softmax
+from ...ops.layout import _inverse, matrix_transpose, transpose, transpose_op
+from ...ops.leaves import is_eye, variable
 from .alike import Group, facts
-from .rule import Rule, constant_along, of
+from .rule import Rule, constant_along
 
 Word = tuple[Tensor, ...]  # permutation matrices, the outermost first
 Actions = Mapping[int, Word]
@@ -30,11 +29,6 @@ def declared(x: Tensor, *hypotheses: str) -> bool:
 def is_permutation(x: Tensor) -> bool:
     """Whether the node is a permutation matrix or the transpose of one."""
     return x.rank == 2 and declared(x, "permutation")
-
-
-def turned(x: Tensor) -> Tensor:
-    """The last two axes swapped."""
-    return transpose(x, (-1, -2))
 
 
 def peel(x: Tensor) -> tuple[Tensor, dict[int, Word]]:
@@ -53,7 +47,7 @@ def peel(x: Tensor) -> tuple[Tensor, dict[int, Word]]:
             actions[axis] = (*actions.get(axis, ()), core.inputs[0])
             core = core.inputs[1]
         elif core.op is matmul_op and core.params["core"][1] == 2 and is_permutation(core.inputs[1]):
-            actions[axes[-1]] = (*actions.get(axes[-1], ()), turned(core.inputs[1]))
+            actions[axes[-1]] = (*actions.get(axes[-1], ()), matrix_transpose(core.inputs[1]))
             core = core.inputs[0]
         else:
             break
@@ -67,7 +61,7 @@ def act(p: Tensor, y: Tensor, axis: int) -> Tensor:
     if y.rank == 1:
         return matmul_of(p, y, (2, 1))
     if axis == -1:
-        return matmul_of(y, turned(p), (2, 2))
+        return matmul_of(y, matrix_transpose(p), (2, 2))
     if axis == -2:
         return matmul_of(p, y, (2, 2))
     swap = tuple({axis: -2, -2: axis}.get(a, a) for a in range(axis, 0))
@@ -110,7 +104,7 @@ def _cancelled(x: Tensor) -> Tensor | None:
 def _reduced(word: Word) -> Word:
     kept: list[Tensor] = []
     for p in word:
-        if kept and kept[-1] is turned(p):
+        if kept and kept[-1] is matrix_transpose(p):
             kept.pop()
         else:
             kept.append(p)
@@ -163,27 +157,20 @@ def _without(actions: Actions, length: int, axes: list[int]) -> dict[int, Word]:
 PERMUTATIONS = (
     Rule(
         "permutations cancel", "A permutation undone by its inverse changes nothing.",
-        "", 1, _cancelled,
-        of("Pi n n permutation, X n d",
-           lambda p, x: (act(p, act(turned(p), x, -2), -2), x)), (matmul_op, transpose_op),
+        1, _cancelled, (matmul_op, transpose_op),
     ),
     Rule(
         "permutation of equal entries", "Entries that are all equal may be permuted at will.",
-        "", 1, _absorbed,
-        of("Pi n n permutation", lambda p: (act(p, ones("n", "d"), -2), ones("n", "d"))), (matmul_op, transpose_op),
+        1, _absorbed, (matmul_op, transpose_op),
     ),
     Rule(
         "permutations of rows and columns",
         "Rows and columns are permuted independently, and a transpose turns the one into the other.",
-        "", 1, _settled,
-        of("Pi n n permutation, Y n d",
-           lambda p, y: (turned(act(p, y, -2)), act(p, turned(y), -1))), (matmul_op, transpose_op),
+        1, _settled, (matmul_op, transpose_op),
     ),
     Rule(
         "permutation outward",
         "The operation treats all positions along this axis alike, or sums over them in any order.",
-        "", 1, _commuted,
-        of("Pi n n permutation, Psi m m permutation, Z n m",
-           lambda p, q, z: (softmax(act(p, act(q, z, -1), -2)), act(p, act(q, softmax(z), -1), -2))),
+        1, _commuted,
     ),
 )  # fmt: skip

@@ -9,15 +9,15 @@ from ...core.sizes import ONE, same_shape, same_size
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
-from ...ops.index import expand_dims, index, index_op, squeeze
+from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.layout import concat_op, transpose_op
 from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
-from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax, softmax_op, sum_op, summed
+from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op, sum_op, summed
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
-from .permutations import peel, turned, unpermuted
-from .rule import Rule, bare, constant_along, new_in_front, of, one_of, replaced_size, size_at
+from .permutations import peel, unpermuted
+from .rule import Rule, bare, constant_along, new_in_front, one_of, replaced_size, size_at
 
 Axes = tuple[int, ...]
 
@@ -249,87 +249,42 @@ def _sum_of_join(x: Tensor) -> Tensor | None:
 ROWS = (
     Rule(
         "shift of a row", "Adding a number to a whole row of logits changes nothing.",
-        "", 1, _shift_invariant,
-        of("Z n m, c n 1", lambda z, c: (softmax(z + c), softmax(z))), (softmax_op,),
+        1, _shift_invariant, (softmax_op,),
     ),
-    Rule(
-        "shift of logsumexp", "A number added to a whole row comes out of logsumexp.",
-        "", 1, _shift_out,
-        of("Z n m, c n 1",
-           lambda z, c: (logsumexp_op(z + c, axes=(-1,), keepdims=True),
-               logsumexp_op(z, axes=(-1,), keepdims=True) + c)), (logsumexp_op,),
-    ),
-    Rule(
-        "rows of softmax", "The rows of a softmax sum to 1.", "", 1, _rows_sum_to_one,
-        of("Z n m", lambda z: (summed(softmax(z), (-1,), True), ones(z.shape[0], 1))), (sum_op,),
-    ),
+    Rule("shift of logsumexp", "A number added to a whole row comes out of logsumexp.", 1, _shift_out, (logsumexp_op,)),
+    Rule("rows of softmax", "The rows of a softmax sum to 1.", 1, _rows_sum_to_one, (sum_op,)),
     Rule(
         "sum of equal entries", "A sum of equal entries is their number times one of them.",
-        "", 1, _sum_of_constant,
-        of("Z n m, c n 1",
-           lambda z, c: (summed(broadcast_to(c, z.shape), (-1,), True), multiply(z.shape[1], c))), (sum_op, mean_op),
+        1, _sum_of_constant, (sum_op, mean_op),
     ),
-    Rule(
-        "sum of one term", "A sum of one term is that term.", "", 1, _sum_of_one,
-        of("c n 1", lambda c: (summed(c, (-1,), True), c)), (sum_op, mean_op),
-    ),
-    Rule(
-        "sum of a vector", "The sum of a vector is one number.", "", 1, _sum_of_vector,
-        of("v n", lambda v: (summed(v, (-1,), True), expand_dims(summed(v, (-1,), False), -1))), REDUCTIONS,
-    ),
+    Rule("sum of one term", "A sum of one term is that term.", 1, _sum_of_one, (sum_op, mean_op)),
+    Rule("sum of a vector", "The sum of a vector is one number.", 1, _sum_of_vector, REDUCTIONS),
     Rule(
         "row sums of a product", "A product is summed over its columns by summing the right factor.",
-        "", 1, _sum_of_product,
-        of("A n m, B m d",
-           lambda a, b: (summed(matmul_of(a, b, (2, 2)), (-1,), True),
-               matmul_of(a, summed(b, (-1,), True), (2, 2)))), (sum_op,),
+        1, _sum_of_product, (sum_op,),
     ),
     Rule(
         "sum of a transpose", "The sum over the rows of a transpose is the sum over columns.",
-        "", 1, _sum_of_transpose,
-        of("Z n m", lambda z: (summed(turned(z), (-1,), False), summed(z, (-2,), False))), (sum_op, mean_op),
+        1, _sum_of_transpose, (sum_op, mean_op),
     ),
     Rule(
         "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
-        "", 1, unpermuted(_constant_out),
-        of("Z n m, c n 1", lambda z, c: (exp(broadcast_to(c, z.shape)), broadcast_to(exp(c), z.shape))),
+        1, unpermuted(_constant_out),
     ),
-    Rule(
-        "new axis in front", "A new axis in front is what broadcasting adds.",
-        "", 1, _front_axis,
-        of("v n", lambda v: (expand_dims(v, -2), broadcast_to(v, (ONE, v.shape[0])))), (index_op,),
-    ),
+    Rule("new axis in front", "A new axis in front is what broadcasting adds.", 1, _front_axis, (index_op,)),
     Rule(
         "new axis inward", "What works entry by entry may be made a column before or after.",
-        "", 1, _new_axis,
-        of("v n", lambda v: (index(exp(v), expand_dims(v, -1).params["items"]), exp(expand_dims(v, -1)))), (index_op,),
+        1, _new_axis, (index_op,),
     ),
-    Rule(
-        "function of joins", "What works entry by entry works on each part of joins.", "", 2, _joined,
-        of("A n m, B n k, C n m, D n k", lambda a, b, c, d: (
-            concat_op(a, b, axis=-1) * concat_op(c, d, axis=-1), concat_op(a * c, b * d, axis=-1)
-        )),
-    ),
-    Rule(
-        "sum of a join", "A sum over a join is the sum over its parts.", "", 2, _sum_of_join,
-        of("A n m, B n k",
-           lambda a, b: (summed(concat_op(a, b, axis=-1), (-1,), True),
-               summed(a, (-1,), True) + summed(b, (-1,), True))), (sum_op,),
-    ),
+    Rule("function of joins", "What works entry by entry works on each part of joins.", 2, _joined),
+    Rule("sum of a join", "A sum over a join is the sum over its parts.", 2, _sum_of_join, (sum_op,)),
     Rule(
         "factor out of a sum", "A factor that is constant along a sum comes out of it.",
-        "", 2, _factor_out_of_sum,
-        of("Z n m, c n 1",
-           lambda z, c: (summed(multiply(c, z), (-1,), True), multiply(c, summed(z, (-1,), True)))), (sum_op,),
+        2, _factor_out_of_sum, (sum_op,),
     ),
-    Rule(
-        "mean", "A mean is the sum over the number of terms.", "", 2, _mean_defined,
-        of("Z n m",
-           lambda z: (mean_op(z, axes=(-1,), keepdims=True), divide(summed(z, (-1,), True), z.shape[1]))), (mean_op,),
-    ),
+    Rule("mean", "A mean is the sum over the number of terms.", 2, _mean_defined, (mean_op,)),
     Rule(
         "definition of softmax", "By definition; a sum of exponentials is never 0.",
-        "", 3, _softmax_defined,
-        of("Z n m", lambda z: (softmax(z), divide(exp(z), summed(exp(z), (-1,), True)))), (softmax_op,),
+        3, _softmax_defined, (softmax_op,),
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from ...core.sizes import ONE, Shape
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.index import NEW, index, index_op
-from ...ops.leaves import HYPOTHESES, from_index_op, tensor
+from ...ops.leaves import from_index_op
 
 Item = TypeVar("Item")
 ANY: tuple[Operation, ...] = ()
@@ -32,46 +32,27 @@ class Rule:
 
     ``reason``
         the equality in a sentence.
-    ``condition``
-        what must hold besides the declared hypotheses, "" for nothing; ``nonzero`` gives the tensors that it asks to
-        have no entry 0.
     ``phase``
         1: moves permutations, transposes and brackets, and never multiplies out; 2: multiplies out, and splits
         exponentials; 3: writes softmax by its definition.
     ``apply``
         the right side for a node that has the form of the left side, else None. The inputs of the node are in normal
         form. It is a function of the node alone, so that a proof can be replayed.
-    ``example``
-        both sides of a generic instance, of symbolic size.
     ``heads``
         the operations that the left side may have at its top; none means any.
+    ``nonzero``
+        the tensors in a node that must have no entry 0 for it to hold.
     """
 
     name: str
     reason: str
-    condition: str
     phase: int
     apply: Callable[[Tensor], Tensor | None]
-    example: Callable[[], tuple[Tensor, Tensor]]
     heads: tuple[Operation, ...] = ANY
     nonzero: Callable[[Tensor], tuple[Tensor, ...]] = _needs_nothing
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
-
-
-def of(given: str, sides: Callable[..., tuple[Tensor, Tensor]]) -> Callable[[], tuple[Tensor, Tensor]]:
-    """An example: both sides, of tensors such as ``A n m, Pi n n permutation``."""
-
-    def made() -> tuple[Tensor, Tensor]:
-        return sides(*(_example(*part.split()) for part in given.split(",")))
-
-    return made
-
-
-def _example(name: str, *words: str) -> Tensor:
-    declared = {word: True for word in words if word in HYPOTHESES}
-    return tensor(name, *(word for word in words if word not in declared), **declared)
 
 
 # --- one order for the terms of a sum and the factors of a product ---
