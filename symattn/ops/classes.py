@@ -12,7 +12,7 @@ from ..core.sizes import as_size
 from ..errors import OperandError
 from ..scalars.formulas import choose
 from .arithmetic import add_op, multiply_op
-from .leaves import as_tensor, zeros
+from .leaves import FLAT, as_tensor
 from .logic import where_op
 from .notation import Binding, Written, call
 from .pointwise import floor_op, maximum_op, minimum_op
@@ -33,8 +33,6 @@ one_hot_op = Operation(
     "one_hot",
     shape=lambda index, size: (*index.shape, size),
     entry=lambda read, index, node: choose(sympy.Eq(read(0, index[:-1]), index[-1]), sympy.S.One, sympy.S.Zero),
-    vjp=lambda g, y, index, size: (None,),
-    jvp=lambda tangents, y, index, size: zeros(*y.shape),
     numpy=lambda code, node, index: code.helper(
         "one_hot", index, code.size(node.params["size"]), repr(code.label(node.inputs[0]))
     ),
@@ -42,6 +40,7 @@ one_hot_op = Operation(
     reason="classes do not move",
     kind="binary",
     places=(0,),
+    **FLAT,
 )
 
 

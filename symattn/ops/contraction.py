@@ -15,10 +15,10 @@ from ..scalars.formulas import bound
 from .arithmetic import multiply, sum_of
 from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
 from .domain import vanished
-from .index import expand_dims, moved, without_new_axes
+from .index import expand_dims, linear, moved, without_new_axes
 from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
-from .notation import Binding, Written, call, raised
+from .notation import Binding, Written, call, function, raised
 
 
 def _loops(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
@@ -395,22 +395,13 @@ def _trace_entry(read: Any, index: Any, node: Tensor) -> Any:
     return sympy.Sum(read(0, (*index, k, k)), (k, low, high))
 
 
-def _trace_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
-    return (multiply(expand_dims(expand_dims(g, -1), -1) if g.rank else g, eye(x.shape[-1])),)
-
-
-trace_op: Operation = Operation(
+trace_op = linear(
     "trace",
     shape=lambda x: _square(x, "trace").shape[:-2],
     entry=_trace_entry,
-    vjp=_trace_vjp,
-    jvp=lambda tangents, y, x: trace_op(tangents[0]),
+    back=lambda g, x: multiply(expand_dims(expand_dims(g, -1), -1) if g.rank else g, eye(x.shape[-1])),
     numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
-    notation=lambda p, node: (
-        call(p, "trace", node)
-        if not p.latex
-        else (rf"\operatorname{{tr}}\left({p.operand(node.inputs[0], Binding.OR)}\right)", Binding.ATOM)
-    ),
+    notation=function("trace", r"\operatorname{tr}"),
     reason="the trace has the identity as its gradient",
 )
 

@@ -15,11 +15,11 @@ from ..core.operation import Operation
 from ..core.sizes import Shape, as_integer, as_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice, bound
-from .index import moved, replaced, sliced
+from .index import linear, moved, replaced, sliced
 from .layout import copied, split_axis_op
-from .leaves import as_tensor, constant, from_index_op, zeros
+from .leaves import as_tensor, constant, from_index_op
 from .notation import Binding, Written, call
-from .rows import checked_axis, summed
+from .rows import along, checked_axis, summed
 
 # --- take, and its transpose ---
 
@@ -49,23 +49,18 @@ def _take_notation(p: Any, node: Tensor) -> Written:
     return rf"{{{p.operand(x, Binding.ATOM)}}}_{{\left[{', '.join(items)}\right]}}", Binding.ATOM
 
 
-take_op: Operation = Operation(
+take_op = linear(
     "take",
     shape=lambda x, index, axis: replaced(x.shape, axis, *index.shape),
     entry=_take_entry,
-    vjp=lambda g, y, x, index, axis: (scatter_op(g, index, axis=axis, size=x.shape[axis]), None),
-    jvp=lambda tangents, y, x, index, axis: _where_moving(tangents[0], y, lambda t: take_op(t, index, axis=axis)),
+    back=lambda g, x, index, axis: scatter_op(g, index, axis=axis, size=x.shape[axis]),
     numpy=_take_numpy,
     places=(1,),
-    notation=lambda p, node: _take_notation(p, node),
+    notation=_take_notation,
     reason="the cotangents of an entry that is taken several times add up",
     stays_whole=True,
     minus_infinity="kept",
 )
-
-
-def _where_moving(t: Tensor | None, y: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
-    return zeros(*y.shape) if t is None else again(t)
 
 
 def _scatter_shape(g: Tensor, index: Tensor, axis: int, size: Any) -> Shape:
@@ -89,14 +84,11 @@ def _scatter_numpy(code: Any, node: Tensor, g: str, index: str) -> str:
     return code.helper("scatter_add", code.array(of, g), index, axis, size, ranks, repr(code.label(by)))
 
 
-scatter_op: Operation = Operation(
+scatter_op: Operation = linear(
     "scatter_add",
     shape=_scatter_shape,
     entry=_scatter_entry,
-    vjp=lambda g, y, x, index, axis, size: (take_op(g, index, axis=axis), None),
-    jvp=lambda tangents, y, x, index, axis, size: _where_moving(
-        tangents[0], y, lambda t: scatter_op(t, index, axis=axis, size=size)
-    ),
+    back=lambda g, x, index, axis, size: take_op(g, index, axis=axis),
     numpy=_scatter_numpy,
     places=(1,),
     notation=lambda p, node: call(p, "scatter_add", node, axis=node.params["axis"], size=node.params["size"]),
@@ -284,5 +276,4 @@ def tile(x: Any, times: Any, axis: int) -> Tensor:
     >>> sa.tile(sa.tensor("X", "T d"), 3, axis=0).shape
     (3*T, d)
     """
-    operand = as_tensor(x)
-    return tile_op(operand, axis=checked_axis(axis, operand, "tile"), times=as_size(times))
+    return along(tile_op, x, axis, times=as_size(times))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +20,32 @@ from ..core.sizes import ONE, Shape, as_size, never_negative, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .broadcasting import broadcast_to
-from .leaves import constant
+from .leaves import constant, zeros
 from .notation import Binding, Written, call
 
 Item = tuple[Any, ...]
 NEW: Item = ("new",)
 
 
-def moved(name: str, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
-    """A linear one-input rearrangement, itself on a tangent: ``back(g, x, **params)`` is its transpose."""
-    made: Operation = Operation(
-        name,
-        shape=shape,
-        entry=entry,
-        vjp=lambda g, y, x, **params: (back(g, x, **params),),
-        jvp=lambda tangents, y, x, **params: made(tangents[0], **params),
-        **{"kind": "inputs", "minus_infinity": "kept", **record},
-    )
+def linear(name: str, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
+    """What is linear in its first input, itself on a tangent, where the others say how and do not move.
+
+    ``back(g, x, *others, **params)`` is its transpose.
+    """
+
+    def vjp(g: Tensor, y: Tensor, x: Tensor, *others: Tensor, **params: Any) -> tuple[Tensor | None, ...]:
+        return back(g, x, *others, **params), *(None for _ in others)
+
+    def jvp(tangents: Sequence[Tensor | None], y: Tensor, x: Tensor, *others: Tensor, **params: Any) -> Tensor:
+        return zeros(*y.shape) if tangents[0] is None else made(tangents[0], *others, **params)
+
+    made = Operation(name, shape, entry, vjp, jvp, **record)
     return made
+
+
+def moved(name: str, **record: Any) -> Operation:
+    """A linear operation that moves entries as they are."""
+    return linear(name, **{"kind": "inputs", "minus_infinity": "kept", **record})
 
 
 def replaced(items: tuple[Any, ...], axis: int, *new: Any) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from ..scalars.formulas import Choice
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Written, call, raised
-from .rows import checked_axis, summed
+from .rows import along, checked_axis, summed
 
 # --- transposes ---
 
@@ -188,10 +188,9 @@ def _concat_notation(p: Any, node: Tensor) -> Written:
         sign = " & " if node.params["axis"] == -1 else r" \\ "
         rows = sign.join(p.operand(x, Binding.OR) for x in node.inputs)
         return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}", Binding.ATOM
-    inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
     if p.latex:
-        below = rf"\text{{axis}} = {node.params['axis']}"
-        return rf"\operatorname{{concat}}_{{{below}}}\left({inside}\right)", Binding.ATOM
+        return call(p, "concat", node, axis=node.params["axis"])
+    inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
     return f"concat([{inside}], axis={node.params['axis']})", Binding.ATOM
 
 
@@ -361,5 +360,4 @@ def repeat(x: Any, times: Any, axis: int) -> Tensor:
     >>> sa.repeat(sa.tensor("K", "g S d"), "r", axis=0).shape
     (g*r, S, d)
     """
-    operand = as_tensor(x)
-    return repeat_op(operand, axis=checked_axis(axis, operand, "repeat"), times=as_size(times))
+    return along(repeat_op, x, axis, times=as_size(times))

@@ -24,12 +24,10 @@ INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypothese
 _SQUARE = {"permutation", "orthogonal", "invertible", "symmetric"}
 
 
-def _no_inputs(*_: Any, **__: Any) -> tuple[()]:
-    return ()
-
-
-def _still(tangents: Any, result: Tensor, **params: Any) -> Tensor:
-    return zeros(*result.shape)
+FLAT: dict[str, Any] = {  # the derivatives of what does not move
+    "vjp": lambda g, y, *inputs, **params: tuple(None for _ in inputs),
+    "jvp": lambda tangents, y, *inputs, **params: zeros(*y.shape),
+}
 
 
 def _by_name(p: Any, node: Tensor) -> Written:
@@ -57,12 +55,11 @@ variable = Operation(
     "tensor",
     shape=lambda name, shape, hypotheses: shape,
     entry=_tensor_entry,
-    vjp=_no_inputs,
-    jvp=_still,
     numpy=lambda code, node: node.params["name"],
     notation=_by_name,
     reason="a given tensor",
     kind=_tensor_kind,
+    **FLAT,
 )
 
 
@@ -124,11 +121,10 @@ constant = Operation(
     "constant",
     shape=lambda formula: (),
     entry=lambda read, index, node: node.params["formula"],
-    vjp=_no_inputs,
-    jvp=_still,
     numpy=lambda code, node: code.scalar(node.params["formula"]),
     notation=_constant_notation,
     reason="a scalar",
+    **FLAT,
 )
 
 
@@ -169,12 +165,11 @@ from_index_op = Operation(
     "from_index",
     shape=lambda formula, shape: shape,
     entry=_from_index_entry,
-    vjp=_no_inputs,
-    jvp=_still,
     numpy=lambda code, node: code.from_index(node),
     notation=_from_index_notation,
     reason="a constant",
     kind=lambda formula, shape: "binary" if _is_condition(formula) else "real",
+    **FLAT,
 )
 
 

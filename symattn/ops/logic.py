@@ -14,18 +14,10 @@ from ..scalars.formulas import choose, compared
 from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .domain import vanished
-from .leaves import as_tensor, is_zero, zeros
+from .leaves import FLAT, as_tensor, is_zero
 from .notation import Binding, Notation, Written, call, infix
 
 # --- comparisons and logic: binary tensors ---
-
-
-def _flat_vjp(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[None, ...]:
-    return tuple(None for _ in inputs)
-
-
-def _flat_jvp(tangents: Any, y: Tensor, *inputs: Tensor) -> Tensor:
-    return zeros(*y.shape)
 
 
 def _bracketed(notation: Notation) -> Notation:
@@ -42,14 +34,13 @@ def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> O
     return entrywise(
         name,
         lambda a, b: choose(compared(relation, a, b), sympy.S.One, sympy.S.Zero),
-        vjp=_flat_vjp,
-        jvp=_flat_jvp,
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
         notation=_bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
         reason="a comparison is constant between its jumps",
         called="the comparison",
         kind="binary",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
+        **FLAT,
         **more,
     )
 
@@ -91,13 +82,12 @@ def _logical(name: str, called: str, formula: Any, sign: str, latex: str, bindin
     return entrywise(
         name,
         formula,
-        vjp=_flat_vjp,
-        jvp=_flat_jvp,
         numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
         notation=infix(sign, latex, binding),
         reason="a logical tensor is constant between its jumps",
         called=called,
         kind="binary",
+        **FLAT,
     )
 
 
@@ -106,8 +96,6 @@ or_op = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|
 not_op = entrywise(
     "logical_not",
     lambda a: 1 - a,
-    vjp=_flat_vjp,
-    jvp=_flat_jvp,
     numpy=lambda code, node, a: f"~({a})",
     notation=lambda p, node: (
         (r"\lnot " if p.latex else "~") + p.operand(node.inputs[0], Binding.ATOM),
@@ -117,6 +105,7 @@ not_op = entrywise(
     called="the negation",
     broadcasts=False,
     kind="binary",
+    **FLAT,
 )
 
 

@@ -69,7 +69,11 @@ def infix(text: str, latex: str, binding: Binding, associative: bool = True) -> 
 
 
 def call(p: Any, name: str, node: Any, **options: Any) -> Written:
-    """``name(x, axis=-1)`` in both dialects, for operations whose matrix form is a named function."""
+    """``name(x, axis=-1)`` in both dialects, for operations whose matrix form is a named function.
+
+    What is None is not written.
+    """
+    options = {key: value for key, value in options.items() if value is not None}
     inside = [p.operand(x, Binding.OR) for x in node.inputs]
     if p.latex:
         below = ", ".join(rf"\text{{{key}}} = {p.scalar(value)}" for key, value in options.items())

@@ -12,7 +12,7 @@ from ..errors import NoRuleError, ShapeError
 from ..scalars.formulas import Held, Unknown, UnknownOfRow, bound
 from .arithmetic import multiply
 from .index import replaced
-from .leaves import as_tensor, zeros
+from .leaves import FLAT, as_tensor
 from .notation import Binding, Written, function
 
 # --- functions known only by name ---
@@ -89,14 +89,13 @@ stop_gradient_op: Operation = Operation(
     "stop_gradient",
     shape=lambda x: x.shape,
     entry=lambda read, index, node: Held(read(0, index)),
-    vjp=lambda g, y, x: (None,),
-    jvp=lambda tangents, y, x: zeros(*y.shape),
     numpy=lambda code, node, x: x,
     notation=function("stop_gradient", r"\operatorname{sg}"),
     reason="by choice, nothing flows back",
     kind="inputs",
     minus_infinity="kept",
     nonsmooth="what stop_gradient holds is taken as constant",
+    **FLAT,
 )
 
 

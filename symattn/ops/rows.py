@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
@@ -14,7 +15,7 @@ from ..errors import ShapeError, described
 from ..scalars.formulas import Max, Min, bound, choose
 from .arithmetic import divide, multiply, subtract
 from .broadcasting import broadcast, broadcast_index, broadcast_to, spread, unbroadcast
-from .index import expand_dims
+from .index import expand_dims, linear
 from .leaves import as_tensor, constant
 from .logic import as_mask, equal
 from .notation import Binding, Written, call, raised
@@ -41,6 +42,12 @@ def checked_axes(axis: Any, x: Tensor, what: str) -> Axes:
     if len(set(axes)) < len(axes):
         raise ShapeError(f"{what} of {x.brief()}: an axis is given twice in {described(axis)}")
     return axes
+
+
+def along(op: Operation, x: Any, axis: Any, **params: Any) -> Tensor:
+    """An operation along one axis of x."""
+    operand = as_tensor(x)
+    return op(operand, axis=checked_axis(axis, operand, op.name), **params)
 
 
 # --- reductions ---
@@ -88,12 +95,8 @@ def _reduction_notation(name: str) -> Any:
             over_heads = p.sum_over_heads(x)
             if over_heads is not None:
                 return over_heads, Binding.SUM
-        options: dict[str, Any] = {}
-        if axes != usual:
-            options["axis"] = axes[0] if len(axes) == 1 else axes
-        if keepdims:
-            options["keepdims"] = True
-        return call(p, name, node, **options)
+        axis = None if axes == usual else axes[0] if len(axes) == 1 else axes
+        return call(p, name, node, axis=axis, keepdims=keepdims or None)
 
     return notation
 
@@ -107,17 +110,9 @@ def _reduction_numpy(name: str) -> Any:
     return numpy
 
 
-def _reduction(name: str, entry: Any, vjp: Any, jvp: Any, **more: Any) -> Operation:
-    return Operation(
-        name,
-        shape=_reduced_shape,
-        entry=entry,
-        vjp=vjp,
-        jvp=jvp,
-        numpy=_reduction_numpy(name),
-        notation=_reduction_notation(name),
-        **more,
-    )
+def _reduction(name: str, entry: Any, make: Callable[..., Operation] = Operation, **record: Any) -> Operation:
+    written = {"numpy": _reduction_numpy(name), "notation": _reduction_notation(name)}
+    return make(name, shape=_reduced_shape, entry=entry, **{**written, **record})
 
 
 def _sum_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
@@ -136,16 +131,16 @@ def _copied(g: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 sum_op = _reduction(
     "sum",
     _sum_entry,
-    vjp=lambda g, y, x, axes, keepdims: (_copied(g, x, axes, keepdims),),
-    jvp=lambda tangents, y, x, axes, keepdims: summed(tangents[0], axes, keepdims),
+    linear,
+    back=_copied,
     reason="each term of a sum gets its cotangent",
     bounded="each term of the sum, or weights that sum to 1",
 )
-mean_op: Operation = _reduction(
+mean_op = _reduction(
     "mean",
     lambda read, index, node: _sum_entry(read, index, node) / _count(node.inputs[0], node.params["axes"]),
-    vjp=lambda g, y, x, axes, keepdims: (divide(_copied(g, x, axes, keepdims), _count(x, axes)),),
-    jvp=lambda tangents, y, x, axes, keepdims: mean_op(tangents[0], axes=axes, keepdims=keepdims),
+    linear,
+    back=lambda g, x, axes, keepdims: divide(_copied(g, x, axes, keepdims), _count(x, axes)),
     reason="each term of a mean gets its share of the cotangent",
     bounded="a mean lies between the smallest and the largest entry",
 )
@@ -169,7 +164,7 @@ def _extreme(name: str, fold: Any) -> Operation:
     return _reduction(
         name,
         entry,
-        vjp,
+        vjp=vjp,
         jvp=lambda tangents, y, x, axes, keepdims: summed(
             multiply(_winners(y, x, axes, keepdims), tangents[0]), axes, keepdims
         ),
@@ -341,10 +336,9 @@ def _logsumexp_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     return sympy.log(sympy.Sum(sympy.exp(read(0, at)), *limits))
 
 
-logsumexp_op = Operation(
+logsumexp_op = _reduction(
     "logsumexp",
-    shape=_reduced_shape,
-    entry=_logsumexp_entry,
+    _logsumexp_entry,
     vjp=lambda g, y, z, axes, keepdims: (
         multiply(g if keepdims else expand_axes(g, axes), softmax_op(z, axes=axes, empty="zero")),
     ),
@@ -352,7 +346,6 @@ logsumexp_op = Operation(
         multiply(softmax_op(z, axes=axes, empty="zero"), tangents[0]), axes, keepdims
     ),
     numpy=lambda code, node, z: code.of_rows("logsumexp", node, z),
-    notation=_reduction_notation("logsumexp"),
     reason="the derivative of logsumexp is softmax",
     letters=("L", "Z"),
     minus_infinity="absorbed",

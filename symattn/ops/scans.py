@@ -12,10 +12,10 @@ from ..core.operation import Operation
 from ..errors import ShapeError
 from ..scalars.formulas import Choice, bound
 from .gather import whole_number
-from .index import moved, replaced
+from .index import linear, moved, replaced
 from .leaves import as_tensor
 from .notation import Written, call
-from .rows import checked_axis
+from .rows import along
 
 # --- running sums ---
 
@@ -35,11 +35,11 @@ def _cumsum_numpy(code: Any, node: Tensor, x: str) -> str:
 
 
 def _cumsum_notation(p: Any, node: Tensor) -> Written:
-    axis = {"axis": node.params["axis"]} if node.params["axis"] != -1 else {}
-    return call(p, "cumsum", node, **axis, **({"reverse": True} if node.params["reverse"] else {}))
+    axis = node.params["axis"] if node.params["axis"] != -1 else None
+    return call(p, "cumsum", node, axis=axis, reverse=node.params["reverse"] or None)
 
 
-cumsum_op: Operation = moved(
+cumsum_op: Operation = linear(
     "cumsum",
     shape=lambda x, axis, reverse: x.shape,
     entry=_cumsum_entry,
@@ -47,8 +47,6 @@ cumsum_op: Operation = moved(
     numpy=_cumsum_numpy,
     notation=_cumsum_notation,
     reason="the cotangent of a running sum is summed from the other end",
-    kind="real",
-    minus_infinity="refused",
 )
 
 
@@ -62,8 +60,7 @@ def cumsum(x: Any, axis: int = -1, reverse: bool = False) -> Tensor:
     >>> print(sa.cumsum(sa.log(sa.sigmoid(sa.tensor("f", "T")))))
     cumsum(log(sigmoid(f)))
     """
-    operand = as_tensor(x)
-    return cumsum_op(operand, axis=checked_axis(axis, operand, "cumsum"), reverse=flag("cumsum", "reverse", reverse))
+    return along(cumsum_op, x, axis, reverse=flag("cumsum", "reverse", reverse))
 
 
 # --- triangles ---
@@ -80,7 +77,7 @@ def _triangle(name: str, relation: Any) -> Operation:
         entry=entry,
         back=lambda g, x, k: record(g, k=k),
         numpy=lambda code, node, x: f"np.{name}({x}, {code.size(node.params['k'])})",
-        notation=lambda p, node: call(p, name, node, **({"k": node.params["k"]} if node.params["k"] != 0 else {})),
+        notation=lambda p, node: call(p, name, node, k=node.params["k"] or None),
         reason="only the triangle of the cotangent counts",
     )
     return record

@@ -17,11 +17,10 @@ from ..core.operation import Operation
 from ..scalars.formulas import Choice, bound, compared
 from .arithmetic import divide, multiply, subtract
 from .index import replaced
-from .leaves import as_tensor
 from .logic import greater, where
-from .notation import Binding, Written, call
+from .notation import Binding, Written, call, enclosed
 from .pointwise import maximum
-from .rows import checked_axis, summed
+from .rows import along, summed
 
 
 class _Row:
@@ -115,9 +114,7 @@ support_sqrt_op: Operation = Operation(
     vjp=lambda g, s, p: (_support_slope(g, s),),
     jvp=lambda tangents, s, p: _support_slope(tangents[0], s),
     numpy=lambda code, node, p: f"np.sqrt({p})",
-    notation=lambda p, node: (
-        (rf"\sqrt{{{p.operand(node.inputs[0], Binding.OR)}}}", Binding.ATOM) if p.latex else call(p, "sqrt", node)
-    ),
+    notation=enclosed("sqrt", r"\sqrt{", "}"),
     reason="chain rule, entry by entry, through the square root on the support",
     nonsmooth="the square root is not differentiable at 0; 0 is taken there",
 )
@@ -146,8 +143,7 @@ def sparsemax(z: Any, axis: int = -1) -> Tensor:
     >>> print(sa.sparsemax(sa.tensor("Z", "T S")))
     sparsemax(Z)
     """
-    operand = as_tensor(z)
-    return sparsemax_op(operand, axis=checked_axis(axis, operand, "sparsemax"))
+    return along(sparsemax_op, z, axis)
 
 
 def entmax15(z: Any, axis: int = -1) -> Tensor:
@@ -160,5 +156,4 @@ def entmax15(z: Any, axis: int = -1) -> Tensor:
     >>> print(sa.latex(sa.entmax15(sa.tensor("Z", "T S"))))
     \\operatorname{entmax}_{1.5}\\left(Z\\right)
     """
-    operand = as_tensor(z)
-    return entmax15_op(operand, axis=checked_axis(axis, operand, "entmax15"))
+    return along(entmax15_op, z, axis)

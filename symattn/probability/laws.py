@@ -46,24 +46,23 @@ def _number(value: Any, what: str) -> sympy.Expr:
 # --- independent, identically distributed entries ---
 
 
-@lru_cache(maxsize=256)
-def _bernoulli(order: int) -> sympy.Expr:
-    """``kappa_{n+1} = p (1 - p) d kappa_n / dp``, from ``kappa_1 = p``."""
-    p = sympy.Symbol("p")
-    value = p
-    for _ in range(order - 1):
-        value = sympy.expand(p * (1 - p) * sympy.diff(value, p))
-    return value
+@lru_cache(maxsize=512)
+def _by_slopes(order: int, at: sympy.Symbol, weight: sympy.Expr) -> sympy.Expr:
+    """The cumulants ``kappa_{n+1} = weight * d kappa_n / dx``, from ``kappa_1 = x``."""
+    if order == 1:
+        return at
+    return sympy.expand(weight * sympy.diff(_by_slopes(order - 1, at, weight), at))
 
 
-@lru_cache(maxsize=256)
+def _bernoulli(order: int, p: sympy.Expr) -> sympy.Expr:
+    x = sympy.Symbol("p")
+    return sympy.factor(_by_slopes(order, x, x * (1 - x)).subs(x, p))
+
+
 def _rademacher(order: int) -> sympy.Expr:
     """The n-th derivative of log cosh at 0, by ``tanh' = 1 - tanh^2``."""
-    t = sympy.Symbol("t")
-    slope = t
-    for _ in range(order - 1):
-        slope = sympy.expand(sympy.diff(slope, t) * (1 - t**2)) if slope.has(t) else sympy.S.Zero
-    return slope.subs(t, 0)
+    x = sympy.Symbol("t")
+    return _by_slopes(order, x, 1 - x**2).subs(x, 0)
 
 
 _STANDARD: Mapping[str, Callable[[int], sympy.Expr]] = {  # cumulants from the third on, for variance 1
@@ -187,7 +186,7 @@ class _Bernoulli(Iid):
     """Entries 0 and 1, the latter with a probability, which is kept as the cumulant of order 0."""
 
     def known(self, order: int) -> sympy.Expr:
-        return sympy.factor(_bernoulli(order).subs(sympy.Symbol("p"), self._known[0]))
+        return _bernoulli(order, self._known[0])
 
 
 def _checked(law: Iid) -> Iid:
