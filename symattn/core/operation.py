@@ -6,46 +6,78 @@ each of them against it. Everything else in symattn walks these records.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from .late import late
 from .node import Tensor, intern
+from .sizes import Shape
+
+Index = tuple[Any, ...]
+
+
+class ShapeRule(Protocol):
+    """The shape of the result, of ``*inputs`` and ``**params``; raises ShapeError."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Shape: ...
+
+
+class Entry(Protocol):
+    """One entry of the result as a SymPy scalar, where ``read(k, index)`` is an entry of input k: the definition."""
+
+    def __call__(self, read: Callable[[int, Index], Any], index: Index, node: Tensor, /) -> Any: ...
+
+
+class Pullback(Protocol):
+    """One cotangent an input, of ``*inputs`` and ``**params``; None where the derivative is zero wherever it exists.
+
+    It is written in symattn's own operations. Extra leading axes of the cotangent are a batch, so axes are counted from
+    the end.
+    """
+
+    def __call__(self, cotangent: Tensor, result: Tensor, /, *args: Any, **kwargs: Any) -> Sequence[Tensor | None]: ...
+
+
+class Pushforward(Protocol):
+    """The tangent of the result, of ``*inputs`` and ``**params``; a tangent is None where its input does not move."""
+
+    def __call__(self, tangents: Any, result: Tensor, /, *args: Any, **kwargs: Any) -> Tensor: ...
+
+
+class NumPyText(Protocol):
+    """A NumPy expression; operands come as text that may be put between parentheses."""
+
+    def __call__(self, code: Any, node: Tensor, /, *operands: Any) -> str: ...
+
+
+class Notation(Protocol):
+    """How it is written, and how tightly that binds (see ``ops/notation.py``)."""
+
+    def __call__(self, printer: Any, node: Any, /) -> tuple[str, int]: ...
+
+
+class Build(Protocol):
+    """The light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One operation, declared once, whole.
 
-    ``shape(*inputs, **params)``
-        the shape of the result; raises ShapeError.
-    ``entry(read, index, node)``
-        one entry of the result as a SymPy scalar; ``read(k, index)`` is an entry of input k. This is the definition.
-    ``vjp(cotangent, result, *inputs, **params)``
-        one cotangent an input (None: the derivative is zero wherever it exists), written in symattn's own operations.
-        Extra leading axes of the cotangent are a batch, so axes are counted from the end.
-    ``jvp(tangents, result, *inputs, **params)``
-        the tangent of the result; a tangent is None where its input does not move.
-    ``numpy(code, node, *operands)``
-        a NumPy expression; operands come as text that may be put between parentheses.
-    ``notation(printer, node)``
-        how it is written, and how tightly it binds (see ``notation.py``).
-    ``build(*inputs, **params)``
-        the light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end.
-    ``reason``
-        the sentence a person says when using its derivative.
-    ``called``
-        what people call the result, where they do not write the name of the record: "the product" for ``a * b``.
+    ``reason`` is the sentence that a person says when using its derivative; ``called`` is what people call the result
+    where they do not write the name of the record: "the product" for ``a * b``.
     """
 
     name: str
-    shape: Callable[..., Any]
-    entry: Callable[..., Any]
-    vjp: Callable[..., Any] | None
-    jvp: Callable[..., Any] | None
-    numpy: Callable[..., str]
-    notation: Callable[..., Any]
+    shape: ShapeRule
+    entry: Entry
+    vjp: Pullback | None
+    jvp: Pushforward | None
+    numpy: NumPyText
+    notation: Notation
     reason: str
     called: str = ""
     letters: tuple[str, ...] = ()  # what the field calls the result, then the inputs: softmax gives P from Z
@@ -53,7 +85,7 @@ class Operation:
     masks: tuple[int, ...] = ()  # which inputs are read as True or False
     places: tuple[int, ...] = ()  # which inputs are read as indices
     minus_infinity: str = "refused"  # an input that may hold -oo is "refused", "kept" or "absorbed"
-    build: Callable[..., Tensor] | None = None
+    build: Build | None = None
     broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
     spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign
     stays_whole: bool = False  # whether integers give integers that are no larger

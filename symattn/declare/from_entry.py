@@ -12,12 +12,13 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
+from ..core.operation import NumPyText
 from ..errors import OperandError
 from ..scalars.formulas import Choice, Max, Min
 from .signature import Formula, Signature, input_of, with_own_bounds
 
 
-def function_code(name: str, function: Callable[..., Any]) -> Callable[..., str]:
+def function_code(name: str, function: Callable[..., Any]) -> NumPyText:
     """A call of a given function, whose source generated code carries along."""
     code = getattr(function, "__code__", None)
     try:
@@ -44,7 +45,7 @@ def _names_used(code: Any) -> set[str]:
     return {*code.co_names, *(name for part in inner for name in _names_used(part))}
 
 
-def entry_code(signature: Signature, formula: Formula) -> Callable[..., str]:
+def entry_code(signature: Signature, formula: Formula) -> NumPyText:
     """An expression that evaluates the entry formula at all indices at once."""
 
     def numpy(writer: Any, node: Tensor, *operands: str) -> str:

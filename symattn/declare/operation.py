@@ -13,7 +13,7 @@ from typing import Any
 from ..core.arguments import check_takes
 from ..core.naming import check_name
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Notation, Operation, Pullback, Pushforward
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..ops import RECORDS
 from ..ops.arithmetic import sum_of
@@ -159,14 +159,11 @@ def operation(
     O = softmax1(z)                 # where
     """
     signature = _checked(name, shape, {"entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy})
-    facts = {
-        "masks": masks, "minus_infinity": minus_infinity, "kind": kind, "letters": letters, "nonsmooth": nonsmooth,
-        "rows": rows, "range": range, "monotone": monotone,
-    }  # fmt: skip
-    declaration = {
+    declaration = checked_facts(name, signature, {
         "name": name, "shape": shape, "entry": entry, "vjp": vjp, "jvp": jvp, "numpy": numpy, "latex": latex,
-        "reason": reason, **checked_facts(name, signature, facts),
-    }  # fmt: skip
+        "reason": reason, "masks": masks, "minus_infinity": minus_infinity, "kind": kind, "letters": letters,
+        "nonsmooth": nonsmooth, "rows": rows, "range": range, "monotone": monotone,
+    })  # fmt: skip
     key = tuple(value if isinstance(value, (str, tuple)) else id(value) for value in declaration.values())
     found = _declared.get(key)
     if found is None:
@@ -207,7 +204,7 @@ def _is_importable(function: Any) -> bool:
     return found is function
 
 
-def _template(signature: Signature, name: str, latex: Any) -> Any:
+def _template(signature: Signature, name: str, latex: Any) -> Notation:
     places = re.findall(r"\{(\d+)\}", latex) if isinstance(latex, str) else None
     braces = re.sub(r"\\.", "", str(latex))  # without those written out as \{ and \}
     unbalanced = braces.count("{") != braces.count("}")
@@ -227,7 +224,7 @@ def _template(signature: Signature, name: str, latex: Any) -> Any:
     return notation
 
 
-def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Callable[..., Any]:
+def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Pullback:
     def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
         parts = vjp(g, y, *inputs)
         parts = parts if isinstance(parts, (tuple, list)) else (parts,)
@@ -248,7 +245,7 @@ def _summed_to(x: Tensor, part: Tensor, y: Tensor, signature: Signature, k: int)
     return unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own)
 
 
-def _given_jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
+def _given_jvp(jvp: Callable[..., Any]) -> Pushforward:
     def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
         given = tuple(zeros(*x.shape) if t is None else t for t, x in zip(tangents, inputs, strict=True))
         moved = jvp(given, y, *inputs)
@@ -297,9 +294,7 @@ def _specs(signature: Signature, k: int) -> tuple[str, str]:
     return _LETTERS[:out], _LETTERS[out : out + own]
 
 
-def _derived_vjp(
-    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
-) -> Callable[..., Any]:
+def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()) -> Pullback:
     def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
         parts: list[Tensor | None] = []
         for k, x in enumerate(inputs):
@@ -316,7 +311,7 @@ def _derived_vjp(
 
 def _derived_jvp(
     signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
-) -> Callable[..., Any]:
+) -> Pushforward:
     def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
         terms = []
         for k, t in enumerate(tangents):

@@ -13,6 +13,7 @@ from ..core.comparisons import check_comparisons
 from ..core.exact import exact
 from ..core.naming import check_name
 from ..core.node import Tensor
+from ..core.operation import Entry
 from ..core.sizes import Shape, as_shape, broadcast_shapes, same_size
 from ..errors import NoRuleError, OperandError, ShapeError, SymattnError, described
 from ..ops.broadcasting import broadcast_index
@@ -252,7 +253,7 @@ def derivative_formula(formula: Formula, k: int, finite: bool) -> Formula:
     return slope
 
 
-def formula_entry(signature: Signature, formula: Formula) -> Callable[..., Any]:
+def formula_entry(signature: Signature, formula: Formula) -> Entry:
     """The entry function of a record: bound indices renamed by the node, then placeholders read."""
 
     def entry(read: Any, index: Any, node: Tensor) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import NumPyText, Operation
 from ..core.sizes import Shape, broadcast_shapes, same_shape
 from ..errors import OperandError
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
@@ -24,7 +24,7 @@ from .notation import Binding, Written
 def entrywise(
     name: str,
     formula: Callable[..., Any],
-    numpy: Callable[..., str],
+    numpy: NumPyText,
     slopes: Callable[..., Sequence[Tensor]] | None = None,
     **record: Any,
 ) -> Operation:

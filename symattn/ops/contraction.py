@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Entry, Operation, ShapeRule
 from ..core.sizes import Shape, broadcast_shapes, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import bound
@@ -26,7 +26,9 @@ def _loops(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
     return broadcast_shapes(*(x.shape[: x.rank - own] for x, own in zip(inputs, cores, strict=True)))
 
 
-def _product(name: str, cores: Any, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
+def _product(
+    name: str, cores: Callable[..., Iterable[int]], shape: ShapeRule, entry: Entry, back: Any, **record: Any
+) -> Operation:
     """What is linear in each input: a tangent has a term for each that moves, and a product with zeros is zeros.
 
     ``cores(**params)`` are the numbers of axes that inputs have in the product, those in front broadcast; ``back`` is

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Entry, Operation, ShapeRule
 from ..core.sizes import ONE, Shape, as_size, never_negative, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
@@ -27,7 +27,7 @@ Item = tuple[Any, ...]
 NEW: Item = ("new",)
 
 
-def linear(name: str, shape: Any, entry: Any, back: Any, **record: Any) -> Operation:
+def linear(name: str, shape: ShapeRule, entry: Entry, back: Callable[..., Tensor], **record: Any) -> Operation:
     """What is linear in its first input, itself on a tangent, where the others say how and do not move.
 
     ``back(g, x, *others, **params)`` is its transpose.

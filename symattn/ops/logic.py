@@ -8,14 +8,14 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Notation, Operation
 from ..errors import OperandError
 from ..scalars.formulas import choose, compared
 from .arithmetic import drop_broadcast, entrywise
 from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .domain import vanished
 from .leaves import FLAT, as_tensor, is_zero
-from .notation import Binding, Notation, Written, call, infix
+from .notation import Binding, Written, call, infix
 
 # --- comparisons and logic: binary tensors ---
 

@@ -6,14 +6,14 @@ together; ``printer.operand(x, at_least)`` puts parentheses where an operand bin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
 import sympy
 
+from ..core.operation import Notation
+
 Written = tuple[str, int]
-Notation = Callable[[Any, Any], Written]
 
 
 class Binding(IntEnum):

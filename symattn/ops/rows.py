@@ -9,7 +9,7 @@ import sympy
 
 from ..core.arguments import flag, one_of
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Entry, Notation, NumPyText, Operation
 from ..core.sizes import ONE, Shape, as_integer
 from ..errors import ShapeError, described
 from ..scalars.formulas import Max, Min, bound, choose
@@ -82,7 +82,7 @@ def expand_axes(x: Tensor, axes: Axes) -> Tensor:
     return x
 
 
-def _reduction_notation(name: str) -> Any:
+def _reduction_notation(name: str) -> Notation:
     def notation(p: Any, node: Tensor) -> Written:
         x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
         usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
@@ -101,7 +101,7 @@ def _reduction_notation(name: str) -> Any:
     return notation
 
 
-def _reduction_numpy(name: str) -> Any:
+def _reduction_numpy(name: str) -> NumPyText:
     def numpy(code: Any, node: Tensor, x: str) -> str:
         axes = node.params["axes"]
         keep = ", keepdims=True" if node.params["keepdims"] else ""
@@ -110,7 +110,7 @@ def _reduction_numpy(name: str) -> Any:
     return numpy
 
 
-def _reduction(name: str, entry: Any, make: Callable[..., Operation] = Operation, **record: Any) -> Operation:
+def _reduction(name: str, entry: Entry, make: Callable[..., Operation] = Operation, **record: Any) -> Operation:
     written = {"numpy": _reduction_numpy(name), "notation": _reduction_notation(name)}
     return make(name, shape=_reduced_shape, entry=entry, **{**written, **record})
 

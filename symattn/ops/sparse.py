@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Entry, Operation
 from ..scalars.formulas import Choice, bound, compared
 from .arithmetic import divide, multiply, subtract
 from .index import replaced
@@ -79,7 +79,7 @@ def _family_rule(support: Any) -> Any:
     return rule
 
 
-def _normaliser(name: str, entry: Any, rule: Any, latex: str) -> Operation:
+def _normaliser(name: str, entry: Entry, rule: Any, latex: str) -> Operation:
     def notation(p: Any, node: Tensor) -> Written:
         axis = node.params["axis"]
         if not p.latex:
