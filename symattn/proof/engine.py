@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -78,20 +78,19 @@ def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed
         return Refuted(asked, found, given=hypotheses.stated)
     if not found.points and (false := _contradiction(put[0], time)):
         raise OperandError(f"what is given contradicts itself: {false}")
-    argument, missing = None, _Missing("")
     try:
-        argument, missing = argued(*put, time.part(0.7))
+        argument = argued(*put, time.part(0.7))
     except OutOfBudget as problem:
-        missing = _Missing(f"{problem} before a proof was found")
+        argument = Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
-        missing = _Missing(f"no proof was found: {problem}")
-    if argument is not None:
+        argument = Missing(f"no proof was found: {problem}")
+    if isinstance(argument, Argument):
         proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
         return _proved(proof, found)
     found = trials.run(time)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
-    return Unknown(asked, missing.reason, missing.left_over, found, given=hypotheses.stated)
+    return Unknown(asked, argument.reason, argument.left_over, found, given=hypotheses.stated)
 
 
 def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | None:
@@ -100,10 +99,10 @@ def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | Non
     if wider is None:
         return None
     try:
-        argument, _ = _argued(hypotheses, wider[0], time.part(0.3))
+        argument = _argued(hypotheses, wider[0], time.part(0.3))
     except (OutOfBudget, *PROBLEMS):
         return None
-    proof = None if argument is None else Proof(asked, (), Generalised(argument, wider[1]))
+    proof = Proof(asked, (), Generalised(argument, wider[1])) if isinstance(argument, Argument) else None
     return None if proof is None or proof.side_conditions else proof
 
 
@@ -163,52 +162,53 @@ def _contradiction(given: Given, time: Budget) -> str:
         return ""
 
 
-class _Missing:
-    """Why no proof was found."""
+@dataclass(frozen=True)
+class Missing:
+    """Why no proof was found, and what is left of the difference of two sides."""
 
-    def __init__(self, reason: str, left_over: Residual | None = None) -> None:
-        self.reason, self.left_over = reason, left_over
+    reason: str
+    left_over: Residual | None = None
 
 
-def argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
+def argued(given: Given, claim: Claim | Independence, time: Budget) -> Argument | Missing:
     """A proof of a claim by any of the ways there are, or what is missing. Raises OutOfBudget and PROBLEMS."""
-    argument, missing = _argued(given, claim, time)
-    if argument is None and isinstance(claim, Claim):
-        argument = enumerated(claim, time) or size_cases(claim, given, partial(_decided, time))
-    return argument, missing
+    found = _argued(given, claim, time)
+    if isinstance(found, Missing) and isinstance(claim, Claim):
+        return enumerated(claim, time) or size_cases(claim, given, partial(_decided, time)) or found
+    return found
 
 
-def _argued(given: Given, claim: Claim | Independence, time: Budget) -> tuple[Argument | None, _Missing]:
+def _argued(given: Given, claim: Claim | Independence, time: Budget) -> Argument | Missing:
     """A proof, by the way that fits the kind of claim."""
     if (stated := stated_in(given, claim)) is not None:
-        return stated, _Missing("")
+        return stated
     if isinstance(claim, Independence):
-        return dependence_proof(claim, time), _Missing("the entries may depend on one another, as far as was seen")
+        return dependence_proof(claim, time) or Missing("the entries may depend on one another, as far as was seen")
     if claim.relation != "=":
         found = bound_proof(claim, given.claims, time, given.relations)
-        return found, _Missing("the inequality does not follow from the signs and bounds of its parts")
+        return found or Missing("the inequality does not follow from the signs and bounds of its parts")
     return _equal(claim.left, claim.right, given, time)
 
 
 def _decided(time: Budget, given: Given, claim: Claim) -> Argument | None:
     """A proof at sizes that a relation leaves."""
-    argument, _ = _argued(given, claim, time)
-    return argument or enumerated(claim, time)
+    found = _argued(given, claim, time)
+    return found if isinstance(found, Argument) else enumerated(claim, time)
 
 
-def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> tuple[Argument | None, _Missing]:
+def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> Argument | Missing:
     """Rewriting first, since its proofs are read by people, then normal forms of entries, which reach further."""
     try:
         rewriting = rewrite(left, right, time.part(0.6))
         if rewriting is not None:
-            return RewritingProof(rewriting, given.claims), _Missing("")
+            return RewritingProof(rewriting, given.claims)
     except (OutOfBudget, *PROBLEMS):  # its share is used up, or a part has no value; the normal form may still reach it
         pass
     time.check()
     try:
         found = entrywise_proof(left, right, given.claims, time)
     except Unreached as problem:
-        return None, _Missing(f"the normal form was not reached: {problem}")
+        return Missing(f"the normal form was not reached: {problem}")
     if isinstance(found, EntrywiseProof):
-        return found, _Missing("")
-    return None, _Missing("the two sides have different normal forms", residual(found))
+        return found
+    return Missing("the two sides have different normal forms", residual(found))

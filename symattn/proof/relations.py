@@ -15,7 +15,7 @@ from ..errors import NoRuleError, OperandError
 from ..scalars.evaluate import Compiled
 from .dependence.formula_walk import FormulaWalk
 from .dependence.index_constraints import possible
-from .refute.balls import Arithmetic, Outside, Undecided
+from .refute.balls import Arithmetic, Number, Outside, Undecided
 
 _UNDERSTOOD = (
     "relations between sizes are equalities and inequalities of sizes and integers, made with +, -, *, /, powers, "
@@ -29,31 +29,24 @@ def is_relation(given: Any) -> bool:
 
 
 class Relations:
-    """Relations between sizes as one condition on numbers: compiled once, and then asked at many sizes.
+    """Relations between numbers as one condition: compiled once, and then asked at many points.
 
-    Raises OperandError for a relation that is not understood.
+    Raises NoRuleError for a relation that is not understood.
     """
 
     def __init__(self, relations: Sequence[Boolean]) -> None:
         self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
         self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
         code, arithmetic = Compiled(self.symbols), Arithmetic((), Budget(float("inf")))
-        self._conditions = [code.program(_written(code, r)).function(arithmetic.names) for r in relations]
+        self._conditions = [code.program(code.write(r)).function(arithmetic.names) for r in relations]
 
-    def hold(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
-        """Whether all of them hold for sure at these sizes."""
-        values = [sizes[s] for s in self.symbols]
+    def hold(self, point: Mapping[sympy.Symbol, Number]) -> bool:
+        """Whether all of them hold for sure at these numbers."""
+        values = [point[s] for s in self.symbols]
         try:
             return all(condition(*values) is True for condition in self._conditions)
         except (Outside, Undecided, ZeroDivisionError, OverflowError):  # a quotient that has no value, for example
             return False
-
-
-def _written(code: Compiled, relation: Boolean) -> str:
-    try:
-        return code.write(relation)
-    except NoRuleError:
-        raise OperandError(f"{relation} is given, which is not understood: {_UNDERSTOOD}") from None
 
 
 def check_relations(relations: Sequence[Boolean], stated: Sequence[Boolean]) -> None:
@@ -68,7 +61,10 @@ def check_relations(relations: Sequence[Boolean], stated: Sequence[Boolean]) -> 
                     f"{relation} is given, and {symbol} is no size: relations are between sizes made by sa.sizes; "
                     f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
                 )
-    Relations(relations)
+        try:
+            Relations([relation])
+        except NoRuleError:
+            raise OperandError(f"{relation} is given, which is not understood: {_UNDERSTOOD}") from None
     cases = FormulaWalk((), {}).condition(sympy.And(*map(_tidied, relations)))
     if not any(map(possible, cases)):
         written = " and ".join(str(r) for r in stated if r not in (sympy.true, sympy.false))

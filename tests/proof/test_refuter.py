@@ -154,9 +154,9 @@ def test_exact_values_are_those_of_the_reference(name: str) -> None:
     outputs = VARIANTS[name]().outputs
     nodes = ordered(outputs, {})
     evaluator = Evaluator(Arithmetic((), Budget(10)), {})
-    sampler, rng, compared = Sampler(nodes, (), [x for x in nodes if x.op.name == "tensor"]), random.Random(0), 0
+    sampler, compared = Sampler(nodes, (), [x for x in nodes if x.op.name == "tensor"], random.Random(0)), 0
     for trial in range(8):
-        point = sampler.draw(trial, rng)
+        point = sampler.draw(trial)
         assert point is not None
         try:
             exact = evaluator.values(nodes, point)

@@ -80,6 +80,11 @@ def in_sympy(q: fmpq) -> sympy.Rational:
     return sympy.Rational(int(q.p), int(q.q))
 
 
+def in_flint(q: sympy.Rational) -> fmpq:
+    """A rational of SymPy's as FLINT's."""
+    return fmpq(int(q.p), int(q.q))
+
+
 def exact_form(x: Number) -> sympy.Expr | None:
     """The number as an exact SymPy scalar, or None."""
     if isinstance(x, Closed):
@@ -96,7 +101,7 @@ def _with_form(function: Any, arguments: Sequence[Number], value: arb, more: int
         return value
     made = function(*forms)
     if made.is_Rational:
-        return fmpq(int(made.p), int(made.q))
+        return in_flint(made)
     return Closed(value, made, parts) if made.is_real else value
 
 
@@ -147,9 +152,7 @@ def negation(a: Truth) -> Truth:
     return None if a is None else not a
 
 
-HOLDS: dict[str, Callable[[Number, Number], Truth]] = {
-    "=": equal, "<": less, "<=": at_most,
-}  # fmt: skip
+HOLDS = {"=": equal, "<=": at_most, "<": less}
 
 
 def conjunction(*parts: Truth) -> Truth:
@@ -304,22 +307,14 @@ class Arithmetic:
         self._inverted: tuple[tuple[Any, ...], Matrix] = (), []  # what the last matrix is made of, and its inverse
         self.names: dict[str, Any] = {f.ball or f.name: partial(self._function, f) for f in FUNCTIONS.values()}
         self.names |= {
-            f.__name__: f
+            f.__name__.removeprefix("_"): f
             for f in (
                 less, at_most, equal, negation, conjunction, disjunction, choose, largest, smallest, absolute, sign,
-                floor, ceiling, remainder, delta, whole, range,
+                floor, ceiling, remainder, delta, whole, range, self._power, self._sum, self._unknown,
+                self._unknown_of_row, self._inverse_entry, self._pi, self._atan2,
             )
         }  # fmt: skip
-        self.names |= {
-            "number": lambda q: fmpq(int(q.p), int(q.q)),
-            "held": lambda x: x,
-            "power": self._power,
-            "sum": self._sum,
-            "unknown": self._unknown,
-            "unknown_of_row": self._unknown_of_row,
-            "inverse_entry": self._inverse_entry,
-        }
-        self.names |= {"pi": self._pi, "atan2": self._atan2, "minus_infinity": arb.neg_inf()}
+        self.names |= {"number": in_flint, "held": lambda x: x, "minus_infinity": arb.neg_inf()}
 
     @contextmanager
     def in_closed_form(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from flint import fmpq
 from sympy.core.relational import Relational
 
 from ...scalars.formulas import Choice, Max, Min
+from .balls import in_flint
 
 _CHOICES: tuple[Any, ...] = (
     Relational, Choice, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min,
@@ -57,7 +58,7 @@ class Aims:
         far = [q for c in map(abs, numbers) for q in (c * c + 1, *([3 ** sympy.ceiling(c)] if c <= _EXPONENT else []))]
         whole = sympy.Mul(*(c for c in {max(abs(c), 1 / abs(c)) for c in numbers}))
         listed = [*near, *far, *([whole + 1] if whole < _LARGEST else [])]
-        self.values = list(dict.fromkeys([*(fmpq(int(q.p), int(q.q)) for q in listed), *_FAR]))
+        self.values = list(dict.fromkeys([*map(in_flint, listed), *_FAR]))
         self.dealt = 0
         self._cycle = itertools.cycle(self.values)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,8 +23,8 @@ from ...core.node import Tensor, rebuild
 from ...errors import NoRuleError
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
-from ...scalars.evaluate import Compiled
 from ..claims import Claim, Independence
+from ..relations import Relations
 from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
 from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
@@ -78,11 +78,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        claim: Claim | Independence,
-        given: Sequence[Claim] = (),
-        relations: Sequence[Boolean] = (),
-        seed: int = 0,
+        self, claim: Claim | Independence, given: Sequence[Claim] = (), relations: Sequence[Boolean] = (), seed: int = 0
     ) -> None:
         self.dependence = _Dependence(claim, given) if isinstance(claim, Independence) else None
         sides: Claim = self.dependence.sides if self.dependence else claim  # type: ignore[assignment]
@@ -97,7 +93,7 @@ class Search:
         self.order = ordered(sides.sides, self.definitions)
         self.given_order = ordered([x for g in self.given for x in g.sides], self.definitions)
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
-        self.sampler = Sampler(nodes, relations, drawn)
+        self.sampler = Sampler(nodes, relations, drawn, self.rng)
         self.conditions = [*relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
         self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
@@ -150,7 +146,7 @@ class Search:
                 pointed = 1 + self.evaluator.work - before
             if large:
                 break
-            yield self.point(self.sampler.draw(trial, self.rng))
+            yield self.point(self.sampler.draw(trial))
 
     def pointed(self) -> Iterator[Point | None]:
         """Points of the numbers in the claim and their neighbours: as entries of small arrays, and as sizes."""
@@ -165,7 +161,7 @@ class Search:
             sizes = self.sampler.sizes.draw(trial, self.rng)
             if sizes is None or self.sampler.aims.dealt > len(self.sampler.aims.values) or self.evaluator.work > most:
                 break
-            yield self.point(self.sampler.at(sizes, trial, self.rng, self.sampler.aims))
+            yield self.point(self.sampler.at(sizes, trial, self.sampler.aims))
         most = self.evaluator.work + _POINTED
         for wanted in sizes_past(numbers, self.sampler.sizes.symbols):
             sizes = self.sampler.sizes.complete(wanted)
@@ -174,7 +170,7 @@ class Search:
             work = self.evaluator.expected_work([*self.order, *self.given_order], sizes)
             for trial in range(_AT_A_SIZE):
                 if self.evaluator.work + work < most:
-                    yield self.point(self.sampler.at(sizes, trial, self.rng))
+                    yield self.point(self.sampler.at(sizes, trial))
 
     def point(self, drawn: Point | None) -> Point | None:
         """The point, mended until what is given holds, and with a second value of a variable if one is asked for."""
@@ -239,13 +235,13 @@ class Search:
         least = self.sampler.sizes.least()
         for trial in range(0 if self.too_large else _EXAMPLES):
             if trial % 2 or least is None:
-                yield self.point(self.sampler.draw(trial, self.rng))
+                yield self.point(self.sampler.draw(trial))
             else:
-                yield self.point(self.sampler.at(least, trial, self.rng))
+                yield self.point(self.sampler.at(least, trial))
         if least is not None:
             aims = Aims(numbers_in(self.evaluator.formulas, fractions=True))
             for trial in range(len(aims.values)):
-                yield self.point(self.sampler.at(least, trial, self.rng, aims))
+                yield self.point(self.sampler.at(least, trial, aims))
 
     def is_example(self, point: Point) -> bool:
         """Whether the hypotheses hold at a point, and both sides have values there that do not differ."""
@@ -299,7 +295,7 @@ class Search:
             array = dict(point.arrays[x])
             array[self.rng.choice(list(array))] = self.rng.choice(_ENTRIES)
             if not self.sampler.hypotheses.hold(x, array, point.sizes):
-                drawn = self.sampler.hypotheses.draw(x, point.sizes, point.instance, self.rng)
+                drawn = self.sampler.hypotheses.draw(x, point.sizes, point.instance)
                 array = drawn if drawn is not None else dict(point.arrays[x])
             candidate = replace(point, arrays={**point.arrays, x: array})
             found = self.violations(candidate)
@@ -323,7 +319,7 @@ class Search:
                 return False
 
         def fresh(sizes: Mapping[sympy.Symbol, int], trial: int) -> Point | None:
-            drawn = self.point(self.sampler.at(sizes, trial, self.rng))
+            drawn = self.point(self.sampler.at(sizes, trial))
             return None if drawn is None else replace(drawn, instance=point.instance)
 
         twin = self.dependence.pair if self.dependence else None
@@ -386,16 +382,12 @@ class _Dependence:
         self.pair = (x, twin)
         self.sides = Claim(claim.output, "=", rebuild([claim.output], {x: twin})[0])
         self.given = [Claim(a, g.relation, b) for g in given for a, b in [rebuild(g.sides, {x: twin})]]
-        self._ignored: Callable[..., Any] | None = None
+        self._condition = Relations([claim.condition])
 
     def ignored(self, out: tuple[int, ...], inp: tuple[int, ...], point: Point) -> bool:
         """Whether the claim says that this entry of the output ignores that entry of the variable."""
-        if self._ignored is None:
-            code = Compiled([*self.claim.out, *self.claim.inp])
-            program = code.program(code.write(self.claim.condition))
-            self._ignored = program.function(Arithmetic((), Budget(float("inf"))).names)
-            self._symbols = code.symbols
-        return self._ignored(*out, *inp, *map(point.symbol, self._symbols)) is True
+        places = dict(zip((*self.claim.out, *self.claim.inp), (*out, *inp), strict=True))
+        return self._condition.hold({**point.sizes, **point.scalars, **places})
 
     def second(self, point: Point, sampler: Sampler, rng: random.Random) -> Point | None:
         """The point with the second value: other entries wherever some entry of the output is said to ignore them."""
@@ -405,7 +397,7 @@ class _Dependence:
         rng.shuffle(outs)
         ignored = ([at for at in indices(shape) if self.ignored(out, at, point)] for out in outs[:_OUTPUTS])
         for free in itertools.islice(filter(None, ignored), 8):
-            other = sampler.hypotheses.draw(x, point.sizes, point.instance, rng)
+            other = sampler.hypotheses.draw(x, point.sizes, point.instance)
             if other is not None:
                 array = {**point.arrays[x], **{at: other[at] for at in free}}
                 if array != point.arrays[x] and sampler.hypotheses.hold(twin, array, point.sizes):

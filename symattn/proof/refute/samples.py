@@ -161,7 +161,8 @@ def draw_scalar(symbol: sympy.Symbol, trial: int, rng: random.Random, aims: Aims
 class Hypotheses:
     """What the arrays of a claim must satisfy by declaration, and arrays that do."""
 
-    def __init__(self, nodes: Sequence[Tensor]) -> None:
+    def __init__(self, nodes: Sequence[Tensor], rng: random.Random) -> None:
+        self._rng = rng
         self._read: dict[Tensor, list[sympy.Expr]] = {}  # the sizes of the axes that an integer tensor indexes
         for node in nodes:
             if node.op in (take_op, scatter_op):
@@ -181,18 +182,11 @@ class Hypotheses:
             return False
         return not declared or all(_HOLDS[h](array, shape_at(x, sizes)) for h in declared)
 
-    def draw(
-        self,
-        x: Tensor,
-        sizes: Mapping[sympy.Symbol, int],
-        trial: int,
-        rng: random.Random,
-        aims: Aims | None = None,
-    ) -> Array | None:
+    def draw(self, x: Tensor, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Array | None:
         """A random array for the tensor, of the ``aims`` where it may hold them, or None if none was found."""
         shape, declared, top = shape_at(x, sizes), x.params["hypotheses"], self._top(x, sizes)
         for _ in range(30):
-            array = _proposal(shape, declared, top, trial, rng, aims)
+            array = _proposal(shape, declared, top, trial, self._rng, aims)
             if self.hold(x, array, sizes):
                 return array
         return None
@@ -245,12 +239,7 @@ _HOLDS: dict[str, Callable[[Array, Sequence[int]], bool]] = {
 
 
 def _proposal(
-    shape: Sequence[int],
-    declared: Sequence[str],
-    top: int | None,
-    trial: int,
-    rng: random.Random,
-    aims: Aims | None,
+    shape: Sequence[int], declared: Sequence[str], top: int | None, trial: int, rng: random.Random, aims: Aims | None
 ) -> Array:
     """An array that may satisfy the hypotheses, which are checked afterwards."""
     for h, draw in _MATRICES.items():
@@ -354,17 +343,20 @@ _MATRICES: dict[str, Callable[[int, random.Random, bool], Matrix]] = {
 class Sampler:
     """Points for the trials of a claim: everything that is given without conditions on several arrays at once."""
 
-    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Boolean], drawn: Sequence[Tensor]) -> None:
+    def __init__(
+        self, nodes: Sequence[Tensor], relations: Sequence[Boolean], drawn: Sequence[Tensor], rng: random.Random
+    ) -> None:
         self.sizes = Sizes(nodes, relations)
-        self.hypotheses = Hypotheses(nodes)
+        self.hypotheses = Hypotheses(nodes, rng)
+        self._rng = rng
         self._shapes = {x.shape: x for x in nodes}.values()
         self.aims: Aims | None = None  # values that the claim points to, which are also what shrinking tries
         self.drawn = sorted(drawn, key=lambda x: (x.params["name"], str(x.shape), x.params["hypotheses"]))
 
-    def draw(self, trial: int, rng: random.Random) -> Point | None:
+    def draw(self, trial: int) -> Point | None:
         """A point, or None if there is none for these sizes, or if it is too large."""
-        sizes = self.sizes.draw(trial, rng)
-        return None if sizes is None or self._is_too_large(sizes) else self.at(sizes, trial, rng)
+        sizes = self.sizes.draw(trial, self._rng)
+        return None if sizes is None or self._is_too_large(sizes) else self.at(sizes, trial)
 
     def _is_too_large(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
         largest = max(sizes.values(), default=0)
@@ -383,12 +375,10 @@ class Sampler:
             for x, array in arrays
         )
 
-    def at(
-        self, sizes: Mapping[sympy.Symbol, int], trial: int, rng: random.Random, aims: Aims | None = None
-    ) -> Point | None:
+    def at(self, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Point | None:
         """A point of the given sizes, with values of the ``aims`` if there are any."""
-        scalars = {s: draw_scalar(s, trial, rng, aims) for s in self.sizes.scalars}
-        arrays = {x: self.hypotheses.draw(x, sizes, trial, rng, aims) for x in self.drawn}
+        scalars = {s: draw_scalar(s, trial, self._rng, aims) for s in self.sizes.scalars}
+        arrays = {x: self.hypotheses.draw(x, sizes, trial, aims) for x in self.drawn}
         if None in scalars.values() or any(array is None for array in arrays.values()):
             return None
         return Point(dict(sizes), scalars, arrays, trial)  # type: ignore[arg-type]  # None was excluded
