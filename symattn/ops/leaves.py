@@ -300,7 +300,9 @@ def named(name: str, x: Tensor, by: str = "library") -> Tensor:
 
 def named_by(x: Tensor) -> str:
     """Who named an intermediate, "" for the user."""
-    return "gradient" if x.op is cotangent_op else str(x.params.get("by", ""))
+    if x.op is cotangent_op:
+        return "gradient"
+    return str(x.params.get("by", "")) if x.op is let_op else ""
 
 
 def by_derivative(x: Tensor) -> dict[str, str]:

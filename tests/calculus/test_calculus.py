@@ -429,6 +429,7 @@ def test_a_gradient_does_not_repeat_what_its_writer_named():
     z = sa.tensor("z", "n")
     P = sa.let("P", sa.softmax(z))
     assert [step.name for step in sa.gradient(P @ z, [z]).definitions] == []
+    assert [step.name for step in sa.gradient(sa.shift(z, 2), [z]).definitions] == []
 
 
 DERIVATIVES = {
