@@ -61,7 +61,7 @@ class Entries(dict[tuple[int, ...], Any]):
 def numbers() -> dict[str, Any]:
     """The arithmetic of Python's and NumPy's numbers, complex ones among them: an order is that of real parts."""
     return {
-        **{f.ball or f.name: _evaluated(f) for f in FUNCTIONS.values()},
+        **{f.ball or f.name: _evaluated(f) for f in FUNCTIONS.values() if f.arity == 1},
         "less": lambda a, b: a.real < b.real,
         "at_most": lambda a, b: a.real <= b.real,
         "equal": operator.eq,

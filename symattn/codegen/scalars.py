@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import sympy
@@ -54,15 +55,13 @@ class ScalarCode:
             (sympy.Add, lambda e: " + ".join(map(self._part, e.args))),
             (sympy.Mul, self._mul),
             (sympy.Pow, self._pow),
-            (sympy.atan2, lambda e: self._call("arctan2", "atan2", e.args)),
             (sympy.Abs, lambda e: f"abs({self.write(e.args[0])})"),
             (sympy.sign, self._sign),
             (sympy.Mod, lambda e: f"{self._part(e.args[0])} % {self._part(e.args[1])}"),
-            ((sympy.Max, sympy.Min), self._extreme),
+            ((sympy.Max, sympy.Min, sympy.And, sympy.Or), self._folded),
             (sympy.KroneckerDelta, lambda e: f"1 * ({self._part(e.args[0])} == {self._part(e.args[1])})"),
             (sympy.Piecewise, self._piecewise),
             (Relational, lambda e: f"{self._part(e.lhs)} {e.rel_op} {self._part(e.rhs)}"),
-            ((sympy.And, sympy.Or), self._logic),
             (sympy.Not, lambda e: f"np.logical_not({self.write(e.args[0])})"),
             (tuple(FUNCTIONS), self._function),
         )
@@ -105,7 +104,7 @@ class ScalarCode:
         module, _, name = (f.numpy or f.name).rpartition(".")
         number = f.math or f.name
         if not module:
-            return self._call(name, number, [e.exp if isinstance(e, sympy.exp) else e.args[0]])
+            return self._call(name, number, e.args)
         if not self.arrays:
             return f"math.{number}({self.write(e.args[0])})"
         inside = self.write(e.args[0])
@@ -127,15 +126,13 @@ class ScalarCode:
         part = self._part(e.args[0])
         return f"({part} > 0) - ({part} < 0)"
 
-    def _extreme(self, e: sympy.Expr) -> str:
-        name = "max" if isinstance(e, sympy.Max) else "min"
-        parts = list(map(self.write, e.args))
-        if not self.arrays:
-            return f"{name}({', '.join(parts)})"
-        total = parts[0]
-        for part in parts[1:]:
-            total = f"np.{name}imum({total}, {part})"
-        return total
+    def _folded(self, e: Any) -> str:
+        """An extreme, or a condition joined by and or or, of two at a time; a Python number has its own extremes."""
+        f, parts = FUNCTIONS.get(type(e)), list(map(self.write, e.args))
+        if f is not None and not self.arrays:
+            return f"{f.math}({', '.join(parts)})"
+        name = f"logical_{type(e).__name__.lower()}" if f is None else f.numpy
+        return reduce(lambda total, part: f"np.{name}({total}, {part})", parts)
 
     def _piecewise(self, e: sympy.Expr) -> str:
         value, condition = e.args[-1]
@@ -147,13 +144,6 @@ class ScalarCode:
                 total = f"np.where({self.write(condition)}, {self.write(value)}, {total})"
             else:
                 total = f"({self.write(value)}) if ({self.write(condition)}) else ({total})"
-        return total
-
-    def _logic(self, e: Any) -> str:
-        name = f"np.logical_{type(e).__name__.lower()}"
-        total = self.write(e.args[0])
-        for part in e.args[1:]:
-            total = f"{name}({total}, {self.write(part)})"
         return total
 
 

@@ -34,7 +34,7 @@ from .linear import (
     written,
 )
 from .order import Known, lemmas
-from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, hull, point, stronger
+from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, ZERO, End, Range, above, below, hull, point, stronger
 
 MOST_OPENED = 3  # sums, extremes and choices inside one another, and facts taken away from one form
 MOST_MONOMIALS = 16
@@ -293,9 +293,6 @@ class FormulaRange:
         found = values & inside.sign() if f.at(0) == 0 else values
         return found & inside.increasing(f.head) if f.domain == REALS else found
 
-    def _unit(self, e: Any) -> Range:
-        return UNIT
-
     def _floor(self, e: Any) -> Range:
         return self.of(e.args[0]).rounded_down()
 
@@ -390,7 +387,6 @@ _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
     sympy.Pow: FormulaRange._pow,
     sympy.exp: FormulaRange._exp,
     sympy.log: FormulaRange._log,
-    sympy.KroneckerDelta: FormulaRange._unit,
     sympy.floor: FormulaRange._floor,
     sympy.Mod: FormulaRange._remainder,
     sympy.Abs: FormulaRange._absolute,

@@ -55,10 +55,8 @@ class Domain:
 
 _domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
 _ZERO = sympy.Dummy("0", zero=True)
-_TOTAL = (  # functions beside those of the table that have a value at every number
-    Choice, Held, Ranged, Unknown, sympy.erfc, sympy.frac, sympy.Max, sympy.Min, sympy.KroneckerDelta,
-    sympy.Heaviside, sympy.sinc,
-)  # fmt: skip
+# functions beside those of the table that have a value at every number
+_TOTAL = (Choice, Held, Ranged, Unknown, sympy.erfc, sympy.frac, sympy.Heaviside, sympy.sinc)
 
 
 def domain(x: Tensor) -> Domain:
@@ -176,8 +174,6 @@ class _Signs:
             return Sign.POSITIVE if e.is_positive else Sign.NONNEGATIVE if e.is_nonnegative else Sign.ANY
         if type(e) in FUNCTIONS:
             return self._of_values(e, FUNCTIONS[type(e)].values)
-        if isinstance(e, sympy.KroneckerDelta):
-            return Sign.NONNEGATIVE
         if e.is_Mul:
             return min(map(self._of, e.args))
         if e.is_Add:
@@ -238,7 +234,7 @@ class _Signs:
             return
         if e.is_Pow:
             yield from self._power(*e.args)
-        elif type(e) in FUNCTIONS:
+        elif type(e) in FUNCTIONS and not FUNCTIONS[type(e)].partial:
             yield from self._argument(e.args[0], FUNCTIONS[type(e)])
         elif isinstance(e, (sympy.Function, sympy.Mod)) and not self._is_total(e):
             yield Condition("{} is defined")

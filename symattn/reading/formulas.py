@@ -42,25 +42,18 @@ _COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.NotEq: sympy.Ne,
 }
 CONSTANTS = {"pi": sympy.pi, "E": sympy.E, "oo": sympy.oo}
-_OTHER_FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
-    "abs": (1, sympy.Abs),
-    "sqrt": (1, sympy.sqrt),
-    "rsqrt": (1, lambda x: 1 / sympy.sqrt(x)),
-    "log1p": (1, lambda x: sympy.log(1 + x)),
-    "mod": (2, sympy.Mod),
-    "Mod": (2, sympy.Mod),
-    "maximum": (2, sympy.Max),
-    "Max": (2, sympy.Max),
-    "minimum": (2, sympy.Min),
-    "Min": (2, sympy.Min),
-    "KroneckerDelta": (2, sympy.KroneckerDelta),
+_COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "sqrt": sympy.sqrt,
+    "rsqrt": lambda x: 1 / sympy.sqrt(x),
+    "log1p": lambda x: sympy.log(1 + x),
 }
 RELATIONS = {"Eq": sympy.Eq, "Ne": sympy.Ne, "equal": sympy.Eq}
 
 
 def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
     """The scalar functions by the names that are read, with how many arguments they take."""
-    return {**{f.name: (1, f.head) for f in FUNCTIONS.values()}, **_OTHER_FUNCTIONS}
+    named = {name: (f.arity, f.head) for f in FUNCTIONS.values() for name in (f.name, *f.also)}
+    return {**named, **{name: (1, function) for name, function in _COMPOSED.items()}}
 
 
 def is_relation(value: Any) -> bool:

@@ -20,8 +20,7 @@ from .formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRo
 from .functions import FUNCTIONS
 
 _CALLS: dict[Any, str] = {
-    sympy.Mod: "remainder", sympy.KroneckerDelta: "delta", sympy.atan2: "atan2", sympy.Not: "negation",
-    sympy.And: "conjunction", sympy.Or: "disjunction", Held: "held",
+    sympy.Not: "negation", sympy.And: "conjunction", sympy.Or: "disjunction", Held: "held",
 }  # fmt: skip
 _RELATIONS = {  # between numbers that may be balls
     "<": "less({0}, {1})", ">": "less({1}, {0})", "<=": "at_most({0}, {1})", ">=": "at_most({1}, {0})",
@@ -127,7 +126,7 @@ class Compiled:
         return f"{_FOLDS[type(e)]}([{self.write(e.function)} {loops}])"
 
     def _largest(self, e: Any) -> str:
-        return f"{'largest' if type(e) is sympy.Max else 'smallest'}([{', '.join(map(self.write, e.args))}])"
+        return f"{FUNCTIONS[type(e)].ball}([{', '.join(map(self.write, e.args))}])"
 
     def _unknown(self, e: Any) -> str:
         return f"unknown({str(e.args[0])!r}, {self.write(e.args[1])})"

@@ -1,7 +1,8 @@
 """One table of scalar functions: what is known of a function stands in its record, and every engine reads it there.
 
 A function is added by one record. SymPy differentiates and prints it; from the record it is evaluated, compiled,
-refuted in balls, bounded, held against its domain, and read in. Its values at 0 and 1 are worked out by SymPy.
+refuted in balls, bounded, held against its domain, brought into normal form, and read in. Its values at 0 and 1 are
+worked out by SymPy. Sums, powers, relations, logic and choices are no functions: every engine has its own way of them.
 """
 
 from __future__ import annotations
@@ -24,18 +25,24 @@ _POWER, _INVERSE, _TURNED, _BACK = (sympy.exp(c * U) for c in (1, -1, sympy.I, -
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A scalar function of one real argument, ``head`` in SymPy.
+    """A scalar function, ``head`` in SymPy, of one real argument unless ``arity`` says otherwise.
 
     ``numpy``
         its name in NumPy, or in SciPy as ``special.erf``; by default that of SymPy.
+    ``torch``, ``jax``
+        its name there; by default that of NumPy.
     ``math``
         its name in Python's ``math``, by default that of SymPy.
     ``ball``
-        its name among FLINT's balls, or among the functions of exact numbers; by default that of SymPy.
+        its name among FLINT's balls, or among the functions of an arithmetic; by default that of SymPy.
+    ``also``
+        other names by which it is read in.
     ``value``
         a number from a number, where NumPy's function would stop a complex step.
     ``values``, ``domain``
         intervals that hold all its values, and all arguments at which it is defined.
+    ``partial``
+        whether it is not defined at some arguments of its domain, together.
     ``poles``
         a function at whose zeros it is not defined either.
     ``normal``
@@ -48,9 +55,14 @@ class ScalarFunction:
     numpy: str = ""
     math: str = ""
     ball: str = ""
+    torch: str = ""
+    jax: str = ""
+    also: tuple[str, ...] = ()
+    arity: int = 1
     value: Callable[[Any], Any] | None = None
     values: Interval = REALS
     domain: Interval = REALS
+    partial: bool = False
     poles: Any = None
     normal: Any = None
     monotone: str = ""
@@ -60,9 +72,13 @@ class ScalarFunction:
         """SymPy's name, by which it is also read in."""
         return str(self.head.__name__)
 
+    def spelled(self, backend: str) -> str:
+        """Its name in an array library: "numpy", "torch" or "jax"."""
+        return str(getattr(self, backend)) or self.numpy or self.name
+
     def at(self, place: int) -> int | None:
-        """The value at a whole number, where that is a whole number too."""
-        return _whole_value(self.head, place)
+        """The value of a function of one argument at a whole number, where that is a whole number too."""
+        return _whole_value(self.head, place) if self.arity == 1 else None
 
 
 @cache
@@ -91,7 +107,9 @@ _RECORDS = (
     ScalarFunction(sympy.ceiling, "ceil", "ceil", monotone="increasing"),
     ScalarFunction(
         sympy.Abs,
+        "abs",
         ball="absolute",
+        also=("abs",),
         value=lambda x: x if x.real >= 0 else -x,
         values=Interval(0, oo),
         normal=U * (1 - 2 * sympy.Heaviside(-U, 0)),
@@ -103,5 +121,10 @@ _RECORDS = (
         normal=sympy.Heaviside(U, 0) - sympy.Heaviside(-U, 0),
         monotone="increasing",
     ),
+    ScalarFunction(sympy.Max, "maximum", "max", "largest", also=("maximum",), arity=2),
+    ScalarFunction(sympy.Min, "minimum", "min", "smallest", also=("minimum",), arity=2),
+    ScalarFunction(sympy.Mod, "mod", ball="remainder", torch="remainder", also=("mod",), arity=2, partial=True),
+    ScalarFunction(sympy.atan2, "arctan2", arity=2, partial=True),
+    ScalarFunction(sympy.KroneckerDelta, "equal", ball="delta", torch="eq", arity=2, values=Interval(0, 1)),
 )
 FUNCTIONS: dict[Any, ScalarFunction] = {record.head: record for record in _RECORDS}

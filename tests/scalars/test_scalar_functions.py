@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ u = sympy.Symbol("u")
 n = sa.sizes("n")
 x = sa.tensor("x", n)
 p = sa.tensor("p", n, positive=True)
+UNARY = [record for record in FUNCTIONS.values() if record.arity == 1]
 AT = np.array([0.3, -1.7, 2.5])
 ERFC = ScalarFunction(sympy.erfc, "special.erfc", values=Interval.open(0, 2), monotone="strictly decreasing")
 ERFI = ScalarFunction(sympy.erfi, "special.erfi", value=special.erfi, monotone="strictly increasing")
@@ -115,7 +117,7 @@ def test_where_it_is_not_defined_is_a_condition(case: str) -> None:
     assert "; ".join(sa.prove(y + y, 2 * y).proof.side_conditions) == conditions
 
 
-@pytest.mark.parametrize("record", FUNCTIONS.values(), ids=lambda record: record.name)
+@pytest.mark.parametrize("record", UNARY, ids=lambda record: record.name)
 def test_a_logarithm_of_it_asks_for_positive_values_unless_they_are(record: ScalarFunction) -> None:
     """Of a positive number: exp and cosh are positive, and what rises from 0 at 0 is."""
     conditions = sa.prove(0 * sa.log(applied(record, p)), 0 * p).proof.side_conditions
@@ -140,7 +142,7 @@ def test_without_a_record_it_is_refused_by_name() -> None:
         sa.lambdify([x], applied(ERFC, x))
 
 
-@pytest.mark.parametrize("record", FUNCTIONS.values(), ids=lambda record: record.name)
+@pytest.mark.parametrize("record", UNARY, ids=lambda record: record.name)
 def test_a_record_is_right_on_a_grid(record: ScalarFunction) -> None:
     grid = [q for q in np.linspace(-4, 4, 33) if sympy.Rational(q) in record.domain]
     found = [float(record.head(sympy.Rational(q)).evalf()) for q in grid]
@@ -149,5 +151,30 @@ def test_a_record_is_right_on_a_grid(record: ScalarFunction) -> None:
     if record.monotone:
         assert found == sorted(found, reverse=record.monotone.endswith("decreasing"))
     name = record.numpy or record.name
-    call = getattr(special, name.partition(".")[2]) if "." in name else getattr(np, name.lower())
+    call = getattr(special, name.partition(".")[2]) if "." in name else getattr(np, name)
     assert [float(call(q)) for q in grid] == pytest.approx(found)
+
+
+@pytest.mark.parametrize("record", [f for f in FUNCTIONS.values() if f.arity == 2], ids=lambda record: record.name)
+def test_one_of_two_arguments_has_the_same_values_everywhere(record: ScalarFunction) -> None:
+    v = sympy.Symbol("v")
+    y = sa.elementwise(sympy.Lambda((u, v), record.head(u, v)), x, p)
+    at = np.array([1.5, 2.0, -3.25]), np.array([1.5, 0.5, 2.0])
+    right = [float(record.head(*map(sympy.Rational, pair))) for pair in zip(*at, strict=True)]
+    assert values([y], {x: at[0], p: at[1]}, {n: 3})[y] == pytest.approx(right)
+    assert sa.lambdify([x, p], y)(*at) == pytest.approx(right)
+    assert getattr(np, record.spelled("numpy"))(*at) == pytest.approx(right)
+    assert sa.prove(y, y + 1).status == "refuted"
+    for name in (record.name, *record.also):
+        assert read(f"elementwise(lambda u, v: {name}(u, v), x, p)", {"x": x, "p": p}) is y
+
+
+@pytest.mark.parametrize("record", FUNCTIONS.values(), ids=lambda record: record.name)
+def test_torch_has_it_under_its_spelling(record: ScalarFunction) -> None:
+    torch = pytest.importorskip("torch")
+    at = [torch.tensor([0.25, 0.5], dtype=torch.float64), torch.tensor([0.5, 0.5], dtype=torch.float64)][: record.arity]
+    at = [1 + at[0]] if record.domain.start == 1 else at
+    found = attrgetter(record.spelled("torch"))(torch)(*at)
+    points = zip(*(a.tolist() for a in at), strict=True)
+    right = [float(record.head(*map(sympy.Rational, point)).evalf()) for point in points]
+    assert found.numpy().astype(float) == pytest.approx(right)
