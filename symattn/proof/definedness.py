@@ -67,7 +67,7 @@ _COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
 
 
 def _plain(asked: Iterable[Asked]) -> list[Asked]:
-    """Each condition once: a product is not 0 where no factor is, and what is >= 0 and not 0 is > 0."""
+    """Each condition once: a product is not 0 where no factor is, what is >= 0 and not 0 is > 0, and that is not 0."""
     found: dict[tuple[Tensor, str], Asked] = {}
     for x, condition in asked:
         for part in _factors(x) if condition.says == _NONZERO else (x,):
@@ -76,7 +76,7 @@ def _plain(asked: Iterable[Asked]) -> list[Asked]:
         if says == _NONNEGATIVE and (node, _NONZERO) in found:
             x, condition = found.pop((node, says))
             found.setdefault((node, _POSITIVE), (x, replace(condition, says=_POSITIVE)))
-    return list(found.values())
+    return [one for (node, says), one in found.items() if says != _NONZERO or (node, _POSITIVE) not in found]
 
 
 def _needed(asked: list[Asked], given: Sequence[Claim], relations: Sequence[Any]) -> list[Asked]:
