@@ -186,31 +186,6 @@ def _joined(listed: Sequence[Factor], bases: Sequence[Tensor]) -> list[Factor]:
     return rest + [(base, n) for base in bases if (n := sum(m for other, m in listed if other is base))]
 
 
-def _lifted(x: Tensor, wanted: bool) -> Tensor | None:
-    """``a / (b / c) -> a c / b``, for an exponential c or for another."""
-    number, listed = factors(x)
-    for place, (base, n) in enumerate(listed):
-        if n < 0 and _below(base) and _exponentials(base) == wanted:
-            inner, parts = factors(base)
-            return product(
-                number * inner**n, [*listed[:place], *listed[place + 1 :], *((b, n * e) for b, e in parts)], x.shape
-            )
-    return None
-
-
-def _below(x: Tensor) -> tuple[Tensor, ...]:
-    """What a fraction is divided by."""
-    return tuple(base for base, n in factors(x)[1] if n < 0) if x.op in (divide_op, power_op) else ()
-
-
-def _exponentials(x: Tensor) -> bool:
-    return all(base.op is exp_op for base in _below(x))
-
-
-def _fractions_below(x: Tensor) -> tuple[Tensor, ...]:
-    return tuple(b for base, n in factors(x)[1] if n < 0 for b in _below(base) if b.op is not exp_op)
-
-
 def _divided(x: Tensor) -> tuple[Tensor, ...]:
     return tuple(base for base in _both_sides(factors(x)[1]) if base.op is not exp_op)
 
@@ -300,15 +275,6 @@ ALGEBRA = (
     Rule(
         "common factors cancel", "What is not 0 may be divided by.",
         2, lambda x: _without_common(x, False), _PRODUCTS, _divided,
-    ),
-    Rule(
-        "fraction with an exponential",
-        "To divide by a fraction is to multiply by it turned over; an exponential is never 0.",
-        2, lambda x: _lifted(x, True), _PRODUCTS,
-    ),
-    Rule(
-        "fraction turned over", "To divide by a fraction is to multiply by it turned over.",
-        2, lambda x: _lifted(x, False), _PRODUCTS, _fractions_below,
     ),
     Rule("product multiplied out", "A product of a sum is the sum of the products.", 2, _distributed, _PRODUCTS),
     Rule(

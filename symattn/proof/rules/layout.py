@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import sympy
 
 from ...core.exact import INDICES
 from ...core.node import Tensor
@@ -13,7 +10,7 @@ from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
-from ...ops.index import NEW, index, index_op, sliced
+from ...ops.index import NEW, index, index_op
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, matrix_transpose, merge_axis_op, split_axis_op, transpose, transpose_op
@@ -98,34 +95,15 @@ def _new_axes_moved(y: Tensor, order: tuple[int, ...]) -> Tensor | None:
 
 
 def _blocks(x: Tensor) -> Tensor | None:
-    """``[A B] [C; D] -> A C + B D``; a given matrix that is in one piece is cut to fit."""
+    """``[A B] [C; D] -> A C + B D``."""
     a, b = x.inputs
-    if x.params["core"] != _MATRICES:
+    joined = a.op is b.op is concat_op and (a.params["axis"], b.params["axis"]) == (-1, -2)
+    if not joined or x.params["core"] != _MATRICES or len(a.inputs) != len(b.inputs):
         return None
-    rows = _pieces(a, -1)
-    columns = _pieces(b, -2)
-    if (rows is None and a.inputs) or (columns is None and b.inputs) or (rows is None and columns is None):
+    pairs = list(zip(a.inputs, b.inputs, strict=True))
+    if not all(same_size(p.shape[-1], q.shape[-2]) for p, q in pairs):
         return None
-    if rows is None or columns is None:
-        sizes = [p.shape[-1] for p in rows] if rows else [p.shape[-2] for p in columns or ()]
-        rows, columns = rows or _cut(a, -1, sizes), columns or _cut(b, -2, sizes)
-    if len(rows) != len(columns) or not all(
-        same_size(p.shape[-1], q.shape[-2]) for p, q in zip(rows, columns, strict=True)
-    ):
-        return None
-    return sum_of([matmul_of(p, q, _MATRICES) for p, q in zip(rows, columns, strict=True)])
-
-
-def _pieces(x: Tensor, axis: int) -> tuple[Tensor, ...] | None:
-    return x.inputs if x.op is concat_op and x.params["axis"] == axis else None
-
-
-def _cut(x: Tensor, axis: int, sizes: Sequence[Any]) -> tuple[Tensor, ...]:
-    parts, start = [], sympy.S.Zero
-    for size in sizes:
-        parts.append(sliced(x, axis, start, 1, size))
-        start = start + size
-    return tuple(parts)
+    return sum_of([matmul_of(p, q, _MATRICES) for p, q in pairs])
 
 
 def _heads(x: Tensor) -> Tensor | None:

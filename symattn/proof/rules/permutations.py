@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from ...core.node import Tensor
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, matrix_transpose, transpose, transpose_op
-from ...ops.leaves import is_eye, variable
+from ...ops.leaves import variable
 from .alike import Group, facts
 from .rule import Rule, constant_along
 
@@ -111,15 +111,6 @@ def _reduced(word: Word) -> Word:
     return tuple(kept)
 
 
-def _absorbed(x: Tensor) -> Tensor | None:
-    """``P 1 -> 1``: a permutation of what is constant along the axis, also of the identity from both sides."""
-    core, actions = peel(x)
-    kept = {axis: word for axis, word in actions.items() if not constant_along(core, axis)}
-    if is_eye(core) and len(kept) == 2 and kept[-1] == kept[-2]:
-        kept = {}
-    return wrap(core, kept) if len(kept) < len(actions) else None
-
-
 def _commuted(x: Tensor) -> Tensor | None:
     r"""``f(P X) -> P f(X)``: one group of axes of the operation at a time."""
     if x.op is transpose_op or not x.inputs or peel(x)[1]:
@@ -158,10 +149,6 @@ PERMUTATIONS = (
     Rule(
         "permutations cancel", "A permutation undone by its inverse changes nothing.",
         1, _cancelled, (matmul_op, transpose_op),
-    ),
-    Rule(
-        "permutation of equal entries", "Entries that are all equal may be permuted at will.",
-        1, _absorbed, (matmul_op, transpose_op),
     ),
     Rule(
         "permutations of rows and columns",

@@ -98,13 +98,8 @@ def _scalar_out(x: Tensor) -> Tensor | None:
 
 def _thin(x: Tensor) -> Tensor | None:
     """A contraction over an axis of size 1 is a product entry by entry."""
-    a, b = x.inputs
-    if a.shape[-1] != 1:
-        return None
-    core = x.params["core"]
-    if core == _MATRICES:
-        return broadcast_to(multiply(a, b), x.shape)
-    return None
+    thin = x.inputs[0].shape[-1] == 1 and x.params["core"] == _MATRICES
+    return broadcast_to(multiply(*x.inputs), x.shape) if thin else None
 
 
 def _constant_factor(x: Tensor) -> Tensor | None:
@@ -115,8 +110,6 @@ def _constant_factor(x: Tensor) -> Tensor | None:
         return broadcast_to(multiply(summed(a, (-1,), True), one_of(b, -2)), x.shape)
     if core == _MATRICES and constant_along(a, -1):
         return broadcast_to(multiply(one_of(a, -1), summed(b, (-2,), True)), x.shape)
-    if core[1] == 1 and b.rank == 1 and constant_along(b, -1):
-        return broadcast_to(multiply(summed(a, (-1,), False), squeeze(one_of(b, -1), -1)), x.shape)
     return None
 
 
@@ -141,8 +134,6 @@ def _dot(x: Tensor) -> Tensor | None:
         return summed(multiply(a, b), (-1,), False)
     if core == (1, 2) and b.rank == 2 and b.shape[-1] == 1:
         return expand_dims(summed(multiply(a, squeeze(b, -1)), (-1,), False), -1)
-    if core == _MATRICES and size_at(a, -2) == 1 and size_at(b, -1) == 1:
-        return broadcast_to(summed(multiply(a, matrix_transpose(b)), (-1,), True), x.shape)
     return None
 
 
@@ -169,21 +160,13 @@ def _factors_out(x: Tensor) -> Tensor | None:
     (ca, fa), (cb, fb) = factors(a), factors(b)
     left = [f for f in fa if core[0] == 2 and size_at(f[0], -1) == 1]
     right = [f for f in fb if core[1] == 2 and size_at(f[0], -2) == 1]
-    across = [f for f in fb if f not in right and core[1] == 2 and size_at(f[0], -1) == 1]
-    keep_b = [f for f in fb if f not in right and f not in across]
-    if not keep_b:  # a product with columns alone stays
-        across, keep_b = [], across
-    if not (left or right or across):
+    if not (left or right):
         return None
-    keep_a = [f for f in fa if f not in left] + [(_as_row(f, core), n) for f, n in across]
-    first, second = _filled(product(ca, keep_a), a, -1, core[0]), _filled(product(cb, keep_b), b, -core[1], core[1])
+    first = _filled(product(ca, [f for f in fa if f not in left]), a, -1, core[0])
+    second = _filled(product(cb, [f for f in fb if f not in right]), b, -core[1], core[1])
     outside = [(squeeze(f, -1) if core[1] == 1 and f.rank else f, n) for f, n in left]
     outside += [(squeeze(f, -2) if core[0] == 1 and f.rank > 1 else f, n) for f, n in right]
     return product(sympy.S.One, [(matmul_of(first, second, core), 1), *outside], x.shape)
-
-
-def _as_row(column: Tensor, core: tuple[int, int]) -> Tensor:
-    return matrix_transpose(column) if core[0] == 2 else squeeze(column, -1)
 
 
 def _filled(part: Tensor, like: Tensor, contracted: int, core: int) -> Tensor:

@@ -10,7 +10,7 @@ from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.index import expand_dims, index_op, squeeze
-from ...ops.layout import concat_op, transpose_op
+from ...ops.layout import concat_op
 from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
 from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op, sum_op, summed
@@ -124,18 +124,6 @@ def _sum_of_product(x: Tensor) -> Tensor | None:
     return None
 
 
-def _sum_of_transpose(x: Tensor) -> Tensor | None:
-    """A sum without its axis, of a transpose: a sum over another axis, where the others keep their order."""
-    y, axes = x.inputs[0], x.params["axes"]
-    if y.op is not transpose_op or x.params["keepdims"]:
-        return None
-    base, order = y.inputs[0], y.params["order"]
-    source = [*range(-y.rank, -len(order)), *order]
-    kept = [axis for place, axis in enumerate(source, -y.rank) if place not in axes]
-    summed_axes = tuple(sorted(source[y.rank + axis] for axis in axes))
-    return x.op(base, axes=summed_axes, keepdims=False) if kept == sorted(kept) else None
-
-
 def _factor_out_of_sum(x: Tensor) -> Tensor | None:
     y, axes, keepdims = x.inputs[0], x.params["axes"], x.params["keepdims"]
     number, listed = factors(y)
@@ -207,8 +195,6 @@ def _expanded(y: Tensor, axis: int) -> Tensor | None:
 def _taken_off(y: Tensor, axis: int) -> Tensor | None:
     if y.op in REDUCTIONS and y.params["keepdims"] and y.params["axes"] == (axis,):
         return y.op(y.inputs[0], axes=(axis,), keepdims=False)
-    if works_entrywise(y) and y.inputs:
-        return y.op(*(squeeze(i, axis) if i.rank >= -axis else i for i in y.inputs), **y.params)
     return None
 
 
@@ -232,9 +218,7 @@ def _cut_alike(y: Tensor, join: Tensor) -> tuple[Tensor, ...] | None:
     if y.op is concat_op and y.params["axis"] == axis:
         sizes = [[part.shape[axis] for part in x.inputs] for x in (y, join)]
         return y.inputs if len(sizes[0]) == len(sizes[1]) and all(map(same_size, *sizes)) else None
-    if size_at(y, axis) != 1 and not constant_along(y, axis):
-        return None
-    return (y if size_at(y, axis) == 1 else one_of(y, axis),) * len(join.inputs)
+    return (y,) * len(join.inputs) if size_at(y, axis) == 1 else None
 
 
 def _sum_of_join(x: Tensor) -> Tensor | None:
@@ -262,10 +246,6 @@ ROWS = (
     Rule(
         "row sums of a product", "A product is summed over its columns by summing the right factor.",
         1, _sum_of_product, (sum_op,),
-    ),
-    Rule(
-        "sum of a transpose", "The sum over the rows of a transpose is the sum over columns.",
-        1, _sum_of_transpose, (sum_op, mean_op),
     ),
     Rule(
         "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
