@@ -369,12 +369,16 @@ HELPERS = {name: f for name, f in globals().items() if inspect.isfunction(f)}
 def text_of(names: set[str]) -> list[str]:
     """The source of the helpers and of what they need, in the order in which they stand here."""
     wanted = frozenset[str]().union(*map(_needed, names))
-    return [inspect.getsource(f).replace("  # noqa: F821", "") for name, f in HELPERS.items() if name in wanted]
+    return [_source(name) for name in HELPERS if name in wanted]
+
+
+@functools.cache
+def _source(name: str) -> str:
+    return inspect.getsource(HELPERS[name]).replace("  # noqa: F821", "")
 
 
 @functools.cache
 def _needed(name: str) -> frozenset[str]:
     """A helper and those that it calls: the names in its source that are no variables of its own."""
-    f = HELPERS[name]
-    met = {node.id for node in ast.walk(ast.parse(inspect.getsource(f))) if isinstance(node, ast.Name)}
-    return frozenset({name}).union(*map(_needed, met & HELPERS.keys() - set(f.__code__.co_varnames)))
+    met = {node.id for node in ast.walk(ast.parse(_source(name))) if isinstance(node, ast.Name)}
+    return frozenset({name}).union(*map(_needed, met & HELPERS.keys() - set(HELPERS[name].__code__.co_varnames)))

@@ -86,9 +86,9 @@ def mentioned_names(expressions: Iterable[Tensor]) -> list[Tensor]:
     seen: dict[Tensor, None] = {}
     pending = list(expressions)
     while pending:
-        found = [x for x in topological([pending.pop()], inputs=unnamed_inputs) if named_by(x) and x not in seen]
+        found = [x for x in topological(pending, inputs=unnamed_inputs) if x not in seen and named_by(x)]
         seen.update(dict.fromkeys(found))
-        pending += [definition(x) for x in found]
+        pending = [definition(x) for x in found]
     return sorted(seen, key=lambda x: (x.height, str(x.name)))
 
 
