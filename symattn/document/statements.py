@@ -17,8 +17,7 @@ from ..printing.matrix import Printer
 from ..probability.notation import latex_writer
 from ..probability.report import Moments
 from ..proof.claims import LATEX_RELATIONS, Claim
-from ..proof.equality.readable import MOST, RewritingProof
-from ..proof.equality.rewriting import Lemma
+from ..proof.equality.rewriting import MOST, Lemma, RewritingProof
 from ..proof.verdict import Verdict
 
 if TYPE_CHECKING:

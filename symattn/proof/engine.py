@@ -19,7 +19,6 @@ from .claims import Claim, Independence, eq
 from .dependence.prove import dependence_proof
 from .equality.decide import Unreached
 from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
-from .equality.readable import RewritingProof
 from .equality.rewriting import rewrite
 from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
@@ -197,11 +196,11 @@ def _decided(time: Budget, given: Given, claim: Claim) -> Argument | None:
 
 
 def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> Argument | Missing:
-    """Rewriting first, since its proofs are read by people, then normal forms of entries, which reach further."""
+    """A proof by rewriting, which people read, where a number of lemmas is enough; else the normal form decides."""
     try:
-        rewriting = rewrite(left, right, time.part(0.6))
-        if rewriting is not None:
-            return RewritingProof(rewriting, given.claims)
+        readable = rewrite(left, right, time.part(0.6), given.claims)
+        if readable is not None:
+            return readable
     except (OutOfBudget, *PROBLEMS):  # its share is used up, or a part has no value; the normal form may still reach it
         pass
     time.check()

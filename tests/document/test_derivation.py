@@ -235,8 +235,7 @@ def test_a_proof_that_does_not_hold_is_told():
     Z = sa.tensor("Z", "T S")
     verdict = sa.prove(sa.softmax(Z + 1), sa.softmax(Z))
     argument = verdict.proof.argument
-    wrong = replace(argument.rewriting, right=sa.softmax(2 * Z))
-    proof = replace(verdict.proof, argument=replace(argument, rewriting=wrong))
+    proof = replace(verdict.proof, argument=replace(argument, right=sa.softmax(2 * Z)))
     with pytest.raises(sa.EvaluationError, match="the proof of claim 1 does not hold"):
         sa.Derivation("A").extend(replace(verdict, found=proof)).verify()
 

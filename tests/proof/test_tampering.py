@@ -13,7 +13,7 @@ import symattn as sa
 from symattn.proof.bounds.prove import BoundProof
 from symattn.proof.dependence.prove import DependenceProof
 from symattn.proof.equality.entrywise import EntrywiseProof
-from symattn.proof.equality.readable import RewritingProof
+from symattn.proof.equality.rewriting import RewritingProof
 from symattn.proof.generalised import Generalised
 from symattn.proof.given import Stated
 from symattn.proof.refute.enumeration import Enumeration
@@ -62,11 +62,12 @@ def changed(value: Any) -> Iterator[Any]:
 
 
 def tampered_argument(argument: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(argument, RewritingProof):
+        yield from tampered_rewriting(argument)
+        return
     for field in fields(argument):
         value = getattr(argument, field.name)
-        if field.name == "rewriting":
-            yield from ((f"rewriting.{n}", replace(argument, rewriting=r)) for n, r in tampered_rewriting(value))
-        elif field.name == "comparison":
+        if field.name == "comparison":
             yield "comparison", replace(argument, comparison=replace(value, pieces=()))
         elif field.name == "argument":
             yield from ((f"argument.{n}", replace(argument, argument=a)) for n, a in tampered_argument(value))
@@ -84,6 +85,8 @@ def tampered_rewriting(rewriting: Any) -> Iterator[tuple[str, Any]]:
     before, after = first.before + 1, first.after + 1
     for changes in ({"before": before}, {"after": after}, {"rule": forged, "after": after}):
         yield "a lemma", replace(rewriting, **{side: (replace(first, **changes), *others)})
+    for new in changed(rewriting.given):
+        yield "given", replace(rewriting, given=new)
 
 
 def tampered_point(proof: Proof) -> Iterator[tuple[str, Proof]]:

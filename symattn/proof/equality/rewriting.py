@@ -1,16 +1,28 @@
-"""Rewriting: both sides of an equality brought to one form, each distinct part once, by rules that a person reads."""
+"""Rewriting: both sides of an equality brought to one form, each distinct part once, by rules that a person reads.
+
+It explains, and the normal form of entries decides: of what is true it reaches about a third, next to nothing that the
+normal form does not reach as well, and its proofs are the ones that people read. It costs less than the normal form and
+grows with the graph alone, so it is asked first, within a number of lemmas; so it also decides what is too large or
+nested too deeply for entries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.budget import Budget
 from ...core.node import Tensor, with_inputs
-from ...errors import SymattnError
+from ...errors import OperandError, SymattnError
+from ...graph.names import LONGEST, displayed_names, tree_size
 from ...ops.leaves import cotangent_op, let_op, operands
+from ...printing.align import tex_text
+from ...printing.matrix import Printer, latex_printer
+from ..argument import Argument, Given
+from ..claims import Claim, Independence, say_the_same
 from ..rules import PHASES, RULES, Rule, rules_for
 
+MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
 _MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the proof
 
 
@@ -49,9 +61,9 @@ class Memo:
     lemmas: list[Lemma] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Rewriting:
-    """Both sides rewritten to one form.
+@dataclass(frozen=True, eq=False)
+class RewritingProof(Argument):
+    """Both sides brought to one form by lemmas, each of which is used wherever its left side occurs.
 
     The right side uses the lemmas of the left side too, where they share parts; each lemma is listed once.
     """
@@ -62,11 +74,19 @@ class Rewriting:
     right_lemmas: tuple[Lemma, ...]
     common: Tensor
     phase: int
+    given: tuple[Claim, ...] = ()
 
     @property
     def lemmas(self) -> tuple[Lemma, ...]:
         """All lemmas, in the order of their numbers."""
         return tuple(sorted((*self.left_lemmas, *self.right_lemmas), key=lambda lemma: lemma.number))
+
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys(x for lemma in self.lemmas for x in lemma.nonzero))
+
+    def proves(self, claim: Claim | Independence, given: Given) -> bool:
+        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
 
     def check(self) -> bool:
         """Apply the lemmas again, without search: whether each follows from its rule and both sides end in one form."""
@@ -78,8 +98,58 @@ class Rewriting:
             sides = [_replayed(side, steps) for side in sides]
         return sides == [self.common, self.common]
 
+    def text(self) -> str:
+        """The lemmas of the left side, those that the right side needs besides, and the common form."""
+        printer = Printer(displayed_names(self._roots()), latex=False)
+        lines = []
+        for title, lemmas in self._sides():
+            if lemmas:
+                lines.append(title)
+                lines += [f"  {self._row(printer, x)}" for x in lemmas[:MOST]]
+            if len(lemmas) > MOST:
+                lines.append(f"  ... and {len(lemmas) - MOST} lemmas more")
+        common = self.common
+        shown = printer.refer(common) if tree_size(common) <= LONGEST else f"one form, {common.brief()}"
+        return "\n".join([*lines, f"Both sides are {shown}."])
 
-def rewrite(left: Tensor, right: Tensor, budget: Budget) -> Rewriting | None:
+    def _row(self, printer: Printer, lemma: Lemma) -> str:
+        if max(map(tree_size, (lemma.before, lemma.after))) > LONGEST:
+            return f"({lemma.number}) {lemma.rule.reason}"
+        return f"({lemma.number}) {printer.refer(lemma.before)} = {printer.refer(lemma.after)}  # {lemma.rule.reason}"
+
+    def latex(self) -> str:
+        """The same as lists of lemmas, each with its reason."""
+        try:
+            printer = latex_printer(self._roots())
+        except OperandError:  # a tree too large to read: the reasons are told without it
+            printer = None
+        blocks = []
+        for title, lemmas in self._sides():
+            if lemmas:
+                items = "\n".join(self._latex_item(printer, x) for x in lemmas[:MOST])
+                blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
+            if len(lemmas) > MOST:
+                blocks.append(f"And {len(lemmas) - MOST} lemmas more.")
+        end = "Both sides have one form" + ("." if printer is None else f": ${printer.refer(self.common)}$.")
+        return "\n".join([*blocks, end])
+
+    def _latex_item(self, printer: Printer | None, lemma: Lemma) -> str:
+        reason = tex_text(lemma.rule.reason)
+        if printer is None:
+            return rf"  \item {reason}"
+        return rf"  \item ${printer.refer(lemma.before)} = {printer.refer(lemma.after)}$. {reason}"
+
+    def _sides(self) -> list[tuple[str, Sequence[Lemma]]]:
+        first = "Of the left side:" if self.right_lemmas else "Step by step:"
+        return [(first, self.left_lemmas), ("Of the right side, besides:", self.right_lemmas)]
+
+    def _roots(self) -> list[Tensor]:
+        lemmas = [*self.left_lemmas[:MOST], *self.right_lemmas[:MOST]]
+        sides = [x for lemma in lemmas for x in (lemma.before, lemma.after)]
+        return [*sides, self.common, self.left, self.right]
+
+
+def rewrite(left: Tensor, right: Tensor, budget: Budget, given: Sequence[Claim] = ()) -> RewritingProof | None:
     """Both sides in one form, by the first phase that reaches one; None where none does.
 
     Raises OutOfBudget when the time is over.
@@ -96,7 +166,7 @@ def rewrite(left: Tensor, right: Tensor, budget: Budget) -> Rewriting | None:
             forms[side] = form
             lemmas[side] += new
         if forms[0] is forms[1]:
-            return Rewriting(left, right, tuple(lemmas[0]), tuple(lemmas[1]), forms[0], phase)
+            return RewritingProof(left, right, tuple(lemmas[0]), tuple(lemmas[1]), forms[0], phase, tuple(given))
     return None
 
 

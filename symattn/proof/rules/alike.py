@@ -8,12 +8,14 @@ So one rule holds for every operation, also for those that users declare.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.utilities.iterables import connected_components
 
 from ...core.node import Tensor
 from ...core.operation import Operation
@@ -21,8 +23,8 @@ from ...core.sizes import Shape, same_size
 from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
 from ...ops.leaves import stand_in
-from ...ops.template import template
-from ...scalars.formulas import Max, Min, _OfAll
+from ...ops.template import Template, template
+from ...scalars.formulas import Max, Min
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
 _FOLDS = (sympy.Sum, sympy.Product, Max, Min)  # which do not change when their terms are permuted
@@ -75,115 +77,84 @@ def is_own(node: Tensor) -> bool:
 @lru_cache(maxsize=4096)
 def _facts(op: Operation, params: tuple[Any, ...], shapes: tuple[Shape, ...], infinite: tuple[bool, ...]) -> Facts:
     inputs = enumerate(zip(shapes, infinite, strict=True))
-    leaves = (stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in inputs)
-    reading = _Reading(op.node(*leaves, **dict(params)))
+    node = op.node(*(stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in inputs), **dict(params))
     try:
-        formula = reading.formula()
+        entry = template(node)
     except Exception:  # an entry formula that cannot be read so: nothing is known, and no rule applies
         return Facts((), False)
-    return reading.facts(formula)
+    return _Reading(node, entry).facts()
 
 
-@dataclass
 class _Reading:
-    """One call of an entry formula, and what it shows of each index."""
+    """One reading of an entry formula, and what it shows of each index and of each position of an input.
 
-    node: Tensor
-    output: tuple[sympy.Symbol, ...] = ()
-    reads: tuple[tuple[int, tuple[Any, ...]], ...] = ()
-    parent: dict[Any, Any] = field(default_factory=dict)
-    sizes: dict[Any, sympy.Expr] = field(default_factory=dict)
-    stuck: dict[Any, None] = field(default_factory=dict)
+    ``joined`` are pairs that move together, and what is ``stuck`` is used otherwise than to read.
+    """
 
-    def formula(self) -> Any:
-        """The entry at index symbols, with a symbol for each read."""
-        entry = template(self.node)
-        self.output, self.reads = entry.index, tuple(entry.reads.values())
-        self.sizes.update(zip(self.output, self.node.shape, strict=True))
-        return entry.formula
+    def __init__(self, node: Tensor, entry: Template) -> None:
+        self.node, self.entry, self.reads = node, entry, tuple(entry.reads.values())
+        self.sizes: dict[Any, sympy.Expr] = dict(zip(entry.index, node.shape, strict=True))
+        self.joined: list[tuple[Any, Any]] = []
+        self.stuck: set[Any] = set()
 
-    def facts(self, formula: Any) -> Facts:
-        bound = self._walk(formula)
-        self._join_positions()
+    def facts(self) -> Facts:
+        bound, uses = self._parts()
+        for use in uses:
+            self._note_use(use, {*self.entry.index, *bound})
+        for k, at in self.reads:
+            self._join_positions(k, at)
         own = not bound and all(x.rank <= self.node.rank for x in self.node.inputs)
-        own = own and all(at == broadcast_index(self.node.inputs[k].shape, self.output) for k, at in self.reads)
-        return Facts(self._groups(), own and not self.stuck)
+        own = own and all(at == broadcast_index(self.node.inputs[k].shape, self.entry.index) for k, at in self.reads)
+        return Facts(tuple(self._groups()), own and not self.stuck)
 
-    def _walk(self, formula: Any) -> bool:
-        """Note the bound indices and their ranges, and which indices the formula uses otherwise than to read.
-
-        Tells whether there are bound indices.
-        """
-        bound: dict[Any, None] = {}
-        pending, uses = [formula], []
+    def _parts(self) -> tuple[list[Any], list[Any]]:
+        """The bound indices, whose ranges are noted, and the leaves and comparisons in which indices may be used."""
+        bound, uses, pending = [], [], [self.entry.formula]
         while pending:
             part = pending.pop()
-            if isinstance(part, _FOLDS) and not isinstance(part, _OfAll):
+            if isinstance(part, ExprWithLimits):
                 pending.append(part.function)
-                for k, low, high in part.limits:
-                    bound[k] = None
-                    self._note_range(k, low, high)
-                    uses += [low, high]
-            elif isinstance(part, _COMPARISONS) and all(a.is_Symbol for a in part.args[:2]):
-                uses.append(part)
-            elif isinstance(part, sympy.concrete.expr_with_limits.ExprWithLimits):
-                self.stuck.update(dict.fromkeys(limit[0] for limit in part.limits))
-                bound.update(dict.fromkeys(limit[0] for limit in part.limits))
-                pending.extend(part.args)
-            elif part.args:
+                for k, *ends in part.limits:
+                    bound.append(k)
+                    uses += ends
+                    if not isinstance(part, _FOLDS) or not self._is_over_an_axis(k, *ends):
+                        self.stuck.add(k)
+            elif part.args and not _compares_indices(part):
                 pending.extend(part.args)
             else:
                 uses.append(part)
-        indices = {**dict.fromkeys(self.output), **bound}
-        for use in uses:
-            self._note_use(use, indices)
-        return bool(bound)
+        return bound, uses
 
-    def _note_range(self, k: Any, low: Any, high: Any) -> None:
-        size = high + 1
-        if low != 0 or not same_size(self.sizes.setdefault(k, size), size):
-            self.stuck[k] = None
+    def _is_over_an_axis(self, k: Any, low: Any, high: Any) -> bool:
+        return bool(low == 0) and same_size(self.sizes.setdefault(k, high + 1), high + 1)
 
-    def _note_use(self, use: Any, indices: Mapping[Any, None]) -> None:
-        used = [s for s in use.free_symbols if s in indices]
-        if isinstance(use, _COMPARISONS) and len(used) == 2 and all(a in indices for a in use.args[:2]):
-            self._join(*use.args[:2])
+    def _note_use(self, use: Any, indices: Collection[Any]) -> None:
+        used = use.free_symbols.intersection(indices)
+        if _compares_indices(use) and len(used) == 2:
+            self.joined.append(use.args[:2])
         else:
-            self.stuck.update(dict.fromkeys(used))
+            self.stuck |= used
 
-    def _join_positions(self) -> None:
-        for k, at in self.reads:
-            x = self.node.inputs[k]
-            for axis, i in enumerate(at, -x.rank):
-                position = (k, axis)
-                self.sizes[position] = x.shape[axis]
-                if i in self.sizes:
-                    self._join(position, i)
-                else:  # a constant, a shifted index, an index that was read itself
-                    self.stuck[position] = None
-                    self.stuck.update(dict.fromkeys(s for s in sympy.sympify(i).free_symbols if s in self.sizes))
+    def _join_positions(self, k: int, at: tuple[Any, ...]) -> None:
+        x = self.node.inputs[k]
+        for axis, i in enumerate(at, -x.rank):
+            position = (k, axis)
+            self.sizes[position] = x.shape[axis]
+            if i in self.sizes:
+                self.joined.append((position, i))
+            else:  # a constant, a shifted index, an index that was read itself
+                self.stuck |= {position, *(s for s in sympy.sympify(i).free_symbols if s in self.sizes)}
 
-    def _find(self, a: Any) -> Any:
-        while self.parent.get(a, a) != a:
-            a = self.parent[a]
-        return a
-
-    def _join(self, a: Any, b: Any) -> None:
-        first, second = self._find(a), self._find(b)
-        if first != second:
-            self.parent[second] = first
-
-    def _groups(self) -> tuple[Group, ...]:
+    def _groups(self) -> Iterator[Group]:
         """The classes of joined indices and positions in which nothing is stuck and all sizes are one."""
-        members: dict[Any, list[Any]] = {}
-        for item in self.sizes:
-            members.setdefault(self._find(item), []).append(item)
-        found = []
-        for group in members.values():
+        for group in connected_components((list(self.sizes), self.joined)):
             size = self.sizes[group[0]]
-            if any(item in self.stuck for item in group) or not all(same_size(size, self.sizes[i]) for i in group):
-                continue
-            inputs = tuple(item for item in group if isinstance(item, tuple))
-            outputs = tuple(place - len(self.output) for place, i in enumerate(self.output) if i in group)
-            found.append(Group(inputs, outputs, len(group) == len(inputs) + 1 and len(outputs) == 1))
-        return tuple(found)
+            if self.stuck.isdisjoint(group) and all(same_size(size, self.sizes[item]) for item in group):
+                inputs = tuple(item for item in self.sizes if item in group and isinstance(item, tuple))
+                places = enumerate(self.entry.index, -self.node.rank)
+                outputs = tuple(place for place, i in places if i in group)
+                yield Group(inputs, outputs, len(group) == len(inputs) + 1 and len(outputs) == 1)
+
+
+def _compares_indices(part: Any) -> bool:
+    return isinstance(part, _COMPARISONS) and all(a.is_Symbol for a in part.args[:2])

@@ -79,9 +79,9 @@ def wrap(core: Tensor, actions: Actions) -> Tensor:
     return core
 
 
-def unpermuted(apply: Callable[[Tensor], Tensor | None]) -> Callable[[Tensor], Tensor | None]:
+def unpermuted(apply: Callable[..., Tensor | None]) -> Callable[..., Tensor | None]:
     """A rule for all nodes but permutation actions, which stay outermost as they are."""
-    return lambda x: None if peel(x)[1] else apply(x)
+    return lambda x, *parts: None if peel(x)[1] else apply(x, *parts)
 
 
 # --- rules ---

@@ -20,19 +20,20 @@ from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, unpermuted
 from .rule import Rule, bare, constant_along, one_of, size_at
 
+Core = tuple[int, int]  # how many axes of each factor are its own: 2 of a matrix, 1 of a vector
+
 _MATRICES = (2, 2)
 
 
 # --- brackets, inverses, identities ---
 
 
-def _left_nested(x: Tensor) -> Tensor | None:
+def _left_nested(x: Tensor, a: Tensor, right: Tensor, core: Core) -> Tensor | None:
     """``A (B C) -> (A B) C``; a permutation stays outermost."""
-    a, right = x.inputs
-    (first, last), (_, end) = x.params["core"], right.params.get("core", (0, 0))
-    if right.op is not matmul_op or right.params["core"] != (2, last) or (first == 2 and is_permutation(a)):
+    if right.op is not matmul_op or right.params["core"] != (2, core[1]) or (core[0] == 2 and is_permutation(a)):
         return None
-    return matmul_of(matmul_of(a, right.inputs[0], (first, 2)), right.inputs[1], (first, end))
+    b, c = right.inputs
+    return matmul_of(matmul_of(a, b, (core[0], 2)), c, core)
 
 
 def _orthogonal(a: Tensor, b: Tensor) -> bool:
@@ -43,12 +44,10 @@ def _inverse(a: Tensor, b: Tensor) -> bool:
     return (a.op is inv_op and a.inputs[0] is b) or (b.op is inv_op and b.inputs[0] is a)
 
 
-def _cancelling(opposite: Callable[[Tensor, Tensor], bool]) -> Callable[[Tensor], Tensor | None]:
+def _cancelling(opposite: Callable[[Tensor, Tensor], bool]) -> Callable[..., Tensor | None]:
     """``A U U^T -> A`` for neighbours in a product whose product is the identity."""
 
-    def apply(x: Tensor) -> Tensor | None:
-        a, b = x.inputs
-        core = x.params["core"]
+    def apply(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
         if core[1] != 2:  # U^T (U v) stands as (U^T U) v
             return None
         if core[0] == 2 and opposite(a, b):
@@ -75,9 +74,7 @@ def _inverse_undone(x: Tensor) -> Tensor | None:
     return x.inputs[0].inputs[0] if x.inputs[0].op is inv_op else None
 
 
-def _identity(x: Tensor) -> Tensor | None:
-    a, b = x.inputs
-    core = x.params["core"]
+def _identity(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     if is_eye(a) and core[0] == 2:
         return broadcast_to(b, x.shape)
     return broadcast_to(a, x.shape) if is_eye(b) and core[1] == 2 else None
@@ -96,16 +93,13 @@ def _scalar_out(x: Tensor) -> Tensor | None:
 # --- products with what is constant, thin or diagonal ---
 
 
-def _thin(x: Tensor) -> Tensor | None:
+def _thin(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """A contraction over an axis of size 1 is a product entry by entry."""
-    thin = x.inputs[0].shape[-1] == 1 and x.params["core"] == _MATRICES
-    return broadcast_to(multiply(*x.inputs), x.shape) if thin else None
+    return broadcast_to(multiply(a, b), x.shape) if a.shape[-1] == 1 and core == _MATRICES else None
 
 
-def _constant_factor(x: Tensor) -> Tensor | None:
+def _constant_factor(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """``A 1 u^T -> rowsum(A) u^T`` and ``u 1^T B -> u colsum(B)``."""
-    a, b = x.inputs
-    core = x.params["core"]
     if core == _MATRICES and constant_along(b, -2):
         return broadcast_to(multiply(summed(a, (-1,), True), one_of(b, -2)), x.shape)
     if core == _MATRICES and constant_along(a, -1):
@@ -113,10 +107,8 @@ def _constant_factor(x: Tensor) -> Tensor | None:
     return None
 
 
-def _diagonal(x: Tensor) -> Tensor | None:
+def _diagonal(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """``diag(v) M`` scales the rows of M, ``M diag(v)`` its columns."""
-    a, b = x.inputs
-    core = x.params["core"]
     if a.op is diag_op and core[0] == 2:
         scale = a.inputs[0] if core[1] == 1 else expand_dims(a.inputs[0], -1)
         return broadcast_to(multiply(scale, b), x.shape)
@@ -126,10 +118,8 @@ def _diagonal(x: Tensor) -> Tensor | None:
     return None
 
 
-def _dot(x: Tensor) -> Tensor | None:
+def _dot(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """A single row times a single column is a sum of products."""
-    a, b = x.inputs
-    core = x.params["core"]
     if core == (1, 1):
         return summed(multiply(a, b), (-1,), False)
     if core == (1, 2) and b.rank == 2 and b.shape[-1] == 1:
@@ -137,10 +127,9 @@ def _dot(x: Tensor) -> Tensor | None:
     return None
 
 
-def _vector(x: Tensor) -> Tensor | None:
+def _vector(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """A product with one row or one column is a product with a vector."""
-    a, b = x.inputs
-    if x.params["core"] != _MATRICES or a.rank != 2 or b.rank != 2:
+    if core != _MATRICES or a.rank != 2 or b.rank != 2:
         return None
     row, column = bare(a), squeeze(b, -1) if b.shape[-1] == 1 else b
     if a.shape[0] == 1 and row.rank == 1 and same_size(row.shape[0], a.shape[1]):
@@ -153,10 +142,8 @@ def _outer(x: Tensor) -> Tensor | None:
     return multiply(expand_dims(a, -1), b if b.rank == 1 else expand_dims(b, -2))
 
 
-def _factors_out(x: Tensor) -> Tensor | None:
+def _factors_out(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
     """``(u * A) B -> u * (A B)`` for a column u, ``A (B * v) -> (A B) * v`` for a row v."""
-    a, b = x.inputs
-    core = x.params["core"]
     (ca, fa), (cb, fb) = factors(a), factors(b)
     left = [f for f in fa if core[0] == 2 and size_at(f[0], -1) == 1]
     right = [f for f in fb if core[1] == 2 and size_at(f[0], -2) == 1]
@@ -193,39 +180,43 @@ _LINEAR = (
     matmul_op, outer_op, einsum_op, sum_op, mean_op, split_axis_op, merge_axis_op, transpose_op, diag_op, index_op,
 )  # fmt: skip
 
+
+def _product(name: str, reason: str, phase: int, apply: Callable[..., Tensor | None]) -> Rule:
+    """A rule for matrix products, of which it is given the factors."""
+    return Rule(name, reason, phase, lambda x: apply(x, *x.inputs, x.params["core"]), (matmul_op,))
+
+
 PRODUCTS = (
-    Rule(
+    _product(
         "orthogonal matrix cancels", "The inverse of an orthogonal matrix is its transpose.",
-        1, _cancelling(_orthogonal), (matmul_op,),
+        1, _cancelling(_orthogonal),
     ),
-    Rule("inverse cancels", "A matrix times its inverse is the identity.", 1, _cancelling(_inverse), (matmul_op,)),
+    _product("inverse cancels", "A matrix times its inverse is the identity.", 1, _cancelling(_inverse)),
     Rule(
         "inverse of a product",
         "The inverse of a product of square matrices is the product of the inverses, turned around.",
         1, _inverse_moved, (inv_op,),
     ),
     Rule("inverse of an inverse", "The inverse of the inverse is the matrix.", 1, _inverse_undone, (inv_op,)),
-    Rule("identity", "The identity changes nothing.", 1, _identity, (matmul_op,)),
+    _product("identity", "The identity changes nothing.", 1, _identity),
     Rule("scalar out", "A scalar factor comes out of what is linear.", 1, unpermuted(_scalar_out), _LINEAR),
-    Rule("product over one index", "A sum of one term is that term.", 1, unpermuted(_thin), (matmul_op,)),
-    Rule(
-        "product with equal rows", "A product with equal rows sums each row.",
-        1, unpermuted(_constant_factor), (matmul_op,),
+    _product("product over one index", "A sum of one term is that term.", 1, unpermuted(_thin)),
+    _product(
+        "product with equal rows", "A product with equal rows sums each row.", 1, unpermuted(_constant_factor)
     ),
-    Rule(
-        "product with a vector", "A product with one column is a product with a vector.",
-        1, unpermuted(_vector), (matmul_op,),
+    _product(
+        "product with a vector", "A product with one column is a product with a vector.", 1, unpermuted(_vector)
     ),
-    Rule("brackets", "A matrix product is associative.", 1, _left_nested, (matmul_op,)),
+    _product("brackets", "A matrix product is associative.", 1, _left_nested),
     Rule("outer product", "The outer product, entry by entry.", 2, _outer, (outer_op,)),
-    Rule(
+    _product(
         "diagonal matrix", "A diagonal matrix scales rows from the left and columns from the right.",
-        2, unpermuted(_diagonal), (matmul_op,),
+        2, unpermuted(_diagonal),
     ),
-    Rule("dot product", "A row times a column is a sum of products.", 2, unpermuted(_dot), (matmul_op,)),
-    Rule(
+    _product("dot product", "A row times a column is a sum of products.", 2, unpermuted(_dot)),
+    _product(
         "factor of a row or column out", "A factor of each row comes out on the left, one of each column on the right.",
-        2, unpermuted(_factors_out), (matmul_op,),
+        2, unpermuted(_factors_out),
     ),
     Rule("linear", "What is linear may be applied term by term.", 2, unpermuted(_distributed), _LINEAR),
 )  # fmt: skip
