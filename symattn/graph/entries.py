@@ -41,23 +41,20 @@ def entry(x: Tensor, index: Any) -> sympy.Expr:
     try:
         return readable(_expand(x, at, {}))
     except RecursionError:
-        raise too_deep(x) from None
+        raise too_long(x) from None
 
 
-def too_deep(x: Tensor) -> OperandError:
-    """The error for a tensor whose entry SymPy, which recurses, cannot hold as one formula."""
+def too_long(x: Tensor, why: str = "is nested too deep for one") -> OperandError:
+    """The error for a tensor whose entry SymPy, which recurses and walks through shared parts again, cannot hold."""
     return OperandError(
-        f"an entry of {x.brief()}, a graph {x.height} operations high, is nested too deep for one formula of SymPy: "
+        f"an entry of {x.brief()}, a graph {x.height} operations high, {why} formula of SymPy: "
         "sa.entries gives it as a system of equations"
     )
 
 
 def too_large(x: Tensor, count: int) -> OperandError:
-    """The error for a tensor whose entry SymPy, which walks through shared parts again and again, cannot work with."""
-    return OperandError(
-        f"an entry of {x.brief()}, a graph {x.height} operations high, has {counted(count)} parts, too many for one "
-        "formula of SymPy: sa.entries gives it as a system of equations"
-    )
+    """The error for one that has too many parts."""
+    return too_long(x, f"has {counted(count)} parts, too many for one")
 
 
 def checked_index(x: Tensor, index: Any) -> tuple[sympy.Expr, ...]:

@@ -119,13 +119,8 @@ def _with_witness(proof: Proof, given: Given, tried: Agreement, seed: int, time:
 def _proved(proof: Proof, tried: Agreement) -> Verdict:
     """The proof as an answer, unless it may be about no point at all under conditions that nobody gave."""
     if proof.witness is None and proof.side_conditions:
-        conditions = "; ".join(proof.side_conditions)
-        return Unknown(
-            proof.claim,
-            f"no point was found where both sides are defined: {conditions}",
-            agreement=tried,
-            given=proof.given,
-        )
+        reason = f"no point was found where both sides are defined: {'; '.join(proof.side_conditions)}"
+        return Unknown(proof.claim, reason, agreement=tried, given=proof.given)
     return Proved(proof.claim, proof, given=proof.given)
 
 

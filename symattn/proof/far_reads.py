@@ -12,7 +12,7 @@ import sympy
 from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..errors import SymattnError
-from ..ops.index import NEW, edges, index_op
+from ..ops.index import edges, index_op, items_read
 from ..ops.leaves import variable
 from ..printing.matrix import latex_printer, names_in
 from .argument import Argument, Given, Resting
@@ -92,27 +92,30 @@ def apart(claim: Claim | Independence) -> Near | None:
         return None
     kept = topological([left, right])
     left_over = {s for node in kept for s in node.own_symbols}
-    asked = [pair for x, read in far.items() for part in read for pair in _asked(x, part)]
+    places = [pair for part in own for pair in _at_numbers(part)]
+    asked = [(size, along.stop) for size, along in places if not size.is_Integer]  # how large it has to be
     if set(far) & set(kept) or not all(size.is_Symbol and size not in left_over for size, _ in asked):
         return None
     sizes = {size: max(n for s, n in asked if s == size) for size, _ in asked}
     return Near(Claim(left, claim.relation, right), {new: part for part, new in own.items()}, sizes)
 
 
-def _axes(part: Tensor) -> list[range | None]:
-    """The places that are read along each axis, as far as they are numbers."""
-    found: list[range | None] = []
-    for item in part.params["items"]:
-        if item == NEW:
-            continue
+def _axes(part: Tensor) -> list[tuple[sympy.Expr, range | None]]:
+    """The sizes of the axes that a part reads, and the places along each, as far as they are numbers."""
+    found: list[tuple[sympy.Expr, range | None]] = []
+    for item, size in items_read(part.inputs[0], part.params["items"]):
         numbers = all(n.is_Integer for n in (*edges(item), *(item[3:] if item[0] == "slice" else ())))
         ends = sorted(map(int, edges(item))) if numbers else []
-        found.append(range(ends[0], ends[-1] + 1) if ends else None)
+        found.append((size, range(ends[0], ends[-1] + 1) if ends else None))
     return found
 
 
+def _at_numbers(part: Tensor) -> list[tuple[sympy.Expr, range]]:
+    return [(size, places) for size, places in _axes(part) if places is not None]
+
+
 def _is_far(part: Tensor) -> bool:
-    return any(places is not None and places.stop > _FAR for places in _axes(part))
+    return any(places.stop > _FAR for _, places in _at_numbers(part))
 
 
 def _are_disjoint(read: Sequence[Tensor]) -> bool:
@@ -123,17 +126,11 @@ def _are_disjoint(read: Sequence[Tensor]) -> bool:
     )
 
 
-def _behind(p: range | None, q: range | None) -> bool:
+def _behind(a: tuple[sympy.Expr, range | None], b: tuple[sympy.Expr, range | None]) -> bool:
+    (_, p), (_, q) = a, b
     return p is not None and q is not None and (p.stop <= q.start or q.stop <= p.start)
 
 
-def _asked(x: Tensor, part: Tensor) -> list[tuple[sympy.Expr, int]]:
-    """The sizes of the axes in which a part is read at numbers, and how large they have to be; numbers are already."""
-    axes = _axes(part)
-    sizes = zip(x.shape[x.rank - len(axes) :], axes, strict=True)
-    return [(size, places.stop) for size, places in sizes if places is not None and not size.is_Integer]
-
-
 def _wanted(x: Tensor, part: Tensor) -> str:
-    starts = [places.start for places in _axes(part) if places is not None]
+    starts = [places.start for _, places in _at_numbers(part)]
     return "_".join([str(x.name), *map(str, starts)]) if max(starts) < 10**_DIGITS else f"{x.name}_far"

@@ -11,7 +11,7 @@ import sympy
 from ..core.arguments import few
 from ..core.node import Tensor
 from ..errors import NoRuleError, ShapeError
-from ..graph.entries import MOST_PARTS, count_parts, too_deep, too_large
+from ..graph.entries import MOST_PARTS, count_parts, too_large, too_long
 from ..graph.names import displayed_names
 from ..ops.leaves import computed, indexed, operands, variable
 from ..scalars.explicit import maybe_infinite, written_out
@@ -48,7 +48,7 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     try:
         entries = _explicit_entries(fixed, order)
     except RecursionError:
-        raise too_deep(x) from None
+        raise too_long(x) from None
     if not fixed.rank:
         return entries[0]
     if fixed.rank > 2:

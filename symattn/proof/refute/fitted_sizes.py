@@ -5,29 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import sympy
-from sympy.logic.boolalg import Boolean
-
-from ..relations import in_order
 
 _MOST = 100  # changes, after which it is taken that nothing fits
 
 Linear = Mapping[sympy.Symbol, sympy.Rational]  # coefficients of what may not be negative; 1 has the constant
-
-
-def linear_rooms(
-    rooms: Sequence[sympy.Expr],
-    relations: Sequence[Boolean],
-    solved: Mapping[sympy.Symbol, sympy.Expr],
-    symbols: Sequence[sympy.Symbol],
-) -> list[Linear]:
-    """What may not be negative, of sizes alone and as far as it is linear in them; offsets are at their least, 0."""
-    found = []
-    for room in (*rooms, *(more - less for r in relations for less, more in in_order(r))):
-        offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
-        terms = sympy.expand(room.xreplace(solved).xreplace(offsets)).as_coefficients_dict()
-        if terms.keys() - {sympy.S.One} and all(m == 1 or m in symbols for m in terms):
-            found.append(terms)
-    return found
 
 
 def room_left(room: Linear, sizes: Mapping[sympy.Symbol, int]) -> sympy.Rational:

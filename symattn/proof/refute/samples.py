@@ -17,9 +17,9 @@ from ...core.node import Tensor
 from ...ops.domain import rooms
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
-from ..relations import Relations
+from ..relations import Relations, in_order
 from .balls import Number, in_sympy, rational
-from .fitted_sizes import Linear, fitted, linear_rooms, room_left
+from .fitted_sizes import Linear, fitted, room_left
 from .pointed import Aims
 from .values import Array, Point, indices, shape_at
 
@@ -98,8 +98,18 @@ class Sizes:
 
     @cached_property
     def _rooms(self) -> list[Linear]:
-        """What may not be negative for relations to hold, and for all that is read to lie inside."""
-        return linear_rooms(rooms(self._nodes), self._given, self._solved, self.symbols)
+        """What may not be negative for relations to hold, and for all that is read to lie inside.
+
+        It is of sizes alone, and as far as it is linear in them; offsets are at their least, 0.
+        """
+        stated = (more - less for r in self._given for less, more in in_order(r))
+        found = []
+        for room in (*rooms(self._nodes), *stated):
+            offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
+            terms = sympy.expand(room.xreplace(self._solved).xreplace(offsets)).as_coefficients_dict()
+            if terms.keys() - {sympy.S.One} and all(m == 1 or m in self.symbols for m in terms):
+                found.append(terms)
+        return found
 
     def _with_room(self, wanted: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
         """Sizes near the wanted ones that have room for all that is read, or None."""

@@ -52,7 +52,8 @@ class Shrinker:
         fresh: Callable[[Mapping[sympy.Symbol, int], int], Point | None],
         twin: tuple[Tensor, Tensor] | None,
     ) -> None:
-        self._sampler, self._differs, self._fresh, self._twin = sampler, differs, fresh, twin
+        self._sampler, self._differs, self._fresh = sampler, differs, fresh
+        self._first = {} if twin is None else {twin[1]: twin[0]}  # of what a tensor is a second value
         self._steps = _STEPS
 
     def run(self, point: Point) -> Point:
@@ -125,7 +126,7 @@ class Shrinker:
         for symbol in self._sampler.sizes.scalars:
             moved |= self._scalar(symbol)
         for x in self._best.arrays:
-            if self._twin is None or x is not self._twin[1]:
+            if x not in self._first:
                 moved |= self._whole(x)
             if not _is_turned(x):
                 moved |= self._cleared(x) | self._entries(x)
@@ -174,9 +175,8 @@ class Shrinker:
 
     def _simpler_values(self, x: Tensor, at: tuple[int, ...]) -> list[Any]:
         """Simpler values for an entry; for one of a twin that differs, first that of its other half."""
-        own, first = self._best.arrays[x][at], []
-        if self._twin is not None and x is self._twin[1]:
-            first = [self._best.arrays[self._twin[0]][at]]
+        own = self._best.arrays[x][at]
+        first = [self._best.arrays[self._first[x]][at]] if x in self._first else []
         if own in first:
             return []
         others = (_ZERO, _ONE, -_ONE, *([] if first else self._aims()))
@@ -186,9 +186,9 @@ class Shrinker:
         """The point with other entries in one array, and in its twin where they agreed; None if that is not allowed."""
         arrays = dict(self._best.arrays)
         arrays[x] = {**arrays[x], **changed}
-        if self._twin is not None and x is self._twin[0]:
-            twin, before = arrays[self._twin[1]], self._best.arrays[x]
-            arrays[self._twin[1]] = twin | {at: v for at, v in changed.items() if twin[at] == before[at]}
+        before = self._best.arrays[x]
+        for twin in [y for y, first in self._first.items() if first is x]:
+            arrays[twin] = arrays[twin] | {at: v for at, v in changed.items() if arrays[twin][at] == before[at]}
         hold = self._sampler.hypotheses.hold
         same = self._best.arrays
         allowed = all(array is same[y] or hold(y, array, self._best.sizes) for y, array in arrays.items())
