@@ -80,13 +80,7 @@ def _holds(claim: Claim, budget: Budget) -> bool:
             return False
         sides = _written_along(claim) if free else map(_written_out, claim.sides)
         return all(_is_zero(a - b, parts, budget) for a, b in zip(*sides, strict=True))
-    except (
-        Outside,
-        Undecided,
-        SymattnError,
-        NotImplementedError,
-        ValueError,
-    ):  # an entry that has no value or cannot be written
+    except (Outside, Undecided, SymattnError, NotImplementedError, ValueError):  # an entry cannot be written
         return False
 
 
