@@ -6,6 +6,7 @@ Each child also derives from the built-in error a Python user would expect, so `
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -78,3 +79,8 @@ class _Brief(reprlib.Repr):
 def described(value: Any) -> str:
     """What somebody gave, in one line: a tensor with its shape, else the repr, which may be long, or fail."""
     return " ".join(line.strip() for line in _Brief().repr(value).splitlines())
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Several of these, with commas between them."""
+    return ", ".join(map(described, values))

@@ -152,26 +152,25 @@ def positions(what: str, Q: Any, K: Any, V: Any) -> tuple[Tensor, Tensor, Tensor
 
 def per_position(what: str, x: Any, keys: Tensor, name: str) -> Tensor:
     """One number a position: as many axes as the keys without their last, or fewer, and as many positions."""
-    made = operand(what, x, 1, f"{name}[.., T]")
-    if made.rank >= keys.rank:
-        raise ShapeError(
-            f"{what}: {made.brief()} has {made.rank} axes where {name}[.., T] is meant, one number a "
-            f"position of {keys.brief()}"
-        )
-    same(what, made, -1, keys, -2, "the number of positions")
-    return made
+    return _along_keys(what, x, keys, f"{name}[.., T]", 1)
 
 
 def per_channel(what: str, x: Any, keys: Tensor, name: str) -> Tensor:
     """One number a position and channel of the keys."""
-    made = operand(what, x, 2, f"{name}[.., T, d]")
-    if made.rank > keys.rank:
+    return _along_keys(what, x, keys, f"{name}[.., T, d]", 2)
+
+
+def _along_keys(what: str, x: Any, keys: Tensor, shape: str, axes: int) -> Tensor:
+    """Numbers along the positions of the keys, or (2 axes) along their channels too."""
+    made = operand(what, x, axes, shape)
+    if made.rank > keys.rank - 2 + axes:
+        unit = "a position" if axes == 1 else "an entry"
         raise ShapeError(
-            f"{what}: {made.brief()} has {made.rank} axes where {name}[.., T, d] is meant, one number an "
-            f"entry of {keys.brief()}"
+            f"{what}: {made.brief()} has {made.rank} axes where {shape} is meant, one number {unit} of {keys.brief()}"
         )
-    same(what, made, -2, keys, -2, "the number of positions")
-    same(what, made, -1, keys, -1, "their width")
+    same(what, made, -axes, keys, -2, "the number of positions")
+    if axes == 2:
+        same(what, made, -1, keys, -1, "their width")
     return made
 
 

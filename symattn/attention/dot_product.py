@@ -13,7 +13,7 @@ from ..ops.layout import matrix_transpose
 from ..ops.leaves import as_tensor, named, scalar_value
 from ..ops.pointwise import tanh
 from ..ops.rows import softmax
-from .options import Masking, Scoring, factor, fitting, kept, known, masking_of, one_query, operand, same
+from .options import Masking, Scoring, factor, fitting, kept, known, masking_of, operand, queries_and_keys, same
 
 
 def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
@@ -30,9 +30,7 @@ def scores(Q: Any, K: Any, *, scale: Any = None) -> Tensor:
     >>> print(sa.let("Z", Z.inputs[0]).inputs[0])
     Q @ K.T / sqrt(d)
     """
-    queries, keys = operand("scores", Q, 1, "Q[.., T, d]"), operand("scores", K, 2, "K[.., S, d]")
-    same("scores", queries, -1, keys, -1, "their width")
-    one_query("scores", queries, keys)
+    queries, keys = queries_and_keys("scores", Q, K)
     return named("Z", scaled("scores", queries @ matrix_transpose(keys), queries.shape[-1], scale))
 
 

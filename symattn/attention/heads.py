@@ -23,7 +23,7 @@ from ..ops.leaves import as_tensor, named
 from ..ops.pointwise import exp, sigmoid
 from .dot_product import attention_pooling, probabilities, scaled_dot_product, scores, weights
 from .norms import rms_norm
-from .options import Masking, Scoring, operand, same, scalar
+from .options import Masking, Scoring, exactly, operand, same, scalar
 from .projections import merge_heads, per_head, projected, split_heads
 
 
@@ -271,10 +271,7 @@ def differential_lambda(a: Any, b: Any, c: Any, f: Any, initial: Any = 0.8) -> T
     >>> print(sa.attention.differential_lambda(*(sa.tensor(name, "d") for name in "abcf")).inputs[0])
     exp(a @ b) - exp(c @ f) + 4/5
     """
-    w = [as_tensor(x) for x in (a, b, c, f)]
-    for x in w:
-        if x.rank != 1:
-            raise ShapeError(f"differential_lambda: {x.brief()} has {x.rank} axes where a vector [d] is meant")
+    w = [exactly("differential_lambda", x, "a vector [d]") for x in (a, b, c, f)]
     same("differential_lambda", w[0], 0, w[1], 0, "their length")
     same("differential_lambda", w[2], 0, w[3], 0, "their length")
     return named("lamda", subtract(exp(w[0] @ w[1]), exp(w[2] @ w[3])) + as_tensor(initial))

@@ -248,8 +248,7 @@ def l2(Q: Any, K: Any, V: Any, **masking: Unpack[Masking]) -> Tensor:
     >>> print(sa.attention.l2(Q, K, V).intermediates[1].inputs[0])
     -D / sqrt(d)
     """
-    queries, keys = operand("l2", Q, 1, "Q[.., T, d]"), operand("l2", K, 2, "K[.., S, d]")
-    one_query("l2", queries, keys)
+    queries, keys = queries_and_keys("l2", Q, K)
     distances = squared(differences("l2", queries, keys), False)
     z = named("Z", -distances / sympy.sqrt(queries.shape[-1]))
     return attention_pooling(probabilities(z, **masking), V)

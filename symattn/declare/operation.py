@@ -85,11 +85,10 @@ class Declared:
     def _reduced(self, *path: int) -> Any:
         return _unpickled, (self, path)
 
-    def __copy__(self) -> Declared:
+    def __copy__(self, memo: Any = None) -> Declared:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Declared:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
         for what, given in self.declaration.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, SupportsIndex
 
 import sympy
@@ -136,12 +135,11 @@ def check_declared(name: str, signature: Signature, formula: Formula) -> None:
     except TypeError:
         _check_at_numbers(name, signature, formula)
         return  # an entry that counts a size in Python is read when the sizes are numbers
-    of_place = partial(_at_place, formula, shapes)
-    check_comparisons(f"the entry of {name}", of_place, signature.places, as_shape(signature.output), value)
 
+    def at(*place: Any) -> Any:
+        return formula(place, shapes)
 
-def _at_place(formula: Formula, shapes: tuple[Shape, ...], *place: Any) -> Any:
-    return formula(place, shapes)
+    check_comparisons(f"the entry of {name}", at, signature.places, as_shape(signature.output), value)
 
 
 def _check_at_numbers(name: str, signature: Signature, formula: Formula) -> None:

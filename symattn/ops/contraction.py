@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Entry, Operation, ShapeRule
+from ..core.operation import Operation, ShapeRule
 from ..core.sizes import Shape, broadcast_shapes, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import bound
@@ -26,20 +26,36 @@ def _loops(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
     return broadcast_shapes(*(x.shape[: x.rank - own] for x, own in zip(inputs, cores, strict=True)))
 
 
-def _product(
-    name: str, cores: Callable[..., Iterable[int]], shape: ShapeRule, entry: Entry, back: Any, **record: Any
-) -> Operation:
-    """What is linear in each input: a tangent has a term for each that moves, and a product with zeros is zeros.
+Spec = tuple[tuple[str, ...], str]  # a letter for each axis of the inputs and of the result, as einsum has them
 
-    ``cores(**params)`` are the numbers of axes that inputs have in the product, those in front broadcast; ``back`` is
-    the vjp of those axes, which is summed over what was broadcast.
+
+def _product(name: str, spec: Callable[..., Spec], shape: ShapeRule, back: Any, **record: Any) -> Operation:
+    """A sum of products: a tangent has a term for each factor that moves, and a product with zeros is zeros.
+
+    ``spec(**params)`` are the letters of the axes that take part, those in front broadcast; ``back`` is the vjp of the
+    former, which is summed over what was broadcast.
     """
 
+    def entry(read: Any, index: Any, node: Tensor) -> Any:
+        ins, out = spec(**node.params)
+        loops, own = index[: len(index) - len(out)], index[len(index) - len(out) :]
+        at = dict(zip(out, own, strict=True))
+        limits: list[Any] = []
+        factors = []
+        for k, (labels, x) in enumerate(zip(ins, node.inputs, strict=True)):
+            lead = x.rank - len(labels)
+            for label, size in zip(labels, x.shape[lead:], strict=True):
+                if label not in at:
+                    limits.append(bound(node, len(limits), size))
+                    at[label] = limits[-1][0]
+            factors.append(read(k, (*broadcast_index(x.shape[:lead], loops), *(at[label] for label in labels))))
+        return sympy.Sum(sympy.Mul(*factors), *limits) if limits else sympy.Mul(*factors)
+
     def vjp(g: Tensor, y: Tensor, *inputs: Tensor, **params: Any) -> tuple[Tensor, ...]:
-        owns = tuple(cores(**params))
-        loops = _loops(inputs, owns)
+        cores = tuple(map(len, spec(**params)[0]))
+        loops = _loops(inputs, cores)
         assert loops is not None
-        parts = zip(back(g, *inputs, **params), inputs, owns, strict=True)
+        parts = zip(back(g, *inputs, **params), inputs, cores, strict=True)
         return tuple(unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own) for part, x, own in parts)
 
     def jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, **params: Any) -> Tensor:
@@ -82,15 +98,9 @@ def _transposed_hint(a: Tensor, b: Tensor, core: Core) -> str:
     return turned(a, "first") if core[0] == 2 and same_size(a.shape[-2], b.shape[-core[1]]) else ""
 
 
-def _matmul_entry(read: Any, index: Any, node: Tensor) -> Any:
-    a, b = node.inputs
-    core = node.params["core"]
-    k, low, high = bound(node, 0, a.shape[-1])
-    loops, own = index[: node.rank - sum(core) + 2], index[node.rank - sum(core) + 2 :]
-    row, column = own[: core[0] - 1], own[core[0] - 1 :]
-    left = (*broadcast_index(a.shape[: a.rank - core[0]], loops), *row, k)
-    right = (*broadcast_index(b.shape[: b.rank - core[1]], loops), k, *column)
-    return sympy.Sum(read(0, left) * read(1, right), (k, low, high))
+def _matmul_spec(core: Core) -> Spec:
+    left, right = "ik"[-core[0] :], "kj"[: core[1]]
+    return (left, right), left[:-1] + right[1:]
 
 
 def _matmul_back(g: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, Tensor]:
@@ -133,9 +143,8 @@ def _transposed(p: Any, x: Tensor) -> str:
 
 matmul_op = _product(
     "matmul",
-    cores=lambda core: core,
+    spec=_matmul_spec,
     shape=_matmul_shape,
-    entry=_matmul_entry,
     back=_matmul_back,
     numpy=lambda code, node, a, b: code.matmul(node, a, b),
     notation=_matmul_notation,
@@ -181,13 +190,6 @@ def matmul(a: Any, b: Any) -> Tensor:
 # --- outer ---
 
 
-def _outer_entry(read: Any, index: Any, node: Tensor) -> Any:
-    a, b = node.inputs
-    loops = index[:-2]
-    left, right = broadcast_index(a.shape[:-1], loops), broadcast_index(b.shape[:-1], loops)
-    return read(0, (*left, index[-2])) * read(1, (*right, index[-1]))
-
-
 def _outer_shape(a: Tensor, b: Tensor) -> Shape:
     loops = _loops((a, b), (1, 1))
     if loops is None or not a.rank or not b.rank:
@@ -204,9 +206,8 @@ def _outer_notation(p: Any, node: Tensor) -> Written:
 
 outer_op = _product(
     "outer",
-    cores=lambda: (1, 1),
+    spec=lambda: (("i", "j"), "ij"),
     shape=_outer_shape,
-    entry=_outer_entry,
     back=lambda g, a, b: (matmul_of(g, b, (2, 1)), matmul_of(matrix_transpose(g), a, (2, 1))),
     numpy=lambda code, node, a, b: code.outer(node, a, b),
     notation=_outer_notation,
@@ -231,8 +232,6 @@ def outer(a: Any, b: Any) -> Tensor:
 
 # --- einsum ---
 
-Spec = tuple[tuple[str, ...], str]
-
 
 def _label_sizes(inputs: Sequence[Tensor], spec: Spec) -> dict[str, sympy.Expr]:
     sizes: dict[str, sympy.Expr] = {}
@@ -255,22 +254,6 @@ def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
     if loops is None:
         raise ShapeError(f"einsum {_spec_text(spec)!r}: the axes in front do not broadcast")
     return loops + tuple(sizes[label] for label in spec[1])
-
-
-def _einsum_entry(read: Any, index: Any, node: Tensor) -> Any:
-    ins, out = node.params["spec"]
-    loops, own = index[: len(index) - len(out)], index[len(index) - len(out) :]
-    at = dict(zip(out, own, strict=True))
-    limits: list[Any] = []
-    for label, size in _label_sizes(node.inputs, node.params["spec"]).items():
-        if label not in at:
-            limits.append(bound(node, len(limits), size))
-            at[label] = limits[-1][0]
-    factors = [
-        read(k, (*broadcast_index(x.shape[: x.rank - len(labels)], loops), *(at[label] for label in labels)))
-        for k, (labels, x) in enumerate(zip(ins, node.inputs, strict=True))
-    ]
-    return sympy.Sum(sympy.Mul(*factors), *limits) if limits else sympy.Mul(*factors)
 
 
 def _einsum_back(g: Tensor, k: int, inputs: Sequence[Tensor], spec: Spec) -> Tensor:
@@ -310,9 +293,8 @@ def _einsum_notation(p: Any, node: Tensor) -> Written:
 
 einsum_op = _product(
     "einsum",
-    cores=lambda spec: map(len, spec[0]),
+    spec=lambda spec: spec,
     shape=_einsum_shape,
-    entry=_einsum_entry,
     back=lambda g, *inputs, spec: [_einsum_back(g, k, inputs, spec) for k in range(len(inputs))],
     numpy=lambda code, node, *inputs: code.einsum(node, inputs),
     notation=_einsum_notation,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -16,6 +16,8 @@ from .broadcasting import broadcast, broadcast_to, unbroadcast
 from .domain import vanished
 from .leaves import FLAT, as_tensor, is_zero
 from .notation import Binding, Written, call, infix
+
+Binary: TypeAlias = Callable[[Any, Any], Tensor]
 
 # --- comparisons and logic: binary tensors ---
 
@@ -30,42 +32,32 @@ def _bracketed(notation: Notation) -> Notation:
     return enclosed
 
 
-def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> Operation:
-    return entrywise(
+def _indicator(name: str, formula: Any, text: str, notation: Notation, reason: str, **more: Any) -> Operation:
+    def numpy(code: Any, node: Tensor, *operands: str) -> str:
+        return text.format(*operands)
+
+    return entrywise(name, formula, numpy, notation=notation, reason=reason, kind="binary", **FLAT, **more)
+
+
+def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> tuple[Operation, Binary]:
+    op = _indicator(
         name,
         lambda a, b: choose(compared(relation, a, b), sympy.S.One, sympy.S.Zero),
-        numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
-        notation=_bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
-        reason="a comparison is constant between its jumps",
+        f"({{}}) {sign} ({{}})",
+        _bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
+        "a comparison is constant between its jumps",
         called="the comparison",
-        kind="binary",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
-        **FLAT,
         **more,
     )
+    return op, lambda a, b: op(as_tensor(a), as_tensor(b))
 
 
-less_op = _relation("less", sympy.Lt, "<", "<")
-less_equal_op = _relation("less_equal", sympy.Le, "<=", r"\le")
-greater_op = _relation("greater", sympy.Gt, ">", ">")
-greater_equal_op = _relation("greater_equal", sympy.Ge, ">=", r"\ge")
-equal_op = _relation("equal", sympy.Eq, "==", "=", minus_infinity="absorbed")
-
-
-def less(a: Any, b: Any) -> Tensor:
-    return less_op(as_tensor(a), as_tensor(b))
-
-
-def less_equal(a: Any, b: Any) -> Tensor:
-    return less_equal_op(as_tensor(a), as_tensor(b))
-
-
-def greater(a: Any, b: Any) -> Tensor:
-    return greater_op(as_tensor(a), as_tensor(b))
-
-
-def greater_equal(a: Any, b: Any) -> Tensor:
-    return greater_equal_op(as_tensor(a), as_tensor(b))
+less_op, less = _relation("less", sympy.Lt, "<", "<")
+less_equal_op, less_equal = _relation("less_equal", sympy.Le, "<=", r"\le")
+greater_op, greater = _relation("greater", sympy.Gt, ">", ">")
+greater_equal_op, greater_equal = _relation("greater_equal", sympy.Ge, ">=", r"\ge")
+equal_op, _ = _relation("equal", sympy.Eq, "==", "=", minus_infinity="absorbed")
 
 
 def equal(a: Any, b: Any) -> Tensor:
@@ -78,34 +70,24 @@ def equal(a: Any, b: Any) -> Tensor:
     return equal_op(as_tensor(a), as_tensor(b))
 
 
-def _logical(name: str, called: str, formula: Any, sign: str, latex: str, binding: Binding) -> Operation:
-    return entrywise(
-        name,
-        formula,
-        numpy=lambda code, node, a, b: f"({a}) {sign} ({b})",
-        notation=infix(sign, latex, binding),
-        reason="a logical tensor is constant between its jumps",
-        called=called,
-        kind="binary",
-        **FLAT,
-    )
+_JUMPS = "a logical tensor is constant between its jumps"
 
 
-and_op = _logical("logical_and", "the conjunction", lambda a, b: a * b, "&", r"\land", Binding.AND)
-or_op = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
-not_op = entrywise(
+def _logical(name: str, called: str, formula: Any, sign: str, latex: str, binding: Binding) -> tuple[Operation, Binary]:
+    op = _indicator(name, formula, f"({{}}) {sign} ({{}})", infix(sign, latex, binding), _JUMPS, called=called)
+    return op, lambda a, b: op(as_mask(a, sign), as_mask(b, sign))
+
+
+and_op, logical_and = _logical("logical_and", "the conjunction", lambda a, b: a * b, "&", r"\land", Binding.AND)
+or_op, logical_or = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
+not_op = _indicator(
     "logical_not",
     lambda a: 1 - a,
-    numpy=lambda code, node, a: f"~({a})",
-    notation=lambda p, node: (
-        (r"\lnot " if p.latex else "~") + p.operand(node.inputs[0], Binding.ATOM),
-        Binding.FRACTION,
-    ),
-    reason="a logical tensor is constant between its jumps",
+    "~({})",
+    lambda p, node: ((r"\lnot " if p.latex else "~") + p.operand(node.inputs[0], Binding.ATOM), Binding.FRACTION),
+    _JUMPS,
     called="the negation",
     broadcasts=False,
-    kind="binary",
-    **FLAT,
 )
 
 
@@ -118,14 +100,6 @@ def as_mask(x: Any, what: str) -> Tensor:
             "give a relation to sa.from_index, or declare sa.tensor(..., binary=True)"
         )
     return mask
-
-
-def logical_and(a: Any, b: Any) -> Tensor:
-    return and_op(as_mask(a, "&"), as_mask(b, "&"))
-
-
-def logical_or(a: Any, b: Any) -> Tensor:
-    return or_op(as_mask(a, "|"), as_mask(b, "|"))
 
 
 def logical_not(a: Any) -> Tensor:

@@ -6,8 +6,9 @@ stay symbols: a cumulant of independent entries is a number times Kronecker delt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from fractions import Fraction
+from functools import partial
 
 from ..core.naming import free_letters
 from ..errors import NoRuleError
@@ -31,10 +32,20 @@ class Expectation:
 
     def of(self, poly: Poly) -> Poly:
         """The expectation; NoRuleError for what is neither a polynomial nor a normal exponential."""
-        poly = self._without_exponentials(poly)
+        poly = self._termwise(poly, self._without_exponentials)
         for source in self.sources:
-            poly = self._over(source, poly)
+            poly = self._termwise(poly, partial(self._over, source))
         return poly
+
+    def _termwise(self, poly: Poly, of: Callable[[Sequence[Factor]], Poly | None]) -> Poly:
+        """The polynomial with what stands for the factors of each term, under its sums; None where they stay."""
+        parts: list[tuple[Number, Poly]] = []
+        for c, term in poly.terms:
+            self.ring.budget.check()
+            apart = self.ring.renamed_term(term) if term.bound else term
+            found = of(apart.factors)
+            parts.append((c, Poly([(1, apart)]) if found is None else self.ring.summed(apart.bound, found)))
+        return self.ring.total(parts)
 
     def variance(self, poly: Poly) -> Poly:
         return self.covariance(poly, poly)
@@ -45,28 +56,18 @@ class Expectation:
 
     # --- products of entries ---
 
-    def _over(self, source: Source, poly: Poly) -> Poly:
+    def _over(self, source: Source, factors: Sequence[Factor]) -> Poly | None:
         """The expectation over one source; the others stay as they are."""
-        parts: list[tuple[Number, Poly]] = []
-        for c, term in poly.terms:
-            self.ring.budget.check()
-            apart = self.ring.renamed_term(term) if term.bound else term
-            drawn: list[Atom] = []
-            kept: list[Factor] = []
-            for atom, e in apart.factors:
-                if self._is_entry_of(source, atom) and e > 0 and e == int(e):
-                    drawn += [atom] * int(e)
-                elif self._reads(source, atom):
-                    raise self._obstacle(atom, e)
-                else:
-                    kept.append((atom, e))
-            if not drawn:
-                parts.append((c, Poly([(1, apart)])))
-                continue
-            moment = self._moment(source, drawn)
-            inside = self.ring.multiply(Poly([(1, Term((), tuple(kept)))]), moment)
-            parts.append((c, self.ring.summed(apart.bound, inside)))
-        return self.ring.total(parts)
+        drawn: list[Atom] = []
+        kept: list[Factor] = []
+        for atom, e in factors:
+            if self._is_entry_of(source, atom) and e > 0 and e == int(e):
+                drawn += [atom] * int(e)
+            elif self._reads(source, atom):
+                raise self._obstacle(atom, e)
+            else:
+                kept.append((atom, e))
+        return self.ring.multiply(Poly([(1, Term((), tuple(kept)))]), self._moment(source, drawn)) if drawn else None
 
     def _moment(self, source: Source, drawn: list[Atom]) -> Poly:
         """The expectation of a product of entries: the sum over partitions of the products of cumulants."""
@@ -110,20 +111,10 @@ class Expectation:
 
     # --- exponentials ---
 
-    def _without_exponentials(self, poly: Poly) -> Poly:
+    def _without_exponentials(self, factors: Sequence[Factor]) -> Poly | None:
         """``E[f(x) exp(L)] = exp(E L + Var L / 2) E[f(x + Cov(x, L))]`` for L linear in normal entries."""
-        parts = []
-        for c, term in poly.terms:
-            exponents = [(atom, e) for atom, e in term.factors if atom.kind == "exp" and self._random_atom(atom)]
-            if not exponents:
-                parts.append((c, Poly([(1, term)])))
-                continue
-            apart = self.ring.renamed_term(term)
-            held = [(atom, e) for atom, e in apart.factors if atom.kind == "exp" and self._random_atom(atom)]
-            rest = [f for f in apart.factors if f not in held]
-            inside = self._shifted(held, rest)
-            parts.append((c, self.ring.summed(apart.bound, inside)))
-        return self.ring.total(parts)
+        held = [(atom, e) for atom, e in factors if atom.kind == "exp" and self._random_atom(atom)]
+        return self._shifted(held, [f for f in factors if f not in held]) if held else None
 
     def _random_atom(self, atom: Atom) -> bool:
         return any(self._reads(source, atom) for source in self.sources)

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arguments import seeded
-from ..errors import OperandError, described
+from ..errors import OperandError, described, listed
 from .autograd import has_libraries, pullback_of
 from .calls import Adaptation, called
 from .comparing import TOLERANCES, checked_tolerance, dtype_name, problems
 from .reference import Point, Reference
-from .texts import listed
 
 
 def assert_matches(

@@ -8,7 +8,7 @@ from typing import Any
 from ..calculus.gradient import gradient
 from ..core.arguments import each_of
 from ..core.node import Tensor
-from ..errors import OperandError, described
+from ..errors import OperandError, described, listed
 from ..printing.matrix import text
 from ..proof.claims import Claim, Independence, eq
 from ..proof.engine import prove
@@ -96,7 +96,7 @@ def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple
         pairs = [] if several and len(variables) > 1 else [(variables[0], claimed)]
     if {x for x, _ in pairs} != set(variables):
         raise OperandError(
-            f"assert_gradient takes one claimed gradient for each of {', '.join(map(described, variables))}: give a "
+            f"assert_gradient takes one claimed gradient for each of {listed(variables)}: give a "
             "list in that order, or {tensor: claimed}"
         )
     return pairs

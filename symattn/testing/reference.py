@@ -15,12 +15,11 @@ from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
 from ..core.arguments import each_of
 from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
-from ..errors import EvaluationError, OperandError, described
+from ..errors import EvaluationError, OperandError, described, listed
 from ..ops.leaves import as_tensor, tensor
 from ..printing.matrix import names_in
 from .comparing import Wanted
 from .rounding import with_errors
-from .texts import listed
 
 _TRIALS, _DRAWS = 3, 40
 # Entries whose exponential overflows in the dtype, with room for a product of two; smaller ones where these fail.
