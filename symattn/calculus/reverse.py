@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +18,18 @@ from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
-from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, named, scalar_value, variable, zeros
+from ..ops.leaves import (
+    constant,
+    cotangent_op,
+    from_index_op,
+    is_named,
+    is_zero,
+    named,
+    operands,
+    scalar_value,
+    variable,
+    zeros,
+)
 from ..ops.rows import summed
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
@@ -33,6 +44,7 @@ class Reverse:
     def __init__(self, forward: Forward, given: Mapping[Tensor, Tensor | None], variables: Sequence[Variable]) -> None:
         self.forward = forward
         self.variables = variables
+        self.keys: dict[Variable, Any] = {v: forward.new[v] if isinstance(v, Tensor) else v for v in variables}
         self.targets = {forward.new[v] for v in variables if isinstance(v, Tensor)}
         self.symbols = {v for v in variables if isinstance(v, sympy.Symbol)}
         self.outputs = {forward.new[y]: y for y in given}
@@ -42,7 +54,7 @@ class Reverse:
         self.batch = self._batch()
         self.needed = dependent(forward.order, [*self.targets, *self.symbols])
         self.bar: dict[Tensor, list[tuple[int, Tensor, str]]] = {}
-        self.symbol_bar: dict[sympy.Symbol, list[Tensor]] = {}
+        self.symbol_bar: dict[Any, list[Tensor]] = {}
         self.tidied: dict[Tensor, Tensor] = {n: forward.label.get(n, n) for n in forward.order}
         self.steps: dict[Tensor, str] = {}  # the named cotangents, and why
         self.results: dict[Any, Tensor] = {}
@@ -100,15 +112,10 @@ class Reverse:
         self._finish_absent()
         return self._collect()
 
-    def _users(self) -> dict[Tensor, int]:
+    def _users(self) -> Counter[Tensor]:
         """How many needed nodes below the outputs read each node."""
-        below = topological(self.outputs)
-        users: dict[Tensor, int] = {}
-        for node in below:
-            if node in self.needed:
-                for x in dict.fromkeys(node.inputs):
-                    users[x] = users.get(x, 0) + 1
-        return users
+        needed = (node for node in topological(self.outputs) if node in self.needed)
+        return Counter(x for node in needed for x in dict.fromkeys(node.inputs))
 
     def _priority(self, node: Tensor) -> tuple[int, int, Tensor]:
         """Shallow nodes first: a person writes dV before following P further down."""
@@ -204,17 +211,13 @@ class Reverse:
     # --- the end ---
 
     def _finish_symbols(self) -> None:
-        for symbol in [v for v in self.variables if v in self.symbols]:
-            parts = self.symbol_bar.get(symbol)
-            if parts:
-                total = sum_of(parts)
-                reason = "derivative by a scalar, summed over all entries"
-                stand_in = constant(formula=symbol)
-                self.results[symbol] = self._step(stand_in, f"d{symbol.name}", total, reason)
+        reason = "derivative by a scalar, summed over all entries"
+        for symbol in self.variables:
+            if parts := self.symbol_bar.get(symbol):
+                self.results[symbol] = self._step(constant(formula=symbol), f"d{symbol.name}", sum_of(parts), reason)
 
     def _finish_absent(self) -> None:
-        for v in self.variables:
-            key = self.forward.new[v] if isinstance(v, Tensor) else v
+        for v, key in self.keys.items():
             if key in self.results:
                 continue
             of = key if isinstance(v, Tensor) else constant(formula=v)
@@ -231,13 +234,8 @@ class Reverse:
         final = _with_lets([*roots, *self.results.values()], lets)
         steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps.items())
         by_name = {str(final[r].name): final[r] for r in roots}
-        results = {
-            v: final.get(self.results[k], self.results[k])
-            for v in self.variables
-            for k in [self.forward.new[v] if isinstance(v, Tensor) else v]
-        }
         return Gradient(
-            results,
+            {v: final.get(self.results[key], self.results[key]) for v, key in self.keys.items()},
             by_name,
             steps,
             _definitions([step.expression for step in steps]),
@@ -247,14 +245,11 @@ class Reverse:
 
     def _share_forward(self, roots: Sequence[Tensor]) -> dict[Tensor, str]:
         """Name the unnamed forward nodes that the steps mention twice; the outputs among them, by their names."""
-        uses: dict[Tensor, int] = {}
-        for node in topological([r.inputs[0] for r in roots], stop=self.forward.place):
-            if node not in self.forward.place:
-                for x in node.inputs[:1] if node.op is cotangent_op else node.inputs:
-                    uses[x] = uses.get(x, 0) + 1
+        below = topological([r.inputs[0] for r in roots], stop=self.forward.place)
+        uses = Counter(x for node in below if node not in self.forward.place for x in operands(node))
         outputs = {}
         for node in self.forward.order:
-            if uses.get(node, 0) > 1 and not _is_cheap(node):
+            if uses[node] > 1 and not _is_cheap(node):
                 while node.op in _CHEAP:  # name what is moved, not each of its layouts
                     node = node.inputs[0]
                 if node not in self.names:
