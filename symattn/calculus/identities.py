@@ -12,11 +12,11 @@ from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import same_size
 from ..ops.arithmetic import add, add_op, multiply, multiply_op, split_scalar
+from ..ops.broadcasting import sum_op
 from ..ops.contraction import diag_op, matmul_of, matmul_op, outer_op
 from ..ops.index import NEW, expand_dims, index_op
 from ..ops.layout import matrix_transpose, transpose_op
 from ..ops.leaves import is_eye, ones
-from ..ops.rows import sum_op
 
 
 def _column(x: Tensor) -> Tensor | None:

@@ -15,7 +15,7 @@ from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
 from ..graph.names import mentioned_names, numbered
 from ..ops.arithmetic import multiply, split_scalar, sum_of
-from ..ops.broadcasting import broadcast_to_op
+from ..ops.broadcasting import broadcast_to_op, summed
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
 from ..ops.leaves import (
@@ -30,7 +30,6 @@ from ..ops.leaves import (
     variable,
     zeros,
 )
-from ..ops.rows import summed
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
 from .tidying import tidy

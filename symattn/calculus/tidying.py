@@ -15,14 +15,14 @@ from ..core.node import Tensor, topological, with_inputs
 from ..core.operation import Operation
 from ..core.sizes import same_shape
 from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_scalar, subtract
-from ..ops.broadcasting import broadcast, broadcast_to_op
+from ..ops.broadcasting import broadcast, broadcast_to_op, sum_op
 from ..ops.contraction import diag_op, diagonal_op, einsum_op, matmul_of, matmul_op, outer_op, trace_op
 from ..ops.gather import shift_op, tile_op
 from ..ops.index import embed_op, index, index_op, reads_all
 from ..ops.layout import matrix_transpose, merge_axis_op, repeat_op, split_axis_op, transpose_op
 from ..ops.leaves import is_zero, scalar_value, zeros
 from ..ops.logic import where_op
-from ..ops.rows import mean_op, sum_op
+from ..ops.rows import mean_op
 from ..ops.scans import cumsum_op, tril_op, triu_op
 from .identities import IDENTITIES
 

@@ -9,9 +9,9 @@ from typing import Any
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape
-from ..ops.broadcasting import broadcast
+from ..ops.broadcasting import broadcast, sum_op
 from ..ops.notation import call
-from ..ops.rows import logsumexp_op, sum_op
+from ..ops.rows import logsumexp_op
 
 
 def row_options(params: Mapping[str, Any]) -> list[str]:

@@ -15,12 +15,13 @@ from ..core.node import Tensor
 from ..core.operation import Operation
 from ..graph.canonical import squared, squares
 from ..ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, split_scalar, subtract
+from ..ops.broadcasting import expand_axes, sum_op
 from ..ops.classes import one_hot_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
 from ..ops.logic import greater_op, where_op
 from ..ops.pointwise import erf_op, exp_op, log_op, maximum, power_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
-from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
+from ..ops.rows import logsumexp_op, mean_op, softmax_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
 from .form import (
     erfc_op,

@@ -9,10 +9,11 @@ import sympy
 
 from ..core.node import Tensor, with_inputs
 from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, negative, split_scalar, subtract
+from ..ops.broadcasting import expand_axes, sum_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, definition, is_named, scalar_value, variable
 from ..ops.pointwise import exp_op, log1p_op, log_op, power_op, rsqrt_op, sigmoid_op, softplus_op, sqrt_op
-from ..ops.rows import expand_axes, logsumexp_op, mean_op, softmax_op, sum_op
+from ..ops.rows import logsumexp_op, mean_op, softmax_op
 
 
 def normaliser(node: Tensor, inputs: tuple[Tensor, ...]) -> Tensor | None:

@@ -1,17 +1,22 @@
-"""NumPy's broadcasting, as shapes, as indices, and as what a derivative has to undo."""
+"""NumPy's broadcasting, as shapes and as indices: copies along axes, and sums over them, which undo each other."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
-from ..core.sizes import Shape, broadcast_shapes, same_shape, same_size, show_shape
+from ..core.operation import Notation, NumPyText, Operation
+from ..core.sizes import ONE, Shape, broadcast_shapes, same_shape, same_size, show_shape
 from ..errors import ShapeError
+from ..scalars.formulas import bound
+from .index import expand_dims, linear, moved
 from .leaves import constant, ones, zeros
-from .notation import Binding, Written
+from .notation import Binding, Written, call, raised
+
+Axes = tuple[int, ...]
 
 
 def broadcast(what: str, *inputs: Tensor) -> Shape:
@@ -42,24 +47,6 @@ def broadcast_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sympy.S.Zero if size == 1 else i for size, i in zip(shape, own, strict=True))
 
 
-def unbroadcast(cotangent: Tensor, shape: Shape, full: Shape, core: int = 0) -> Tensor:
-    """Sum a cotangent of shape (batch..., *full) over the axes along which an input of ``shape`` was broadcast.
-
-    The last ``core`` axes belong to the operation itself and are not broadcast.
-    """
-    if shape == full:
-        return cotangent
-    from .rows import summed  # the only place where broadcasting needs a sum
-
-    missing = len(full) - len(shape)
-    stretched = tuple(axis for axis in range(-len(shape), -core) if shape[axis] == 1 and full[axis] != 1)
-    if stretched:
-        cotangent = summed(cotangent, stretched, True)
-    if missing:
-        cotangent = summed(cotangent, tuple(range(-len(full), -len(shape))), False)
-    return cotangent
-
-
 def _broadcast_to_shape(x: Tensor, shape: Shape) -> Shape:
     joined = broadcast_shapes(x.shape, shape)
     if joined is None or not same_shape(joined, shape):
@@ -72,27 +59,22 @@ def _broadcast_to_notation(p: Any, node: Tensor) -> Written:
     if not p.latex:
         dims = ", ".join(map(p.scalar, node.shape)) + ("," if node.rank == 1 else "")
         return f"broadcast_to({p.operand(x, Binding.OR)}, ({dims}))", Binding.ATOM
-    one = r"\mathbf{1}"
+    one, sizes = r"\mathbf{1}", r" \times ".join(map(p.scalar, node.shape))
     if x.rank == 0 and node.rank in (1, 2):
-        sizes = r" \times ".join(map(p.scalar, node.shape))
         return rf"{p.operand(x, Binding.PRODUCT)} \, {one}_{{{sizes}}}", Binding.PRODUCT
     if node.rank == x.rank == 2 and x.shape[1] == 1 and x.shape[0] == node.shape[0]:
         return rf"{p.operand(x, Binding.PRODUCT)} \, {one}_{{{p.scalar(node.shape[1])}}}^{{\top}}", Binding.PRODUCT
-    sizes = r" \times ".join(map(p.scalar, node.shape))
     return rf"\operatorname{{broadcast}}_{{{sizes}}}\left({p.operand(x, Binding.OR)}\right)", Binding.ATOM
 
 
-broadcast_to_op = Operation(
+broadcast_to_op = moved(
     "broadcast_to",
     shape=_broadcast_to_shape,
     entry=lambda read, index, node: read(0, broadcast_index(node.inputs[0].shape, index)),
-    vjp=lambda g, result, x, shape: (unbroadcast(g, x.shape, shape),),
-    jvp=lambda tangents, result, x, shape: broadcast_to(tangents[0], shape),
+    back=lambda g, x, shape: unbroadcast(g, x.shape, shape),
     numpy=lambda code, node, x: code.broadcast_to(node, x),
     notation=_broadcast_to_notation,
     reason="each copy of a broadcast entry adds its cotangent",
-    kind="inputs",
-    minus_infinity="kept",
     build=lambda x, shape: _broadcast_to(x, shape),
 )
 
@@ -115,3 +97,105 @@ def spread(x: Tensor, core: Shape) -> Tensor:
     """``x`` of shape (batch..., *something that broadcasts to core) over the last axes, keeping the batch."""
     batch = x.shape[: max(0, x.rank - len(core))]
     return broadcast_to(x, batch + core)
+
+
+# --- sums, into which copies go back ---
+
+
+def _reduced_shape(x: Tensor, axes: Axes, keepdims: bool) -> Shape:
+    shape = enumerate(x.shape, -x.rank)
+    return tuple(ONE if axis in axes else size for axis, size in shape if keepdims or axis not in axes)
+
+
+def _over(node: Tensor, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The index into the input of a reduction, and the limits of its bound indices."""
+    x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
+    given, at, limits = iter(index), [], []
+    for axis in range(-x.rank, 0):
+        if axis in axes:
+            limits.append(bound(node, axis + x.rank, x.shape[axis]))
+            at.append(limits[-1][0])
+            if keepdims:
+                next(given)
+        else:
+            at.append(next(given))
+    return tuple(at), limits
+
+
+def expand_axes(x: Tensor, axes: Axes) -> Tensor:
+    """Put size-1 axes where ``axes`` (counted from the end of the result) were reduced away; a number needs none."""
+    if x.op is constant:
+        return x
+    for axis in sorted(axes, reverse=True):  # the innermost first, so that later positions are final
+        x = expand_dims(x, axis)
+    return x
+
+
+def _reduction_notation(name: str) -> Notation:
+    def notation(p: Any, node: Tensor) -> Written:
+        x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
+        usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
+        if axes == (-1,) and keepdims:
+            return call(p, f"row{name}", node)
+        if name == "sum" and p.latex and x.rank == 2 and len(axes) == 1 and not keepdims:
+            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else raised(p.operand(x, Binding.ATOM), r"\top")
+            return rf"{turned} \, \mathbf{{1}}", Binding.PRODUCT
+        if name == "sum" and p.latex and axes == (-x.rank,) and not keepdims:
+            over_heads = p.sum_over_heads(x)
+            if over_heads is not None:
+                return over_heads, Binding.SUM
+        axis = None if axes == usual else axes[0] if len(axes) == 1 else axes
+        return call(p, name, node, axis=axis, keepdims=keepdims or None)
+
+    return notation
+
+
+def _reduction_numpy(name: str) -> NumPyText:
+    def numpy(code: Any, node: Tensor, x: str) -> str:
+        axes = node.params["axes"]
+        keep = ", keepdims=True" if node.params["keepdims"] else ""
+        return f"({x}).{name}(axis={axes[0] if len(axes) == 1 else axes}{keep})"
+
+    return numpy
+
+
+def reduction(name: str, fold: Any, make: Callable[..., Operation] = Operation, **record: Any) -> Operation:
+    """What is made of all entries along axes: ``fold(term, *limits)`` is its entry."""
+
+    def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
+        at, limits = _over(node, index)
+        return fold(read(0, at), *limits)
+
+    written = {"numpy": _reduction_numpy(name), "notation": _reduction_notation(name)}
+    return make(name, shape=_reduced_shape, entry=entry, **{**written, **record})
+
+
+def copied(g: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    return spread(g if keepdims else expand_axes(g, axes), x.shape)
+
+
+sum_op = reduction(
+    "sum",
+    sympy.Sum,
+    linear,
+    back=copied,
+    reason="each term of a sum gets its cotangent",
+    bounded="each term of the sum, or weights that sum to 1",
+)
+
+
+def summed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    """The sum over axes counted from the end."""
+    return sum_op(x, axes=axes, keepdims=keepdims) if axes else x
+
+
+def unbroadcast(cotangent: Tensor, shape: Shape, full: Shape, core: int = 0) -> Tensor:
+    """Sum a cotangent of shape (batch..., *full) over the axes along which an input of ``shape`` was broadcast.
+
+    The last ``core`` axes belong to the operation itself and are not broadcast.
+    """
+    if shape == full:
+        return cotangent
+    stretched = tuple(axis for axis in range(-len(shape), -core) if shape[axis] == 1 and full[axis] != 1)
+    missing = tuple(range(-len(full), -len(shape)))
+    return summed(summed(cotangent, stretched, True), missing, False)

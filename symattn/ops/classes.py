@@ -12,11 +12,11 @@ from ..core.sizes import as_size
 from ..errors import OperandError
 from ..scalars.formulas import choose
 from .arithmetic import add_op, multiply_op
+from .broadcasting import sum_op
 from .leaves import FLAT, as_tensor
 from .logic import where_op
 from .notation import Binding, Written, call
 from .pointwise import floor_op, maximum_op, minimum_op
-from .rows import sum_op
 from .scans import cumsum_op
 
 _KEEP_INTEGERS = {add_op, multiply_op, maximum_op, minimum_op, sum_op, cumsum_op, where_op}

@@ -13,9 +13,9 @@ from ..core.sizes import Shape, broadcast_shapes, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import bound
 from .arithmetic import multiply, sum_of
-from .broadcasting import broadcast_index, broadcast_to_op, unbroadcast
+from .broadcasting import broadcast_index, broadcast_to_op, expand_axes, unbroadcast
 from .domain import vanished
-from .index import expand_dims, linear, moved, without_new_axes
+from .index import linear, moved, without_new_axes
 from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
 from .notation import Binding, Written, call, function, raised
@@ -110,7 +110,8 @@ def _matmul_back(g: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, T
         return outer_op(g, b), matmul_of(matrix_transpose(a), g, core)
     if core == (1, 2):
         return matmul_of(b, g, (2, 1)), outer_op(a, g)
-    return multiply(expand_dims(g, -1), b), multiply(expand_dims(g, -1), a)
+    column = expand_axes(g, (-1,))
+    return multiply(column, b), multiply(column, a)
 
 
 def _matmul_notation(p: Any, node: Tensor) -> Written:
@@ -383,7 +384,7 @@ trace_op = linear(
     "trace",
     shape=lambda x: _square(x, "trace").shape[:-2],
     entry=_trace_entry,
-    back=lambda g, x: multiply(expand_dims(expand_dims(g, -1), -1) if g.rank else g, eye(x.shape[-1])),
+    back=lambda g, x: multiply(expand_axes(g, (-2, -1)), eye(x.shape[-1])),
     numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
     notation=function("trace", r"\operatorname{tr}"),
     reason="the trace has the identity as its gradient",

@@ -15,11 +15,12 @@ from ..core.operation import Operation
 from ..core.sizes import Shape, as_integer, as_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice, bound
+from .broadcasting import summed
 from .index import linear, moved, replaced, sliced
 from .layout import copied, split_axis_op
 from .leaves import as_tensor, constant, from_index_op
 from .notation import Binding, Written, call
-from .rows import along, checked_axis, summed
+from .rows import along, checked_axis
 
 # --- take, and its transpose ---
 

@@ -15,10 +15,11 @@ from ..core.operation import Operation
 from ..core.sizes import Shape, as_size, same_shape, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
+from .broadcasting import summed
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
 from .notation import Binding, Written, call, raised
-from .rows import along, checked_axis, summed
+from .rows import along, checked_axis
 
 # --- transposes ---
 

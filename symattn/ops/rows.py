@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import sympy
 
 from ..core.arguments import flag, one_of
 from ..core.node import Tensor
-from ..core.operation import Entry, Notation, NumPyText, Operation
-from ..core.sizes import ONE, Shape, as_integer
+from ..core.operation import Operation
+from ..core.sizes import as_integer
 from ..errors import ShapeError, described
 from ..scalars.formulas import Max, Min, bound, choose
 from .arithmetic import divide, multiply, subtract
-from .broadcasting import broadcast, broadcast_index, broadcast_to, spread, unbroadcast
-from .index import expand_dims, linear
-from .leaves import as_tensor, constant
+from .broadcasting import (
+    Axes,
+    broadcast,
+    broadcast_index,
+    broadcast_to,
+    copied,
+    expand_axes,
+    reduction,
+    sum_op,
+    summed,
+    unbroadcast,
+)
+from .index import linear
+from .leaves import as_tensor
 from .logic import as_mask, equal
-from .notation import Binding, Written, call, raised
-
-Axes = tuple[int, ...]
+from .notation import Binding, Written
 
 
 def checked_axis(axis: Any, x: Tensor, what: str) -> int:
@@ -53,94 +61,15 @@ def along(op: Operation, x: Any, axis: Any, **params: Any) -> Tensor:
 # --- reductions ---
 
 
-def _reduced_shape(x: Tensor, axes: Axes, keepdims: bool) -> Shape:
-    shape = enumerate(x.shape, -x.rank)
-    return tuple(ONE if axis in axes else size for axis, size in shape if keepdims or axis not in axes)
-
-
-def _over(node: Tensor, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The index into the input of a reduction, and the limits of its bound indices."""
-    x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
-    given, at, limits = iter(index), [], []
-    for axis in range(-x.rank, 0):
-        if axis in axes:
-            limits.append(bound(node, axis + x.rank, x.shape[axis]))
-            at.append(limits[-1][0])
-            if keepdims:
-                next(given)
-        else:
-            at.append(next(given))
-    return tuple(at), limits
-
-
-def expand_axes(x: Tensor, axes: Axes) -> Tensor:
-    """Put size-1 axes where ``axes`` (counted from the end of the result) were reduced away; a number needs none."""
-    if x.op is constant:
-        return x
-    for axis in sorted(axes, reverse=True):  # the innermost first, so that later positions are final
-        x = expand_dims(x, axis)
-    return x
-
-
-def _reduction_notation(name: str) -> Notation:
-    def notation(p: Any, node: Tensor) -> Written:
-        x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
-        usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
-        if axes == (-1,) and keepdims:
-            return call(p, f"row{name}", node)
-        if name == "sum" and p.latex and x.rank == 2 and len(axes) == 1 and not keepdims:
-            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else raised(p.operand(x, Binding.ATOM), r"\top")
-            return rf"{turned} \, \mathbf{{1}}", Binding.PRODUCT
-        if name == "sum" and p.latex and axes == (-x.rank,) and not keepdims:
-            over_heads = p.sum_over_heads(x)
-            if over_heads is not None:
-                return over_heads, Binding.SUM
-        axis = None if axes == usual else axes[0] if len(axes) == 1 else axes
-        return call(p, name, node, axis=axis, keepdims=keepdims or None)
-
-    return notation
-
-
-def _reduction_numpy(name: str) -> NumPyText:
-    def numpy(code: Any, node: Tensor, x: str) -> str:
-        axes = node.params["axes"]
-        keep = ", keepdims=True" if node.params["keepdims"] else ""
-        return f"({x}).{name}(axis={axes[0] if len(axes) == 1 else axes}{keep})"
-
-    return numpy
-
-
-def _reduction(name: str, entry: Entry, make: Callable[..., Operation] = Operation, **record: Any) -> Operation:
-    written = {"numpy": _reduction_numpy(name), "notation": _reduction_notation(name)}
-    return make(name, shape=_reduced_shape, entry=entry, **{**written, **record})
-
-
-def _sum_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
-    at, limits = _over(node, index)
-    return sympy.Sum(read(0, at), *limits)
-
-
 def _count(x: Tensor, axes: Axes) -> sympy.Expr:
     return sympy.Mul(*(x.shape[axis] for axis in axes))
 
 
-def _copied(g: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    return spread(g if keepdims else expand_axes(g, axes), x.shape)
-
-
-sum_op = _reduction(
-    "sum",
-    _sum_entry,
-    linear,
-    back=_copied,
-    reason="each term of a sum gets its cotangent",
-    bounded="each term of the sum, or weights that sum to 1",
-)
-mean_op = _reduction(
+mean_op = reduction(
     "mean",
-    lambda read, index, node: _sum_entry(read, index, node) / _count(node.inputs[0], node.params["axes"]),
+    lambda term, *limits: sympy.Sum(term, *limits) / sympy.Mul(*(last + 1 for _, _, last in limits)),
     linear,
-    back=lambda g, x, axes, keepdims: divide(_copied(g, x, axes, keepdims), _count(x, axes)),
+    back=lambda g, x, axes, keepdims: divide(copied(g, x, axes, keepdims), _count(x, axes)),
     reason="each term of a mean gets its share of the cotangent",
     bounded="a mean lies between the smallest and the largest entry",
 )
@@ -153,17 +82,13 @@ def _winners(y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 
 
 def _extreme(name: str, fold: Any) -> Operation:
-    def entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
-        at, limits = _over(node, index)
-        return fold(read(0, at), *limits)
-
     def vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
         back = g if keepdims else expand_axes(g, axes)
         return (multiply(back, _winners(y, x, axes, keepdims)),)
 
-    return _reduction(
+    return reduction(
         name,
-        entry,
+        fold,
         vjp=vjp,
         jvp=lambda tangents, y, x, axes, keepdims: summed(
             multiply(_winners(y, x, axes, keepdims), tangents[0]), axes, keepdims
@@ -178,11 +103,6 @@ def _extreme(name: str, fold: Any) -> Operation:
 
 max_op = _extreme("max", Max)
 min_op = _extreme("min", Min)
-
-
-def summed(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    """The sum over axes counted from the end."""
-    return sum_op(x, axes=axes, keepdims=keepdims) if axes else x
 
 
 def _reduce(op: Operation, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -331,14 +251,9 @@ def softmax(z: Any, axis: Any = -1, where: Any = None, empty: str = "zero") -> T
     return softmax_op(operand, *masks, axes=taken, empty=empty)
 
 
-def _logsumexp_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
-    at, limits = _over(node, index)
-    return sympy.log(sympy.Sum(sympy.exp(read(0, at)), *limits))
-
-
-logsumexp_op = _reduction(
+logsumexp_op = reduction(
     "logsumexp",
-    _logsumexp_entry,
+    lambda term, *limits: sympy.log(sympy.Sum(sympy.exp(term), *limits)),
     vjp=lambda g, y, z, axes, keepdims: (
         multiply(g if keepdims else expand_axes(g, axes), softmax_op(z, axes=axes, empty="zero")),
     ),

@@ -16,11 +16,12 @@ from ..core.node import Tensor
 from ..core.operation import Entry, Operation
 from ..scalars.formulas import Choice, bound, compared
 from .arithmetic import divide, multiply, subtract
+from .broadcasting import summed
 from .index import replaced
 from .logic import greater, where
 from .notation import Binding, Written, call, enclosed
 from .pointwise import maximum
-from .rows import along, summed
+from .rows import along
 
 
 class _Row:

@@ -21,12 +21,12 @@ from ..core.sizes import Shape
 from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
+from ..ops.broadcasting import sum_op
 from ..ops.gather import reads_outside, shift_op
 from ..ops.index import index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
-from ..ops.rows import sum_op
 from ..scalars.formulas import Choice, Max, Min
 from .align import Row
 

@@ -22,6 +22,7 @@ from ..normal_form.derivative import Derivative
 from ..normal_form.functions import single
 from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported
 from ..printing.align import tex_text
+from ..printing.matrix import latex
 from .expectation import reads_at, written
 from .notation import bound_by_letters, latex_writer
 from .problem import Problem
@@ -71,8 +72,6 @@ class Approximation:
         return rf"{self._left()} \approx {written(value)} \quad \text{{({tex_text(self.explanation)})}}"
 
     def _left(self) -> str:
-        from ..printing.matrix import latex
-
         shown = ", ".join(latex(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
         return rf"{_SIGNS[self.what][1]}\left[{shown}\right]"
 

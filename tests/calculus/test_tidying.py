@@ -11,12 +11,12 @@ from symattn.codegen.reference import values
 from symattn.core.node import topological
 from symattn.ops import RECORDS
 from symattn.ops.arithmetic import add_op, divide_op, multiply_op
-from symattn.ops.broadcasting import broadcast_to, broadcast_to_op
+from symattn.ops.broadcasting import broadcast_to, broadcast_to_op, sum_op
 from symattn.ops.contraction import diag_op, diagonal_op, einsum_op, matmul_op, outer_op, trace_op
 from symattn.ops.index import embed_op
 from symattn.ops.layout import merge_axis_op, split_axis_op, transpose
 from symattn.ops.leaves import as_tensor
-from symattn.ops.rows import mean_op, sum_op
+from symattn.ops.rows import mean_op
 
 T, S, d, e, h = sa.sizes("T S d e h")
 X, Y, B, C = sa.tensor("X", T, d), sa.tensor("Y", T, d), sa.tensor("B", d, e), sa.tensor("C", d, d)

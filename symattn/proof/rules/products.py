@@ -9,13 +9,13 @@ import sympy
 from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
-from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op, summed
 from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.inverse import inv_op
 from ...ops.layout import matrix_transpose, merge_axis_op, split_axis_op, transpose_op
 from ...ops.leaves import eye, is_eye
-from ...ops.rows import mean_op, sum_op, summed
+from ...ops.rows import mean_op
 from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, unpermuted
 from .rule import Rule, bare, constant_along, one_of, size_at

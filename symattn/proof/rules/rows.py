@@ -7,13 +7,13 @@ import sympy
 from ...core.node import Tensor
 from ...core.sizes import ONE, same_shape, same_size
 from ...ops.arithmetic import add, divide, multiply, sum_of
-from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op, summed
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.index import expand_dims, index_op, squeeze
 from ...ops.layout import concat_op
 from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
-from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op, sum_op, summed
+from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, unpermuted
