@@ -219,12 +219,6 @@ class FormulaRange:
 
     # --- by kind ---
 
-    def _read(self, e: Any) -> Range:
-        return self.known.range(e)
-
-    def _index(self, e: Any) -> Range:
-        return self.index.get(e, NOT_NEGATIVE if e.is_nonnegative else REAL)
-
     def _add(self, e: Any) -> Range:
         return self._by_sign(e, sum(map(self.of, e.args), ZERO))
 
@@ -270,12 +264,6 @@ class FormulaRange:
             self.conditions[sympy.Ne(e.base, 0)] = None
         return base.power(-exponent).reciprocal()
 
-    def _exp(self, e: Any) -> Range:
-        return self.of(e.args[0]).increasing(sympy.exp)
-
-    def _log(self, e: Any) -> Range:
-        return self._not_negative(e.args[0]).logarithm()
-
     def _not_negative(self, e: Any) -> Range:
         """The range of what must not be negative."""
         found = self.of(e)
@@ -293,9 +281,6 @@ class FormulaRange:
         found = values & inside.sign() if f.at(0) == 0 else values
         return found & inside.increasing(f.head) if f.domain == REALS else found
 
-    def _floor(self, e: Any) -> Range:
-        return self.of(e.args[0]).rounded_down()
-
     def _remainder(self, e: Any) -> Range:
         divisor = self.of(e.args[1])
         return Range(sympy.S.Zero, False, divisor.high, True) if divisor.is_positive else REAL
@@ -303,9 +288,6 @@ class FormulaRange:
     def _absolute(self, e: Any) -> Range:
         inside = self.of(e.args[0])
         return hull(inside, -inside).larger(ZERO)
-
-    def _held(self, e: Any) -> Range:
-        return self.of(e.args[0])
 
     def _choice(self, e: Any) -> Range:
         condition, a, b = e.args
@@ -380,17 +362,17 @@ def _repeated(factor: Any) -> list[Any]:
 
 
 _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
-    Read: FormulaRange._read,
-    sympy.Dummy: FormulaRange._index,
+    Read: lambda walk, e: walk.known.range(e),
+    sympy.Dummy: lambda walk, e: walk.index.get(e, NOT_NEGATIVE if e.is_nonnegative else REAL),
     sympy.Add: FormulaRange._add,
     sympy.Mul: FormulaRange._mul,
     sympy.Pow: FormulaRange._pow,
-    sympy.exp: FormulaRange._exp,
-    sympy.log: FormulaRange._log,
-    sympy.floor: FormulaRange._floor,
+    sympy.exp: lambda walk, e: walk.of(e.args[0]).increasing(sympy.exp),
+    sympy.log: lambda walk, e: walk._not_negative(e.args[0]).logarithm(),
+    sympy.floor: lambda walk, e: walk.of(e.args[0]).rounded_down(),
     sympy.Mod: FormulaRange._remainder,
     sympy.Abs: FormulaRange._absolute,
-    Held: FormulaRange._held,
+    Held: lambda walk, e: walk.of(e.args[0]),
     Choice: FormulaRange._choice,
     sympy.Sum: FormulaRange._sum,
     Max: FormulaRange._extreme,

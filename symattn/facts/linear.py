@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import sympy
@@ -174,32 +175,23 @@ def instances(pattern: Any, target: Any, spans: Spans, shape: Callable[[Any], An
     A value is taken from where the index stands for a whole axis of an entry, so it lies in the range of the index.
     ``shape`` is that of the tensor of an entry.
     """
-    free = [index for index in spans if pattern.has(index)]
-    bound = {k for fold in target.atoms(ExprWithLimits) for k, _, _ in fold.limits}
-    reads, others = sure_reads(pattern), sure_reads(target)
-    pending: list[dict[Any, Any]] = [{}]
-    while pending:
-        values = pending.pop()
-        missing = next((index for index in free if index not in values), None)
-        if missing is None:
-            if pattern.xreplace(values) == target:
-                yield values
-            continue
-        for at in _values(missing, spans[missing], reads, others, shape):
-            if not at.has(*bound):
-                pending.append({**values, missing: at})
+    free = list(filter(pattern.has, spans))
+    for places in product(*(values_at(index, spans[index], pattern, target, shape) for index in free)):
+        values = dict(zip(free, places, strict=True))
+        if pattern.xreplace(values) == target:
+            yield values
 
 
-def _values(
-    index: Any, size: Any, patterns: Sequence[Any], targets: Sequence[Any], shape: Callable[[Any], Any]
-) -> list[Any]:
+def values_at(index: Any, size: Any, pattern: Any, target: Any, shape: Callable[[Any], Any]) -> list[Any]:
     """What an index may stand for: an index at a whole axis in the pattern, and what stands there in the target."""
     found: dict[Any, None] = {}
-    for pattern in patterns:
-        for axis, place in enumerate(pattern.args[1:]):
-            if place == index and sympy.expand(shape(pattern)[axis] - size) == 0:
-                found.update(dict.fromkeys(t.args[axis + 1] for t in targets if t.args[0] == pattern.args[0]))
-    return list(found)
+    reads = sure_reads(target)
+    for own in sure_reads(pattern):
+        for axis, place in enumerate(own.args[1:]):
+            if place == index and sympy.expand(shape(own)[axis] - size) == 0:
+                found.update(dict.fromkeys(e.args[axis + 1] for e in reads if e.args[0] == own.args[0]))
+    bound = {k for e in (pattern, target) for fold in e.atoms(ExprWithLimits) for k in fold.bound_symbols}
+    return [at for at in found if not at.has(*bound)]
 
 
 # --- sums and extremes over an index ---

@@ -16,7 +16,7 @@ from ..core.budget import Budget
 from ..core.node import Tensor
 from ..scalars.formulas import Max, Min, Read, at_index
 from ..scalars.functions import FUNCTIONS
-from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, sure_reads, total_of
+from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, total_of, values_at
 from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, End, Range, above, below, oo, point
 
 if TYPE_CHECKING:
@@ -71,23 +71,9 @@ class Known:
 
     def terms_at(self, fold: Any, others: Any) -> Iterator[Any]:
         """The term of a sum or an extreme where its indices are those that stand at the same axes elsewhere."""
-        bound = [k for k, _, _ in fold.limits]
-        places = [self._values(fold, limit, others) for limit in fold.limits]
+        places = [values_at(k, high + 1, fold, others, self.shape) if low == 0 else () for k, low, high in fold.limits]
         for values in product(*places):
-            yield fold.function.xreplace(dict(zip(bound, values, strict=True)))
-
-    def _values(self, fold: Any, limit: Any, others: Any) -> list[Any]:
-        """Indices at the axis that a bound index runs over, all of it."""
-        k, low, high = limit
-        found: dict[Any, None] = {}
-        if low != 0:
-            return []
-        entries, bound = sure_reads(others), _bound(fold, others)
-        for own in sure_reads(fold.function):
-            for axis, place in enumerate(own.args[1:]):
-                if place == k and sympy.expand(self.shape(own)[axis] - 1 - high) == 0:
-                    found.update(dict.fromkeys(e.args[axis + 1] for e in entries if e.args[0] == own.args[0]))
-        return [at for at in found if not at.has(*bound)]
+            yield fold.function.xreplace(dict(zip(fold.bound_symbols, values, strict=True)))
 
     # --- normalised rows ---
 
@@ -126,11 +112,6 @@ class Known:
         (*rest, last) = normalised(self.node(p))
         others = [at[:last] + (at[last + 1 :] if last < -1 else ()) for at in (p.args, q.args)]
         return (p.args[last], q.args[last]) if not rest and others[0] == others[1] else None
-
-
-def _bound(*formulas: Any) -> set[Any]:
-    folds = (fold for e in formulas for fold in e.atoms(sympy.Sum, Max, Min))
-    return {k for fold in folds for k, _, _ in fold.limits}
 
 
 # --- lemmas ---
@@ -190,14 +171,9 @@ def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
             yield _minus(e, term), POSITIVE if several and low.is_positive else NOT_NEGATIVE
 
 
-def _max(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+def _extreme(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
     for term in walk.known.terms_at(e, others):
-        yield _minus(e, term), NOT_NEGATIVE
-
-
-def _min(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
-    for term in walk.known.terms_at(e, others):
-        yield _minus(term, e), NOT_NEGATIVE
+        yield _minus(e, term), NOT_NEGATIVE if isinstance(e, Max) else -NOT_NEGATIVE
 
 
 _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Range]]]] = {
@@ -205,8 +181,8 @@ _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Ra
     sympy.log: _log,
     sympy.floor: _floor,
     sympy.Sum: _sum,
-    Max: _max,
-    Min: _min,
+    Max: _extreme,
+    Min: _extreme,
 }
 
 

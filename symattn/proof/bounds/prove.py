@@ -25,7 +25,7 @@ from ...facts.order import Known, normalised
 from ...facts.ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
 from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
-from ...ops.leaves import computed, constant, definition, from_index_op, variable
+from ...ops.leaves import bare, computed, constant, from_index_op, variable
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer, text
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
@@ -391,16 +391,13 @@ def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
             bounds = Range(-oo, False, value, strict) if signs == "<" else Range(value, strict, oo, False)
             if fact.relation == "=":
                 bounds = point(value)
-            node = definition(x)
-            while node is not definition(node):
-                node = definition(node)
-            stated[node] = stated.get(node, ANYTHING) & bounds
+            stated[bare(x)] = stated.get(bare(x), ANYTHING) & bounds
     return stated
 
 
 def _number(x: Tensor) -> Any:
     """The one value of all entries, if the node is a constant."""
-    node = definition(x)
+    node = bare(x)
     while node.op is broadcast_to_op:
         node = node.inputs[0]
     formula = node.params.get("formula") if node.op in (constant, from_index_op) else None
