@@ -15,14 +15,13 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
+from ..scalars.affine import Form, combined
 from ..scalars.formulas import Choice, Held, Max, Min, Read
 from ..scalars.functions import FUNCTIONS, REALS, ScalarFunction
 from .conditions import cases
 from .linear import (
     Fact,
-    Form,
     both_ways,
-    combined,
     degree,
     depends,
     factored,

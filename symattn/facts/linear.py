@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
+from ..scalars.affine import Form, combined
 from ..scalars.formulas import Choice, Read
 from .ranges import End, Range, oo
 
 MOST_TERMS = 16  # of a polynomial that is written out
 HIGHEST_POWER = 4
 
-Form = Mapping[Any, Any]  # the coefficient of each monomial; that of 1 is the constant
 Spans = Mapping[Any, Any]  # indices, with the number of values each of them takes
 
 
@@ -61,14 +61,6 @@ def split(term: Any) -> tuple[Any, Any]:
     """The monomial and the coefficient of a term."""
     factors = sympy.Mul.make_args(term)
     return sympy.Mul(*filter(depends, factors)), sympy.Mul(*(f for f in factors if not depends(f)))
-
-
-def combined(form: Form, share: Any, other: Form) -> dict[Any, Any]:
-    """``form + share * other``."""
-    total = dict(form)
-    for m, c in other.items():
-        total[m] = sympy.expand(total.get(m, sympy.S.Zero) + share * c)
-    return {m: c for m, c in total.items() if c != 0}
 
 
 def degree(m: Any) -> int:

@@ -14,9 +14,10 @@ import sympy
 
 from ..core.budget import Budget
 from ..core.node import Tensor
+from ..scalars.affine import Form, combined
 from ..scalars.formulas import Max, Min, Read, at_index
 from ..scalars.functions import FUNCTIONS
-from .linear import Fact, Form, at_indices, both_ways, combined, depends, extreme_of, form_of, total_of, values_at
+from .linear import Fact, at_indices, both_ways, depends, extreme_of, form_of, total_of, values_at
 from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, UNIT, End, Range, above, below, oo, point
 
 if TYPE_CHECKING:

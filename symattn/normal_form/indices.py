@@ -13,7 +13,8 @@ from typing import Any
 
 import sympy
 
-from ..core.sizes import never_negative
+from ..scalars import affine as forms
+from ..scalars.affine import ends, expanded
 
 Index = Any  # int | tuple, see above
 Affine = dict[Index, sympy.Expr]
@@ -44,16 +45,8 @@ def number(value: Any) -> Index:
 @lru_cache(maxsize=16384)
 def plus(a: Index, b: Index, times: Any = 1) -> Index:
     """``a + times * b``."""
-    constant, total = affine(a)
-    more, coefficients = affine(b)
-    for base, c in coefficients.items():
-        total[base] = _expanded(total.get(base, sympy.S.Zero) + times * c)
-    return combined(_expanded(constant + times * more), total)
-
-
-@lru_cache(maxsize=4096)
-def _expanded(value: sympy.Expr) -> sympy.Expr:
-    return value if value.is_Integer or value.is_Symbol else sympy.expand(value)
+    (constant, total), (more, others) = affine(a), affine(b)
+    return combined(expanded(constant + times * more), forms.combined(total, times, others))
 
 
 def permuted(name: str, sign: int, index: Index) -> Index:
@@ -112,19 +105,9 @@ def bounds(index: Index, ranges: Mapping[int, sympy.Expr], sizes: Mapping[str, s
 
     ``ranges`` are the sizes of the index symbols, ``sizes`` those of the permutations by name.
     """
-    low, coefficients = affine(index)
-    high = low
-    for base, c in coefficients.items():
-        size = ranges.get(base) if isinstance(base, int) else sizes.get(base[1])
-        if size is None:
-            return None
-        if never_negative(c):
-            high = high + c * (size - 1)
-        elif never_negative(-c):
-            low = low + c * (size - 1)
-        else:
-            return None
-    return _expanded(low), _expanded(high)
+    start, slopes = affine(index)
+    known = {base: ranges.get(base) if isinstance(base, int) else sizes.get(base[1]) for base in slopes}
+    return ends(start, slopes, known)
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ import sympy
 from ..core.exact import INDICES
 from ..core.node import Tensor, topological
 from ..core.sizes import divisibility, inequality, never_negative
+from ..scalars.affine import affine, ends
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
@@ -122,13 +123,10 @@ def _inside(node: Tensor, entry: Template) -> Iterator[sympy.Expr]:
 
 def _ends(place: Any, node: Tensor, entry: Template) -> tuple[Any, Any] | None:
     """The first and the last place that is read, if it is affine in the index."""
-    last = {i: size - 1 for i, size in zip(entry.index, node.shape, strict=True)}
-    slopes = {i: sympy.expand(place).coeff(i) for i in last}
-    start = sympy.expand(place - sum(slope * i for i, slope in slopes.items()))
-    if not all(slope.is_Integer for slope in slopes.values()) or start.has(*last, *entry.reads, sympy.Function):
+    found = affine(place, entry.index)
+    if found is None or found[0].has(*entry.reads, sympy.Function) or not all(c.is_Integer for c in found[1].values()):
         return None
-    low, high = (start + sum(c * last[i] for i, c in slopes.items() if sign * c > 0) for sign in (-1, 1))
-    return low, high
+    return ends(*found, dict(zip(entry.index, node.shape, strict=True)))
 
 
 def _written_out(place: Any, node: Tensor, entry: Template) -> Any:

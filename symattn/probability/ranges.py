@@ -17,6 +17,7 @@ import sympy
 from ..core.node import Tensor
 from ..core.sizes import never_negative
 from ..normal_form.indices import divided
+from ..scalars.affine import affine, ends
 from ..scalars.formulas import Choice, Ranged, _Extreme
 
 Limits = dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr]]
@@ -79,14 +80,13 @@ def _end(
     if isinstance(place, sympy.floor):
         above, below = sympy.fraction(sympy.together(place.args[0]))
         return None if below.has(*free) else _end(s, above, sympy.expand(size * below), over, free)
-    highest, lowest = _edge(place, over, 1), _edge(place, over, -1)
-    for edge, sign in ((highest, 1), (lowest, -1)):
-        if edge is None or not edge.has(s) or edge.has(sympy.Mod, sympy.floor, sympy.Indexed):
+    for edge, sign in ((_edge(place, over, 1), 1), (_edge(place, over, -1), -1)):
+        found = None if edge is None or edge.has(sympy.Mod, sympy.floor, sympy.Indexed) else affine(edge, [s])
+        if found is None or found[1][s] == 0:
             continue
-        slope = edge.coeff(s)
-        rest = sympy.expand(edge - slope * s)
+        rest, slope = found[0], found[1][s]
         others = [t for t in free if rest.has(t)]
-        if rest.has(s) or any(not never_negative(sign * rest.coeff(t)) for t in others):
+        if any(not never_negative(sign * rest.coeff(t)) for t in others):
             continue
         start = rest.subs(dict.fromkeys(others, 0))
         if sign == 1 and slope == 1:
@@ -103,14 +103,12 @@ def _edge(place: sympy.Expr, over: Limits, sign: int) -> sympy.Expr | None:
 
     A sum from an index on may be empty, and then reads nothing.
     """
-    place = sympy.expand(place)
     for k, (low, high) in reversed(over.items()):
-        slope = place.coeff(k)
-        if (place - slope * k).expand().has(k) or low != 0:
+        found = affine(place, [k]) if low == 0 else None
+        edges = None if found is None else ends(*found, {k: high + 1})
+        if edges is None:
             return None
-        if slope != 0 and not (never_negative(slope) or never_negative(-slope)):
-            return None
-        place = sympy.expand(place.subs(k, high if never_negative(sign * slope) else low))
+        place = edges[sign == 1]
     return place
 
 

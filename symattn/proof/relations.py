@@ -12,6 +12,7 @@ from sympy.logic.boolalg import Boolean
 from ..core.budget import Budget
 from ..core.sizes import never_negative
 from ..errors import NoRuleError, OperandError
+from ..scalars.affine import solved
 from ..scalars.evaluate import Compiled
 from .dependence.formula_walk import FormulaWalk
 from .dependence.index_constraints import possible
@@ -82,14 +83,9 @@ def solution(relation: Boolean) -> tuple[sympy.Symbol, sympy.Expr] | None:
     tidy = _tidied(relation)
     if not isinstance(tidy, sympy.Eq) or not is_polynomial(tidy.lhs - tidy.rhs):
         return None
-    difference = sympy.expand(tidy.lhs - tidy.rhs)
     sides = [s for s in relation.args if s in tidy.free_symbols]
-    found = []
-    for symbol in dict.fromkeys([*sides, *sorted(tidy.free_symbols, key=str)]):
-        coefficient = difference.coeff(symbol, 1)
-        rest = sympy.expand(difference - coefficient * symbol)
-        if coefficient in (1, -1) and symbol not in rest.free_symbols:
-            found.append((symbol, sympy.expand(-coefficient * rest)))
+    values = {s: solved(tidy.lhs - tidy.rhs, s) for s in (*sides, *sorted(tidy.free_symbols, key=str))}
+    found = [(s, value) for s, value in values.items() if value is not None]
     return next((pair for pair in found if is_size(pair[1])), found[0] if found else None)
 
 

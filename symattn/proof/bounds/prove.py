@@ -20,7 +20,7 @@ from ...core.node import Tensor, topological
 from ...core.stated import Stated, in_latex
 from ...facts.conditions import cases
 from ...facts.formula_ranges import FormulaRange
-from ...facts.linear import Fact, Spans, combined, depends, form_of
+from ...facts.linear import Fact, Spans, depends, form_of
 from ...facts.order import Known, normalised
 from ...facts.ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
 from ...graph.names import displayed_names
@@ -28,6 +28,7 @@ from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
 from ...printing.align import tex_text
 from ...printing.matrix import latex_printer, text
+from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
