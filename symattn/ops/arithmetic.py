@@ -118,7 +118,7 @@ add_op = entrywise(
     numpy=_add_numpy,
     notation=_add_notation,
     build=lambda a, b: _add(a, b),
-    reason="the cotangent of a sum goes to each term",
+    reason="sum rule, term by term",
     called="the sum",
     minus_infinity="kept",
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from symattn.document import verification
 from symattn.proof.verdict import Unknown
 
 from ..shares import one_in
+from ..typeset import compiled, needs_pdflatex
 
 FOLDER = Path(__file__).resolve().parents[2] / "derivations"
 FILES = sorted(FOLDER.glob("[!_]*.py"))
@@ -34,16 +33,6 @@ def without_proofs(monkeypatch):
     """An engine that knows nothing, so that only numbers are left."""
     monkeypatch.setattr(verification, "prove", lambda a, b, **options: Unknown(sa.eq(a, b), "nothing is known"))
     monkeypatch.setattr(verification, "gradient_proof", lambda gradient, budget: None)
-
-
-def compiled(latex: str, folder: Path) -> str:
-    """Compiles a fragment in a minimal article and gives what pdflatex says."""
-    packages = r"\usepackage{amsmath,amssymb}"
-    (folder / "note.tex").write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{latex}\end{{document}}")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "note.tex"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-2000:]
-    return run.stdout
 
 
 @pytest.fixture
@@ -65,7 +54,8 @@ def test_a_derivation_file_is_short_and_uses_public_names_only(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.tex
+@needs_pdflatex
 def test_the_latex_compiles_in_a_minimal_article(path, tmp_path):
     log = compiled(load(path).latex(), tmp_path)
     assert all(float(width) < 10 for width in re.findall(r"Overfull .hbox \(([\d.]+)pt", log)), "it fits the page"
@@ -207,7 +197,8 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.tex
+@needs_pdflatex
 def test_claims_of_every_kind_are_checked_and_compile(name, tmp_path):
     verdict = CLAIMS[name](sa.tensor("X", "T d"), sa.tensor("M", "T d", binary=True))
     D = sa.Derivation("A").extend(verdict)

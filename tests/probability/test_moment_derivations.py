@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import pytest
 import sympy
@@ -14,6 +12,7 @@ from symattn.document.statements import Calculation
 from symattn.probability.notation import Mean, Variance
 
 from ..shares import one_in
+from ..typeset import compiled, needs_pdflatex
 
 d, n, T, S, D = sa.sizes("d n T S D")
 q, k, x, w = (sa.tensor(name, d) for name in "qkxw")
@@ -202,15 +201,12 @@ def test_calculations_stand_between_other_steps_and_are_numbered_apart():
 
 
 @pytest.mark.parametrize("style", ["matrix", "index"])
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.tex
+@needs_pdflatex
 def test_all_of_them_compile(style, tmp_path):
     found = [asked(name) for name in QUESTIONS]
     body = "\n\n".join([*(x.derivation.latex(style=style) for x in found), *(x.latex() for x in found)])
-    packages = r"\usepackage{amsmath,amssymb}"
-    (tmp_path / "note.tex").write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "note.tex"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-2000:]
+    compiled(body, tmp_path)
 
 
 def test_latex_writes_entries_in_index_style_and_the_quantity_in_matrix_style():
