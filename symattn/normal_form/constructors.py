@@ -15,33 +15,41 @@ from .ring import Ring
 from .terms import ONE, Atom, Poly, Unsupported, constant, plain
 
 
+def composed(ring: Ring, e: Any, read: Callable[[Any], Poly]) -> Poly | None:
+    """A sum, product, power, exponential or logarithm, of parts as ``read`` has them; None for anything else."""
+    if e.is_Add:
+        return ring.add(*map(read, e.args))
+    if e.is_Mul:
+        return ring.product(map(read, e.args))
+    if e is sympy.E or isinstance(e, sympy.exp):
+        return exp(ring, ONE if e is sympy.E else read(e.args[0]))
+    if isinstance(e, sympy.log):
+        return log(ring, read(e.args[0]))
+    if not e.is_Pow:
+        return None
+    below = read(e.base)
+    if e.exp.is_Rational:
+        return power(ring, below, plain(e.exp))
+    if not ring.is_positive(below):
+        raise Unsupported("a power of what is not known to be positive")
+    return exp(ring, ring.multiply(read(e.exp), log(ring, below)))
+
+
 def scalar(ring: Ring, value: sympy.Expr, known: Mapping[sympy.Symbol, Poly] = MappingProxyType({})) -> Poly:
     """A SymPy expression of sizes and scalar symbols, and of symbols of which the polynomials are ``known``."""
     if value in known:
         return known[value]
     if value.is_Rational:
         return constant(plain(value))
-    if value.is_Symbol or value in (sympy.pi, sympy.EulerGamma):
-        return single(Atom("scalar", value))
-    if value.is_Add:
-        return ring.add(*(scalar(ring, part, known) for part in value.args))
-    if value.is_Mul:
-        return ring.product(scalar(ring, part, known) for part in value.args)
-    if value.is_Pow and value.exp.is_Rational:
-        return power(ring, scalar(ring, value.base, known), plain(value.exp))
-    if value is sympy.E or isinstance(value, sympy.exp):
-        return exp(ring, ONE if value is sympy.E else scalar(ring, value.args[0], known))
-    if isinstance(value, sympy.log):
-        return log(ring, scalar(ring, value.args[0], known))
-    if value.is_Pow:
-        exponent, base = (scalar(ring, part, known) for part in (value.exp, value.base))
-        return exp(ring, ring.multiply(exponent, log(ring, base)))
     if value is sympy.I:
         ring.use("sines and cosines are written by exp(i x)")
         return single(IMAGINARY)
     if isinstance(value, sympy.Heaviside) and value.args[1] == 0:
         return positive(ring, scalar(ring, value.args[0], known))
-    if not value.free_symbols:
+    found = composed(ring, value, lambda part: scalar(ring, part, known))
+    if found is not None:
+        return found
+    if value.is_Symbol or not value.free_symbols:
         return single(Atom("scalar", value))
     raise Unsupported(f"the scalar {value}")
 

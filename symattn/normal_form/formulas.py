@@ -18,12 +18,12 @@ from ..core.node import Tensor
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
 from ..scalars.functions import FUNCTIONS, U
 from . import functions
-from .constructors import index_value, scalar
+from .constructors import composed, index_value, scalar
 from .functions import MINUS_INFINITY, single
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus
 from .inverses import inverse_entry
-from .terms import ONE, ZERO, Atom, Poly, Undefined, Unsupported, constant, plain
+from .terms import ONE, ZERO, Atom, Poly, Undefined, Unsupported, constant
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -53,6 +53,8 @@ class Reader:
         for kind in type(e).__mro__:
             if (rule := FORMULAS.get(kind)) is not None:
                 return rule(self, e, env)
+        if (found := composed(self.ring, e, lambda part: self.read(part, env))) is not None:
+            return found
         if type(e) in FUNCTIONS and FUNCTIONS[type(e)].normal is not None:
             return scalar(self.ring, FUNCTIONS[type(e)].normal, {U: self.read(e.args[0], env)})
         if isinstance(e, sympy.Function):
@@ -298,19 +300,6 @@ class Reader:
 
     # --- the rest ---
 
-    def product(self, e: Any, env: Env) -> Poly:
-        """A product; -oo times an indicator is kept, times anything else it is refused by the operations."""
-        return self.ring.product(self.read(part, env) for part in e.args)
-
-    def power(self, e: Any, env: Env) -> Poly:
-        base, exponent = e.args
-        if exponent.is_Rational:
-            return functions.power(self.ring, self.read(base, env), plain(exponent))
-        below = self.read(base, env)
-        if not self.ring.is_positive(below):
-            raise Unsupported("a power of what is not known to be positive")
-        return functions.exp(self.ring, self.ring.multiply(self.read(exponent, env), functions.log(self.ring, below)))
-
     def delta(self, e: Any, env: Env) -> Poly:
         return self.condition(sympy.Eq(*e.args, evaluate=False), env)
 
@@ -341,16 +330,7 @@ def _denominator(e: Any) -> int:
     return 1 if e.is_Symbol else math.lcm(*(int(number.q) for number in e.atoms(sympy.Rational)))
 
 
-def _of(make: Callable[..., Poly]) -> Callable[[Reader, Any, Env], Poly]:
-    return lambda reader, e, env: make(reader.ring, reader.read(e.args[0], env))
-
-
 FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
-    sympy.Add: lambda reader, e, env: reader.ring.add(*(reader.read(part, env) for part in e.args)),
-    sympy.Mul: Reader.product,
-    sympy.Pow: Reader.power,
-    sympy.exp: _of(functions.exp),
-    sympy.log: _of(functions.log),
     sympy.Sum: Reader.total,
     Max: Reader.extreme,
     Min: Reader.extreme,
@@ -367,5 +347,4 @@ FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
     UnknownOfRow: Reader.unknown_of_row,
     InverseEntry: inverse_entry,
     sympy.core.numbers.NegativeInfinity: lambda reader, e, env: single(MINUS_INFINITY),
-    sympy.core.numbers.Exp1: lambda reader, e, env: functions.exp(reader.ring, ONE),
 }
