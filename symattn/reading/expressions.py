@@ -6,7 +6,6 @@ It reads what ``str`` writes: the text of a tensor, under the same names, is the
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +23,7 @@ from ..ops.contraction import matmul_of
 from ..ops.layout import transpose
 from ..ops.leaves import HYPOTHESES, as_tensor, let, tensor
 from ..ops.logic import equal
-from .formulas import RELATIONS, Formula, functions
+from .formulas import COMPARISONS, RELATIONS, Formula, functions
 from .source import Source
 
 
@@ -139,11 +138,8 @@ _WRITTEN: Mapping[str, Callable[..., Tensor]] = {
 }
 _OPERATIONS = {name for name, home in symattn._MODULE_OF.items() if home.startswith("ops.")} - {"tensor", "let"}
 KNOWN = frozenset({*_OPERATIONS, *_WRITTEN})
-_COMPARISONS: Mapping[type[ast.AST], Callable[[Tensor, Tensor], Tensor]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+_OF_TENSORS: Mapping[type[ast.AST], Callable[..., Tensor]] = {
+    **COMPARISONS,
     ast.Eq: equal,
     ast.NotEq: lambda a, b: ~equal(a, b),
 }
@@ -167,15 +163,15 @@ class _Expression(Formula):
         with self.source.place(tree):
             return function(*values)
 
-    def compare(self, tree: ast.Compare) -> Any:
+    def visit_Compare(self, tree: ast.Compare) -> Any:
         left, right = self.compared(tree)
         with self.source.place(tree):
-            return _COMPARISONS[type(tree.ops[0])](as_tensor(left), as_tensor(right))
+            return _OF_TENSORS[type(tree.ops[0])](as_tensor(left), as_tensor(right))
 
-    def call(self, tree: ast.Call) -> Any:
+    def visit_Call(self, tree: ast.Call) -> Any:
         name = self.called(tree, {*KNOWN, *functions(), *RELATIONS, "Piecewise"})
         if name == "Piecewise" or (name in RELATIONS and name not in KNOWN):
-            return Formula(self.source, self._scalars()).call(tree)
+            return Formula(self.source, self._scalars()).read(tree)
         if name in ("from_index", "elementwise"):
             return self.with_lambda(tree, name)
         text_at = _TAKES_TEXT.get(name, ())
@@ -209,10 +205,10 @@ class _Expression(Formula):
                 return tree.value
         return self.read(tree)
 
-    def constant(self, tree: ast.Constant) -> Any:
+    def visit_Constant(self, tree: ast.Constant) -> Any:
         if isinstance(tree.value, bool):
             raise self.source.error(f"{tree.value} is not a tensor: write ones(...), zeros(...) or a comparison", tree)
-        return super().constant(tree)
+        return super().visit_Constant(tree)
 
     # --- constants by index, and functions entry by entry ---
 
@@ -245,14 +241,14 @@ class _Expression(Formula):
 
     # --- attributes and subscripts ---
 
-    def attribute(self, tree: ast.Attribute) -> Any:
+    def visit_Attribute(self, tree: ast.Attribute) -> Any:
         base = self.read(tree.value)
         if tree.attr not in ("T", "mT") or not isinstance(base, Tensor):
             raise self.source.error("only .T and .mT of tensors are read", tree)
         with self.source.place(tree):
             return base.T if tree.attr == "T" else base.mT
 
-    def subscript(self, tree: ast.Subscript) -> Any:
+    def visit_Subscript(self, tree: ast.Subscript) -> Any:
         base = self.read(tree.value)
         if not isinstance(base, Tensor):
             raise self.source.error("only tensors are indexed", tree)

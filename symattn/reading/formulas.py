@@ -33,11 +33,11 @@ _SIGNS: Mapping[type[ast.AST], tuple[str, Callable[..., Any]]] = {
     ast.UAdd: ("+", operator.pos),
     ast.Invert: ("~", operator.invert),
 }
-_COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Lt: sympy.Lt,
-    ast.LtE: sympy.Le,
-    ast.Gt: sympy.Gt,
-    ast.GtE: sympy.Ge,
+COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
     ast.Eq: sympy.Eq,
     ast.NotEq: sympy.Ne,
 }
@@ -61,7 +61,7 @@ def is_relation(value: Any) -> bool:
     return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)
 
 
-class Formula:
+class Formula(ast.NodeVisitor):
     """Reads scalar formulas over named symbols."""
 
     def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
@@ -69,15 +69,15 @@ class Formula:
         self.names = names
 
     def read(self, tree: ast.expr) -> Any:
-        """The SymPy value of a tree. Raises ParseError for what is not on the whitelist."""
-        reader = _READERS.get(type(tree))
-        if reader is None:
-            raise self.source.error(f"{_called(tree)} is not read here", tree)
-        return reader(self, tree)
+        """The SymPy value of a tree. Raises ParseError for what is not on the whitelist: what has no method here."""
+        return self.visit(tree)
+
+    def generic_visit(self, tree: ast.AST) -> Any:
+        raise self.source.error(f"{_called(tree)} is not read here", tree)
 
     # --- leaves ---
 
-    def name(self, tree: ast.Name) -> Any:
+    def visit_Name(self, tree: ast.Name) -> Any:
         if tree.id in self.names:
             return self.names[tree.id]
         if tree.id in CONSTANTS:
@@ -87,7 +87,7 @@ class Formula:
     def unknown(self, name: str) -> str:
         return f"{name!r} is not declared: a formula knows {', '.join(sorted(self.names)) or 'no names'}"
 
-    def constant(self, tree: ast.Constant) -> Any:
+    def visit_Constant(self, tree: ast.Constant) -> Any:
         if isinstance(tree.value, bool):
             return sympy.true if tree.value else sympy.false
         if isinstance(tree.value, (int, float)):
@@ -112,12 +112,12 @@ class Formula:
 
     # --- operators ---
 
-    def binary(self, tree: ast.BinOp) -> Any:
+    def visit_BinOp(self, tree: ast.BinOp) -> Any:
         if type(tree.op) not in _SIGNS:
             raise self.source.error(f"{_called(tree.op)} is not an operator here: use + - * / @ ** & | ~", tree)
         return self.operate(tree, *_SIGNS[type(tree.op)], self.read(tree.left), self.read(tree.right))
 
-    def unary(self, tree: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, tree: ast.UnaryOp) -> Any:
         if type(tree.op) not in _SIGNS:
             raise self.source.error("write ~ for not", tree)
         return self.operate(tree, *_SIGNS[type(tree.op)], self.read(tree.operand))
@@ -156,23 +156,23 @@ class Formula:
         if base == 0 and exponent.is_negative:
             raise self.source.error("division by zero", tree)
 
-    def compare(self, tree: ast.Compare) -> Any:
+    def visit_Compare(self, tree: ast.Compare) -> Any:
         left, right = self.compared(tree)
         if is_relation(left) or is_relation(right):
             raise self.source.error("relations are not compared: put & or | between them", tree)
-        return self.valued(tree, "the comparison", _COMPARISONS[type(tree.ops[0])], left, right)
+        return self.valued(tree, "the comparison", COMPARISONS[type(tree.ops[0])], left, right)
 
     def compared(self, tree: ast.Compare) -> tuple[Any, Any]:
         """The two sides."""
         if len(tree.ops) > 1:
             raise self.source.error("a comparison has two sides: write (a < b) & (b < c)", tree)
-        if type(tree.ops[0]) not in _COMPARISONS:
+        if type(tree.ops[0]) not in COMPARISONS:
             raise self.source.error("compare by <, <=, >, >=, == or !=", tree)
         return self.read(tree.left), self.read(tree.comparators[0])
 
     # --- calls ---
 
-    def call(self, tree: ast.Call) -> Any:
+    def visit_Call(self, tree: ast.Call) -> Any:
         name = self.called(tree, [*functions(), *RELATIONS, "Piecewise", "where"])
         if tree.keywords:
             raise self.source.error(f"{name} of scalars takes no keywords", tree.keywords[0].value)
@@ -241,23 +241,13 @@ class Formula:
 
     # --- what only expressions of tensors have ---
 
-    def attribute(self, tree: ast.Attribute) -> Any:
+    def visit_Attribute(self, tree: ast.Attribute) -> Any:
         raise self.source.error(f"a scalar has no .{tree.attr}", tree)
 
-    def subscript(self, tree: ast.Subscript) -> Any:
+    def visit_Subscript(self, tree: ast.Subscript) -> Any:
         raise self.source.error("a scalar has no entries; a tensor cannot stand inside a formula of indices", tree)
 
 
-_READERS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Name: lambda reader, tree: reader.name(tree),
-    ast.Constant: lambda reader, tree: reader.constant(tree),
-    ast.BinOp: lambda reader, tree: reader.binary(tree),
-    ast.UnaryOp: lambda reader, tree: reader.unary(tree),
-    ast.Compare: lambda reader, tree: reader.compare(tree),
-    ast.Call: lambda reader, tree: reader.call(tree),
-    ast.Attribute: lambda reader, tree: reader.attribute(tree),
-    ast.Subscript: lambda reader, tree: reader.subscript(tree),
-}
 _CALLED: dict[type[ast.AST], str] = {
     ast.Lambda: "a lambda (only from_index and elementwise take one)",
     ast.Tuple: "a tuple",
