@@ -12,11 +12,10 @@ from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
-from .binding import Binding
 from .conditions import size_conditions
 from .gate import admitted
 from .graph import Graph
-from .plan import Plan
+from .plan import Binding, Plan
 from .source import Writer
 
 

@@ -1,8 +1,11 @@
-"""What a compiled function takes: arrays, scalars by keyword, and how each size is read off a shape."""
+"""What a compiled function takes: arrays, scalars by keyword, and how each size is read off a shape.
+
+Sizes that no shape gives are completed from keywords; each error names what does not fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -10,10 +13,14 @@ import sympy
 
 from ..core.naming import check_name
 from ..core.node import Tensor
+from ..core.sizes import at_sizes
 from ..errors import EvaluationError, NamingError, OperandError, described
 from ..ops.leaves import as_tensor, variable
+from .conditions import Condition
+from .gate import checked_scalar
 
 Argument: TypeAlias = Tensor | sympy.Symbol
+Known: TypeAlias = dict[sympy.Symbol, Any]
 
 
 class Plan:
@@ -66,7 +73,7 @@ class Plan:
                 if value is None:
                     raise EvaluationError(
                         f"{a.name} has shape {shapes[a]} for {a.brief()}: no {s} makes axis {axis}, "
-                        f"{a.shape[axis]}, the size {shapes[a][axis]}{shown(known)}"
+                        f"{a.shape[axis]}, the size {shapes[a][axis]}{_shown(known)}"
                     )
                 known[s] = value
         return known
@@ -79,6 +86,67 @@ def _solution(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...], s: 
     return int(whole[0]) if len(whole) == 1 else None
 
 
-def shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
+def _shown(sizes: Mapping[sympy.Symbol, Any]) -> str:
     """The bindings so far, for a message."""
     return f"; sizes so far: {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+
+
+class Binding:
+    """Reads the sizes off the arrays, completes them from keywords, and holds every axis against them."""
+
+    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[Condition]) -> None:
+        self.plan, self.needed, self.conditions = plan, needed, conditions
+        arguments = set(map(id, plan.arguments))
+        self.keywords = {s.name: s for s in plan.symbols if id(s) not in arguments}
+        axes = [
+            (place, axis, size)
+            for place, a in enumerate(plan.arguments)
+            if isinstance(a, Tensor)
+            for axis, size in enumerate(a.shape, -a.rank)
+        ]
+        self.plain = [x for x in axes if x[2].is_Symbol]
+        self.composite = [x for x in axes if not x[2].is_Symbol]
+
+    def sizes(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> Known:
+        """The value of every size and keyword; raises EvaluationError where an axis or a keyword does not fit."""
+        known = {self._keyword(name): checked_scalar(self.keywords[name], value) for name, value in given.items()}
+        known.update((a, x) for a, x in zip(self.plan.arguments, arrays, strict=True) if isinstance(a, sympy.Symbol))
+        for place, axis, size in self.plain:
+            if known.setdefault(size, arrays[place].shape[axis]) != arrays[place].shape[axis]:
+                self._misfit(arrays, place, axis, known)
+        if self.composite:
+            known = self.plan.solved(known, self._shapes(arrays))
+            for place, axis, size in self.composite:
+                if size.free_symbols <= known.keys() and at_sizes(size, known) != arrays[place].shape[axis]:
+                    self._misfit(arrays, place, axis, known)
+        lacking = [s.name for s in self.needed if s not in known]
+        if lacking:
+            asked = ", ".join(f"{name}=..." for name in lacking)
+            raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{_shown(known)}")
+        for condition in self.conditions:
+            if condition.expression.free_symbols <= known.keys():
+                value = at_sizes(condition.expression, known)
+                if not (value.is_Integer and value >= 0):
+                    raise EvaluationError(f"{condition}, which does not hold{_shown(known)}")
+        return known
+
+    def _keyword(self, name: str) -> sympy.Symbol:
+        if name not in self.keywords:
+            names = ", ".join(self.keywords) or "none"
+            raise EvaluationError(f"{name!r} is no size or scalar of this function; it knows {names}")
+        return self.keywords[name]
+
+    def _shapes(self, arrays: Sequence[Any]) -> dict[Tensor, tuple[int, ...]]:
+        pairs = zip(self.plan.arguments, arrays, strict=True)
+        return {a: x.shape[x.ndim - a.rank :] for a, x in pairs if isinstance(a, Tensor)}
+
+    def _misfit(self, arrays: Sequence[Any], place: int, axis: int, known: Known) -> None:
+        a, x = self.plan.arguments[place], arrays[place]
+        size = a.shape[axis]
+        others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
+        source = f" (as in {', '.join(others)})" if others else ""
+        wanted = f"{size}{source}" if size.is_Integer else f"{size} = {at_sizes(size, known)}{source}"
+        raise EvaluationError(
+            f"{a.name} has shape {x.shape} for {a.brief()}: axis {axis} must be {wanted}, "
+            f"not {x.shape[axis]}{_shown(known)}"
+        )

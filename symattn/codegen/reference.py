@@ -15,6 +15,7 @@ from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..ops.leaves import computed, cotangent_op, definition, let_op, variable
 from ..ops.template import entries_of
+from ..scalars.evaluate import inverted
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 
 
@@ -81,7 +82,7 @@ def numbers() -> dict[str, Any]:
         "held": np.real,  # no complex step passes
         "pi": lambda: math.pi,
         "minus_infinity": -math.inf,
-        "inverse_entry": _inverse_entry,
+        "inverse_entry": lambda parts, matrix, row, column: _inverse(matrix())[row][column],
         "unknown": _unknown,
         "unknown_of_row": _unknown,
     }
@@ -121,14 +122,5 @@ def _unknown(name: str, *arguments: Any) -> Any:
     raise NoRuleError(f"no value is known for {name}, an unknown function")
 
 
-def _inverse_entry(parts: Any, matrix: Callable[[], list[list[Any]]], row: Any, column: Any) -> Any:
-    """One entry of the inverse, by Gauss and Jordan, with the largest entry of each column as its pivot."""
-    rows = [[*line, int(i == column)] for i, line in enumerate(matrix())]
-    for k in range(len(rows)):
-        best = max(range(k, len(rows)), key=lambda i: abs(rows[i][k]))
-        rows[k], rows[best] = rows[best], rows[k]
-        rows[k] = [x / rows[k][k] for x in rows[k]]
-        for i in range(len(rows)):
-            if i != k:
-                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
-    return rows[int(row)][-1]
+def _inverse(matrix: list[list[Any]]) -> list[list[Any]]:
+    return inverted(matrix, lambda column: int(np.argmax(np.abs(column))), lambda x: 1 / x)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -39,6 +39,22 @@ def sizes(names: str) -> Any:
 
 def _symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True, positive=True)
+
+
+def at_sizes(size: sympy.Expr, known: Mapping[sympy.Symbol, Any]) -> sympy.Expr:
+    """A size where its symbols have values; the same few are met again and again."""
+    symbols = _symbols_of(size)
+    return _substituted(size, symbols, tuple(known[s] for s in symbols))
+
+
+@lru_cache(maxsize=4096)
+def _symbols_of(size: sympy.Expr) -> tuple[sympy.Symbol, ...]:
+    return tuple(sorted(size.free_symbols, key=str))
+
+
+@lru_cache(maxsize=4096)
+def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tuple[int, ...]) -> sympy.Expr:
+    return size.subs(dict(zip(symbols, values, strict=True)))
 
 
 def as_integer(value: Any) -> int | None:

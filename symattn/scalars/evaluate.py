@@ -195,3 +195,21 @@ def _is_decided(condition: Any) -> bool:
     if isinstance(condition, Relational):
         return all(map(_is_integral, condition.args))
     return isinstance(condition, (sympy.And, sympy.Or)) and all(map(_is_decided, condition.args))
+
+
+def inverted(
+    matrix: Sequence[Sequence[Any]], pivot: Callable[[Sequence[Any]], int], reciprocal: Callable[[Any], Any]
+) -> list[list[Any]]:
+    """The inverse of a matrix, by Gauss and Jordan; ``pivot`` picks what is divided by from the rest of a column."""
+    n = len(matrix)
+    lines = [[*line, *(int(i == j) for j in range(n))] for i, line in enumerate(matrix)]
+    for k in range(n):
+        best = k + pivot([line[k] for line in lines[k:]])
+        lines[k], lines[best] = lines[best], lines[k]
+        scale = reciprocal(lines[k][k])
+        lines[k] = [x * scale for x in lines[k]]
+        for i, line in enumerate(lines):
+            if i != k:
+                factor = -1 * line[k]
+                lines[i] = [x + factor * y for x, y in zip(line, lines[k], strict=True)]
+    return [line[n:] for line in lines]

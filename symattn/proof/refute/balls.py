@@ -17,6 +17,7 @@ import sympy
 from flint import arb, fmpq, fmpq_mat, fmpz
 
 from ...core.budget import Budget
+from ...scalars.evaluate import inverted
 from ...scalars.functions import FUNCTIONS, ScalarFunction
 
 _LONGEST = 600  # bits of a rational: beyond that it is rounded to a ball, or repeated squares would never end
@@ -409,20 +410,15 @@ def inverse(matrix: Matrix, budget: Budget) -> Matrix:
         except ZeroDivisionError:
             raise Outside("a singular matrix") from None
         return [[found[i, j] for j in range(n)] for i in range(n)]
-    lines: Matrix = [[*line, *(int(i == j) for j in range(n))] for i, line in enumerate(matrix)]
-    for k in range(n):
+
+    def pivot(column: Sequence[Number]) -> int:
         budget.check()
-        best = max(range(k, len(lines)), key=lambda i: _distance(lines[i][k]))
-        if equal(lines[best][k], 0) is not False:
-            raise Outside("a singular matrix") if all(rational(x[k]) == 0 for x in lines[k:]) else Undecided("inverse")
-        lines[k], lines[best] = lines[best], lines[k]
-        scale = power(lines[k][k], -1)
-        lines[k] = [x * scale for x in lines[k]]
-        for i, line in enumerate(lines):
-            if i != k:
-                factor = -1 * line[k]
-                lines[i] = [x + factor * y for x, y in zip(line, lines[k], strict=True)]
-    return [line[n:] for line in lines]
+        best = max(range(len(column)), key=lambda i: _distance(column[i]))
+        if equal(column[best], 0) is not False:
+            raise Outside("a singular matrix") if all(rational(x) == 0 for x in column) else Undecided("inverse")
+        return best
+
+    return inverted(matrix, pivot, lambda x: power(x, -1))
 
 
 def _distance(x: Number) -> float:

@@ -6,13 +6,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import sympy
 from flint import fmpq
 
 from ...core.node import Tensor, topological
+from ...core.sizes import at_sizes
 from ...ops.leaves import cotangent_op, definition, let_op, operands, variable
 from ...ops.opaque import unknown_op
 from ...ops.rows import softmax_op
@@ -146,18 +146,7 @@ def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:
 
 
 def _length(size: Any, sizes: Mapping[sympy.Symbol, int]) -> int:
-    return sizes[size] if size.is_Symbol else _number(size, tuple(sizes[s] for s in _symbols(size)))
-
-
-@lru_cache(maxsize=4096)
-def _symbols(size: Any) -> tuple[sympy.Symbol, ...]:
-    return tuple(sorted(size.free_symbols, key=str))
-
-
-@lru_cache(maxsize=4096)
-def _number(size: Any, values: tuple[int, ...]) -> int:
-    """A size where its symbols have values; the same few are met again and again."""
-    return int(size.subs(dict(zip(_symbols(size), values, strict=True))))
+    return sizes[size] if size.is_Symbol else int(at_sizes(size, sizes))
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
