@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,15 @@ class Given:
     claims: tuple[Claim, ...]
     relations: tuple[Boolean, ...]
     stated: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, stated: Sequence[Any]) -> Given:
+        """What is stated, sorted by its kind."""
+        claims = tuple(g for g in stated if isinstance(g, Claim))
+        return cls(claims, tuple(g for g in stated if isinstance(g, Boolean)), tuple(stated))
+
+
+NOTHING = Given((), (), ())
 
 
 class Argument(ABC):

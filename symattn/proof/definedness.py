@@ -27,32 +27,31 @@ from ..ops.leaves import bare, computed, definition
 from ..ops.template import Template, template
 from ..printing.align import tex_text
 from ..printing.matrix import latex_printer
+from .argument import NOTHING, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, le, lt
 from .equality.rewriting import rewrite
 from .fitting import fitting
-from .relations import is_relation
 
 _NONZERO, _POSITIVE, _NONNEGATIVE = "{} != 0", "{} > 0", "{} >= 0"
 _SECONDS = 1.0  # for the conditions of a claim, of which each may take a third of what is left
 _MOST = 8  # conditions that are held against each other
 
 
-def conditions(sides: Iterable[Tensor], given: Sequence[Any] = (), divisors: Iterable[Tensor] = ()) -> tuple[str, ...]:
+def conditions(sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterable[Tensor] = ()) -> tuple[str, ...]:
     """What must hold for the sides of a claim to have values, of sizes first, then in the order of the graph.
 
     ``divisors`` are what a proof divides by besides. What follows from the bounds of a tensor, from what is given,
     claims and relations between sizes, and from the other conditions is left out.
     """
     sides = list(sides)
-    names = displayed_names([*sides, *(x for g in given if isinstance(g, Claim) for x in g.sides)])
+    names = displayed_names([*sides, *(x for g in given.claims for x in g.sides)])
     nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
     asked += [(x, Condition(_NONZERO)) for x in divisors]
-    relations = [g for g in given if is_relation(g)]
-    listed = _needed(_plain(asked), [g for g in given if isinstance(g, Claim)], relations)
+    listed = _needed(_plain(asked), given)
     texts = (Stated(c.says.format(_text(x, names)), partial(_latex, x, c, names)) for x, c in listed)
-    return tuple(dict.fromkeys([*fitting(nodes, relations), *texts]))
+    return tuple(dict.fromkeys([*fitting(nodes, given.relations), *texts]))
 
 
 Asked = tuple[Tensor, Condition]
@@ -79,14 +78,14 @@ def _plain(asked: Iterable[Asked]) -> list[Asked]:
     return [one for (node, says), one in found.items() if says != _NONZERO or (node, _POSITIVE) not in found]
 
 
-def _needed(asked: list[Asked], given: Sequence[Claim], relations: Sequence[Any]) -> list[Asked]:
+def _needed(asked: list[Asked], given: Given) -> list[Asked]:
     """The conditions that follow neither from bounds, nor from what is given, nor from the others."""
     time = Budget(_SECONDS)
     for one in asked[::-1]:
         others = [other for other in asked if other is not one]
         known = [claim for other in others for ways in [_ways(*other)] if len(ways) == 1 for claim in ways[0]]
         near = others if len(asked) <= _MOST else ()
-        if _follows(one, [*given, *known], relations, time) or any(_is_same(one, x, time) for x in near):
+        if _follows(one, [*given.claims, *known], given.relations, time) or any(_is_same(one, x, time) for x in near):
             asked = others
     return asked
 

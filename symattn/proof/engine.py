@@ -110,7 +110,7 @@ def _with_witness(proof: Proof, given: Given, tried: Agreement, seed: int, time:
     if tried.point is None and not given.stated and not proof.side_conditions:
         return proof
     try:
-        found = witness(proof.claim, given.claims, given.relations, tried, seed=seed, budget=time)
+        found = witness(proof.claim, given, tried, seed=seed, budget=time)
     except PROBLEMS:  # no point is seen, as where none is found
         return proof
     return replace(proof, witness=found)
@@ -138,7 +138,7 @@ class _Trials:
     """The search for a counterexample: a few points before a proof is looked for, the others if none was found."""
 
     def __init__(self, claim: Claim | Independence, given: Given, seed: int) -> None:
-        self.question = (claim, given.claims, given.relations, seed)
+        self.question = (claim, given, seed)
         self.search: Search | None = None
 
     def run(self, time: Budget, few: bool = False) -> Counterexample | Agreement:

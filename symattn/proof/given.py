@@ -41,9 +41,8 @@ def sorted_out(claim: Claim | Independence, given: Sequence[Any]) -> tuple[Given
     check_relations(relations, relations)
     claim, claims = _declared(claim, claims, declared)
     displayed_names([*claim.sides, *(side for c in claims for side in c.sides)])  # one name has one meaning
-    facts, relations = iter(claims), [r for r in relations if r != sympy.true]
-    stated = (next(facts) if isinstance(g, Claim) else g for g in listed if g != sympy.true)
-    return Given(tuple(claims), tuple(relations), tuple(stated)), claim
+    facts = iter(claims)
+    return Given.of([next(facts) if isinstance(g, Claim) else g for g in listed if g != sympy.true]), claim
 
 
 def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | Independence]:

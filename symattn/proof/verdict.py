@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sympy.logic.boolalg import Boolean
-
 from ..core.node import Tensor
 from ..printing.align import tex_text
 from .argument import Argument, Given
@@ -69,7 +67,7 @@ class Proof(_Worded):
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
-        return conditions(self._parts, self.given, self.argument.divisors)
+        return conditions(self._parts, Given.of(self.given), self.argument.divisors)
 
     @property
     def _parts(self) -> tuple[Tensor, ...]:
@@ -85,14 +83,13 @@ class Proof(_Worded):
 
         Whether it is a proof of this claim under what is given, every step of it holds, and its point is one.
         """
-        claims = tuple(g for g in self.given if isinstance(g, Claim))
-        relations = tuple(g for g in self.given if isinstance(g, Boolean))
-        given, claim = applied(Given(claims, relations, self.given), self.claim)
+        stated = Given.of(self.given)
+        given, claim = applied(stated, self.claim)
         if not (self.argument.proves(claim, given) and self.argument.check()):
             return False
         if self.witness is None:
             return not self.side_conditions
-        return self.witness.shows(self.claim, claims, relations) and self.witness.check()
+        return self.witness.shows(self.claim, stated) and self.witness.check()
 
     @property
     def assumes_something(self) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sympy.logic.boolalg import Boolean
-
 from ..core.budget import Budget
+from .argument import Given
 from .claims import Claim, Independence, say_the_same
 from .far_reads import apart
 from .refute.counterexample import Agreement, Example
@@ -21,22 +19,22 @@ class Witness:
     """Sizes, exact entries and instances of unknown functions, at which the claim holds and everything is defined."""
 
     claim: Claim | Independence
-    given: tuple[Claim, ...]
-    relations: tuple[Boolean, ...]
+    given: Given
     point: Point
 
-    def shows(self, claim: Claim | Independence, given: Sequence[Claim], relations: Sequence[Boolean]) -> bool:
+    def shows(self, claim: Claim | Independence, given: Given) -> bool:
         """Whether it is a point of this claim, under what is given."""
-        return self.claim.says(claim) and say_the_same(self.given, given) and self.relations == tuple(relations)
+        same = say_the_same(self.given.claims, given.claims) and self.given.relations == given.relations
+        return same and self.claim.says(claim)
 
     def check(self) -> bool:
         """Whether both sides have values at the point, and all that is given and declared holds there."""
-        return self._search().is_example(self.point)
+        return _search(self.claim, self.given).is_example(self.point)
 
     @cached_property
     def shown(self) -> Example:
         """The point with its exact arrays."""
-        return self._search().shown_example(self.point)
+        return _search(self.claim, self.given).shown_example(self.point)
 
     def text(self) -> str:
         """The point in one line."""
@@ -44,27 +42,16 @@ class Witness:
 
     __str__ = text
 
-    def _search(self) -> Search:
-        return _search(self.claim, self.given, self.relations, 0)
 
-
-def _search(claim: Claim | Independence, given: Sequence[Claim], relations: Sequence[Boolean], seed: int) -> Search:
+def _search(claim: Claim | Independence, given: Given, seed: int = 0) -> Search:
     """The search for points of a claim; what is read at far places is a tensor of its own, if nothing else is asked."""
-    near = None if given or relations else apart(claim)
-    return Search(claim if near is None else near.claim, given, relations, seed)
+    near = None if given.claims or given.relations else apart(claim)
+    return Search(claim if near is None else near.claim, given, seed)
 
 
 def witness(
-    claim: Claim | Independence,
-    given: Sequence[Claim],
-    relations: Sequence[Boolean],
-    tried: Agreement,
-    *,
-    seed: int,
-    budget: Budget,
+    claim: Claim | Independence, given: Given, tried: Agreement, *, seed: int, budget: Budget
 ) -> Witness | None:
     """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
-    point = tried.point
-    if point is None:
-        point = _search(claim, given, relations, seed).example(budget)
-    return None if point is None else Witness(claim, tuple(given), tuple(relations), point)
+    point = tried.point or _search(claim, given, seed).example(budget)
+    return None if point is None else Witness(claim, given, point)

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import symattn as sa
 from symattn.core.budget import Budget
+from symattn.proof.argument import Given
 from symattn.proof.claims import eq
 from symattn.proof.equality.entrywise import entrywise_proof
 from symattn.proof.equality.rewriting import rewrite
@@ -56,7 +57,7 @@ def rows(repeats: int) -> Iterator[tuple[str, str]]:
             case = claims[name]
             whole = median_ms(lambda c=case: sa.prove(c.left, c.right, c.given), repeats)
             parts = (
-                median_ms(lambda c=case: Search(eq(c.left, c.right), c.given).run(Budget(10)), repeats),
+                median_ms(lambda c=case: Search(eq(c.left, c.right), Given.of(c.given)).run(Budget(10)), repeats),
                 median_ms(lambda c=case: rewrite(c.left, c.right, Budget(10)), repeats),
                 median_ms(lambda c=case: entrywise_proof(c.left, c.right, c.given, Budget(10)), repeats),
             )

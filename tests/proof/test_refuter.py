@@ -16,6 +16,7 @@ import sympy
 import symattn as sa
 from symattn.codegen.reference import values
 from symattn.core.budget import Budget
+from symattn.proof.argument import Given
 from symattn.proof.claims import Claim, Independence, eq, independent, le, lt
 from symattn.proof.refute.balls import Arithmetic, Outside, Undecided, ball, exact_form
 from symattn.proof.refute.counterexample import Agreement, Counterexample
@@ -41,7 +42,7 @@ CAUSAL = sa.from_index((n, n), lambda i, j: j <= i)
 
 
 def ask(claim: Claim | Independence, given: Sequence[Claim] = (), relations: Any = (), seed: int = 0) -> Any:
-    return Search(claim, given, relations, seed).run(Budget(10))
+    return Search(claim, Given.of([*given, *relations]), seed).run(Budget(10))
 
 
 def attend(q: Any, k: Any, v: Any, scale: Any = None, **mask: Any) -> Any:
@@ -549,12 +550,13 @@ _SCRIPT = """
 import symattn as sa
 from symattn.core.budget import Budget
 from symattn.proof.claims import eq
+from symattn.proof.argument import Given
 from symattn.proof.refute.refuter import Search
 n, d = sa.sizes("n d")
 X, Pi, M = sa.tensor("X", n, d), sa.tensor("Pi", n, n, permutation=True), sa.tensor("M", n, n, binary=True)
 f = lambda x: sa.softmax(sa.unknown("phi", x) @ sa.unknown("psi", x).T, where=M) @ x
 for seed in range(3):
-    print(Search(eq(f(Pi @ X), Pi @ f(X)), [eq(sa.sum(X, axis=0), sa.ones(d))], seed=seed).run(Budget(10)))
+    print(Search(eq(f(Pi @ X), Pi @ f(X)), Given.of([eq(sa.sum(X, axis=0), sa.ones(d))]), seed).run(Budget(10)))
 """
 
 

@@ -10,6 +10,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.proof.argument import Given
 from symattn.proof.bounds.prove import BoundProof
 from symattn.proof.dependence.prove import DependenceProof
 from symattn.proof.equality.entrywise import EntrywiseProof
@@ -100,8 +101,9 @@ def tampered_point(proof: Proof) -> Iterator[tuple[str, Proof]]:
     points += [replace(point, arrays={k: v for k, v in point.arrays.items() if k is not a}) for a in point.arrays]
     yield from (("point", replace(proof, witness=replace(witness, point=p))) for p in points)
     yield "witness.claim", replace(proof, witness=replace(witness, claim=OTHER))
-    yield "witness.given", replace(proof, witness=replace(witness, given=(*witness.given, OTHER)))
-    yield "witness.relations", replace(proof, witness=replace(witness, relations=(*witness.relations, n >= 2)))
+    for more in (OTHER, n >= 2):
+        given = Given.of([*witness.given.claims, *witness.given.relations, more])
+        yield "witness.given", replace(proof, witness=replace(witness, given=given))
 
 
 def tampered(proof: Proof) -> Iterator[tuple[str, Proof]]:

@@ -15,7 +15,6 @@ from typing import Any
 import flint
 import sympy
 from flint import fmpq
-from sympy.logic.boolalg import Boolean
 
 from ...core.budget import Budget, OutOfBudget
 from ...core.naming import new_name
@@ -23,6 +22,7 @@ from ...core.node import Tensor, rebuild
 from ...errors import NoRuleError
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
+from ..argument import NOTHING, Given
 from ..claims import Claim, Independence
 from ..relations import Relations
 from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
@@ -65,7 +65,7 @@ class Difference:
 class Search:
     """One search: the graphs of both sides, points for them, and what is compared.
 
-    The points satisfy the declared hypotheses, the claims ``given`` and the ``relations`` between sizes exactly.
+    The points satisfy the declared hypotheses, the claims and the relations between sizes that are given exactly.
 
     >>> import symattn as sa
     >>> from symattn.proof.claims import eq
@@ -77,12 +77,10 @@ class Search:
     entry [0, 1]: left is 1, right is 0
     """
 
-    def __init__(
-        self, claim: Claim | Independence, given: Sequence[Claim] = (), relations: Sequence[Boolean] = (), seed: int = 0
-    ) -> None:
-        self.dependence = _Dependence(claim, given) if isinstance(claim, Independence) else None
+    def __init__(self, claim: Claim | Independence, hypotheses: Given = NOTHING, seed: int = 0) -> None:
+        self.dependence = _Dependence(claim, hypotheses.claims) if isinstance(claim, Independence) else None
         sides: Claim = self.dependence.sides if self.dependence else claim  # type: ignore[assignment]
-        given = [*given, *(self.dependence.given if self.dependence else ())]
+        given = [*hypotheses.claims, *(self.dependence.given if self.dependence else ())]
         self.claim, self.rng = sides, random.Random(seed)
         self.definitions = {} if self.dependence else _definitions(given)
         self.given = [g for g in given if not any(self.definitions.get(a) is b for a, b in (g.sides, g.sides[::-1]))]
@@ -93,8 +91,8 @@ class Search:
         self.order = ordered(sides.sides, self.definitions)
         self.given_order = ordered([x for g in self.given for x in g.sides], self.definitions)
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
-        self.sampler = Sampler(nodes, relations, drawn, self.rng)
-        self.conditions = [*relations, *([claim.condition] if isinstance(claim, Independence) else [])]
+        self.sampler = Sampler(nodes, hypotheses.relations, drawn, self.rng)
+        self.conditions = [*hypotheses.relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
         self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
         self.left = self.points()
