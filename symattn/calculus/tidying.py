@@ -6,7 +6,7 @@ out to the front, and the transpose of a product becomes a product of transposes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from typing import Any
 
 import sympy
@@ -14,7 +14,7 @@ import sympy
 from ..core.node import Tensor, topological, with_inputs
 from ..core.operation import Operation
 from ..core.sizes import same_shape
-from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_scalar, subtract
+from ..ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, split_all, split_scalar, subtract
 from ..ops.broadcasting import broadcast, broadcast_to_op, sum_op
 from ..ops.contraction import diag_op, diagonal_op, einsum_op, matmul_of, matmul_op, outer_op, trace_op
 from ..ops.gather import shift_op, tile_op
@@ -33,10 +33,10 @@ def _scalar_out(op: Operation) -> Rule:
     """``f(c x, y) -> c f(x, y)`` for an operation that is linear in each input."""
 
     def rule(*inputs: Tensor, **params: Any) -> Tensor | None:
-        coefficients, rests = zip(*map(split_scalar, inputs), strict=True)
-        total = sympy.Mul(*coefficients)
-        if all(c == 1 for c in coefficients) or any(rest is None for rest in rests):
+        found = split_all(inputs)
+        if found is None:
             return None
+        total, rests = found
         if total == 0:
             return zeros(*op.node(*inputs, **params).shape)
         identity = IDENTITIES.get(op)
@@ -100,35 +100,21 @@ def _turned(x: Tensor, forward: Collection[Tensor]) -> Tensor:
     c, rest = split_scalar(x)
     if rest is None or (c == 1 and x.op is not matmul_op and x.op is not outer_op):
         return matrix_transpose(x)
+
+    def factors(y: Tensor) -> tuple[Tensor, ...]:
+        apart = y.op is matmul_op and y.params["core"] == (2, 2) and y not in forward
+        return y.inputs if apart else ()
+
     turned: dict[Tensor, Tensor] = {}
-    closed = _Closed(forward)
-    for node in topological([rest], stop=closed):
-        if node not in closed:
-            a, b = node.inputs
+    for node in topological([rest], inputs=factors):
+        if pair := factors(node):
+            a, b = pair
             turned[node] = matmul_of(turned[b], turned[a], (2, 2))
         elif node.op is outer_op and node not in forward:
             turned[node] = outer_op(*node.inputs[::-1])
         else:
             turned[node] = matrix_transpose(node)
     return multiply(c, turned[rest])
-
-
-class _Closed(Collection[Tensor]):
-    """Everything but matrix products that were built on the way, as a place for walks to stop."""
-
-    def __init__(self, forward: Collection[Tensor]) -> None:
-        self.forward = forward
-
-    def __contains__(self, x: object) -> bool:
-        if not isinstance(x, Tensor) or x in self.forward:
-            return True
-        return x.op is not matmul_op or x.params["core"] != (2, 2)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
 
 
 def _index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:

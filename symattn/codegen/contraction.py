@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.node import Tensor
+from ..ops.contraction import label_roles
 
 
 def matmul_code(code: Any, node: Tensor, a: str, b: str) -> str:
@@ -40,21 +41,16 @@ def einsum_code(code: Any, node: Tensor, inputs: Sequence[str]) -> str:
 def _as_matmul(code: Any, node: Tensor, inputs: Sequence[str]) -> str | None:
     """The two-factor contraction as ``A @ B``, in the order of factors that leaves the result in place if any does."""
     (a, b), out = node.params["spec"]
-    if len(set(a)) < len(a) or len(set(b)) < len(b):
-        return None
     found = [_product(code, a, b, out, inputs[0], inputs[1]), _product(code, b, a, out, inputs[1], inputs[0])]
     return min((p for p in found if p is not None), key=len, default=None)
 
 
 def _product(code: Any, a: str, b: str, out: str, left: str, right: str) -> str | None:
     """Batch labels, then rows or columns that the other factor lacks, then (row, summed) @ (summed, column)."""
-    batch = [c for c in out if c in a and c in b]
-    summed = [c for c in a if c in b and c not in out]
-    rows = [c for c in out if c in a and c not in b]
-    columns = [c for c in out if c in b and c not in a]
-    alone = len(batch + summed + rows) < len(a) or len(batch + summed + columns) < len(b)
-    if alone or not (summed and rows and columns):
+    roles = label_roles(a, b, out)
+    if roles is None or not all(roles[1:]):
         return None
+    batch, summed, rows, columns = roles
     left = _permuted(left, a, [*batch, *rows, *summed])
     right = _permuted(right, b, [*batch, *columns[:-1], *summed, columns[-1]])
     for _ in summed[1:]:

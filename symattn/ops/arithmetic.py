@@ -164,6 +164,13 @@ def split_scalar(x: Tensor) -> tuple[sympy.Expr, Tensor | None]:
     return sympy.S.One, x
 
 
+def split_all(inputs: Sequence[Tensor]) -> tuple[sympy.Expr, list[Tensor]] | None:
+    """The scalar coefficients of nodes, multiplied, and the rests; None where there is none, or nothing but one."""
+    coefficients, rests = zip(*map(split_scalar, inputs), strict=True)
+    kept = [rest for rest in rests if rest is not None]
+    return None if len(kept) < len(rests) or all(c == 1 for c in coefficients) else (sympy.Mul(*coefficients), kept)
+
+
 def _multiply_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
     if scalar_value(a) is not None:

@@ -250,6 +250,17 @@ def _spec_text(spec: Spec) -> str:
     return f"{','.join(spec[0])}->{spec[1]}"
 
 
+def label_roles(a: str, b: str, out: str) -> tuple[list[str], ...] | None:
+    """The labels of two factors: in both and kept, in both and summed, of the first alone, of the second alone.
+
+    None where a label occurs twice in a factor, or is summed in one factor alone.
+    """
+    batch, summed = [c for c in out if c in a and c in b], [c for c in a if c in b and c not in out]
+    rows, columns = [c for c in out if c in a and c not in b], [c for c in out if c in b and c not in a]
+    plain = all(len(set(s)) == len(s) == len(batch + summed + own) for s, own in ((a, rows), (b, columns)))
+    return (batch, summed, rows, columns) if plain else None
+
+
 def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
     sizes, loops = _label_sizes(inputs, spec), _loops(inputs, map(len, spec[0]))
     if loops is None:

@@ -9,7 +9,7 @@ from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op, summed
-from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
+from ...ops.contraction import diag_op, einsum_op, label_roles, matmul_of, matmul_op, outer_op
 from ...ops.index import NEW, index, index_op
 from ...ops.index import _whole as whole
 from ...ops.inverse import inv_op
@@ -135,22 +135,17 @@ def _regrouped(x: Tensor) -> Tensor | None:
 def _einsum_as_product(x: Tensor) -> Tensor | None:
     """A contraction of two factors over one label is a matrix product, head by head."""
     ins, out = x.params["spec"]
-    if len(ins) != 2 or any(len(set(s)) < len(s) or len(s) != i.rank for s, i in zip(ins, x.inputs, strict=True)):
+    plain = len(ins) == 2 and [*map(len, ins)] == [i.rank for i in x.inputs]
+    roles = label_roles(ins[0], ins[1], out) if plain else None
+    if roles is None:
         return None
-    first, second = ins
-    batch = [c for c in out if c in first and c in second]
-    inner = [c for c in first if c in second and c not in out]
-    rows = [c for c in first if c not in second]
-    columns = [c for c in second if c not in first]
-    free = [*rows, *columns]
-    if len(inner) != 1 or len(rows) > 1 or len(columns) > 1 or len(batch) + len(free) != len(out):
+    batch, inner, rows, columns = roles
+    if len(inner) != 1 or len(rows) > 1 or len(columns) > 1 or (batch and not (rows and columns)):
         return None
-    left = _arranged(x.inputs[0], first, [*batch, *rows, *inner])
-    right = _arranged(x.inputs[1], second, [*batch, *inner, *columns])
-    if batch and (not rows or not columns):
-        return None
+    left = _arranged(x.inputs[0], ins[0], [*batch, *rows, *inner])
+    right = _arranged(x.inputs[1], ins[1], [*batch, *inner, *columns])
     made = matmul_of(left, right, (1 + len(rows), 1 + len(columns)))
-    return _arranged(made, "".join([*batch, *free]), list(out))
+    return _arranged(made, "".join([*batch, *rows, *columns]), list(out))
 
 
 def _arranged(x: Tensor, labels: str, wanted: Sequence[str]) -> Tensor:

@@ -8,7 +8,7 @@ import sympy
 
 from ...core.node import Tensor
 from ...core.sizes import same_size
-from ...ops.arithmetic import add_op, multiply, split_scalar, sum_of
+from ...ops.arithmetic import add_op, multiply, split_all, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op, summed
 from ...ops.contraction import diag_op, einsum_op, matmul_of, matmul_op, outer_op
 from ...ops.index import expand_dims, index_op, squeeze
@@ -82,12 +82,8 @@ def _identity(x: Tensor, a: Tensor, b: Tensor, core: Core) -> Tensor | None:
 
 def _scalar_out(x: Tensor) -> Tensor | None:
     """``(c A) B -> c (A B)``: scalars come out of whatever is linear in each input."""
-    pairs = [split_scalar(i) for i in x.inputs]
-    if all(c == 1 for c, _ in pairs) or any(rest is None for _, rest in pairs):
-        return None
-    return multiply(
-        sympy.Mul(*(c for c, _ in pairs)), x.op(*(rest for _, rest in pairs if rest is not None), **x.params)
-    )
+    found = split_all(x.inputs)
+    return None if found is None else multiply(found[0], x.op(*found[1], **x.params))
 
 
 # --- products with what is constant, thin or diagonal ---

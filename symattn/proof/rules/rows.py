@@ -9,7 +9,7 @@ from ...core.sizes import ONE, same_shape, same_size
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op, summed
 from ...ops.contraction import matmul_of, matmul_op
-from ...ops.index import expand_dims, index_op, squeeze
+from ...ops.index import expand_dims, index_op, replaced, squeeze
 from ...ops.layout import concat_op
 from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
@@ -17,7 +17,7 @@ from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, unpermuted
-from .rule import Rule, bare, constant_along, new_in_front, one_of, replaced_size, size_at
+from .rule import Rule, bare, constant_along, new_in_front, one_of, size_at
 
 Axes = tuple[int, ...]
 
@@ -157,7 +157,7 @@ def _constant_out(x: Tensor) -> Tensor | None:
             for k, axis in group.inputs:
                 inputs[k] = one_of(inputs[k], axis)
             part = x.op(*inputs, **x.params)
-            if same_shape(part.shape, replaced_size(x.shape, group.outputs[0], ONE)):
+            if same_shape(part.shape, replaced(x.shape, group.outputs[0], ONE)):
                 return broadcast_to(part, x.shape)
     return None
 

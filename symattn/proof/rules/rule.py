@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from ...core.exact import INDICES
 from ...core.node import Tensor, topological
 from ...core.operation import Operation
-from ...core.sizes import ONE, Shape
+from ...core.sizes import ONE
 from ...ops.arithmetic import split_scalar
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.index import NEW, index, index_op
+from ...ops.index import NEW, index, index_op, replaced
 from ...ops.leaves import from_index_op
 
 Item = TypeVar("Item")
@@ -93,12 +93,6 @@ def size_at(x: Tensor, axis: int) -> Any:
     return x.shape[axis] if x.rank >= -axis else ONE
 
 
-def replaced_size(shape: Shape, axis: int, size: Any) -> Shape:
-    """The shape with another size at an axis counted from the end."""
-    place = len(shape) + axis
-    return (*shape[:place], size, *shape[place + 1 :])
-
-
 def constant_along(x: Tensor, axis: int) -> bool:
     """Whether the entries visibly do not depend on the position along an axis of size other than 1."""
     _, rest = split_scalar(x)
@@ -113,7 +107,7 @@ def one_of(x: Tensor, axis: int) -> Tensor:
     """A tensor that is constant along an axis, with that axis of size 1."""
     coefficient, rest = split_scalar(x)
     assert rest is not None
-    shape = replaced_size(rest.shape, axis, ONE)
+    shape = replaced(rest.shape, axis, ONE)
     if rest.op is from_index_op:
         part = from_index_op(formula=rest.params["formula"], shape=shape)
     else:
@@ -130,9 +124,7 @@ def bare(x: Tensor) -> Tensor:
 
 def new_in_front(x: Tensor) -> bool:
     """Whether the first axis is a new one."""
-    return x.op is index_op and x.params["items"][0] == NEW and len(kept_items(x)) == x.rank
-
-
-def kept_items(x: Tensor) -> tuple[Any, ...]:
-    """The items of an index that give an axis of the result."""
-    return tuple(item for item in x.params["items"] if item[0] != "at")
+    if x.op is not index_op:
+        return False
+    items = x.params["items"]
+    return items[0] == NEW and sum(item[0] != "at" for item in items) == x.rank
