@@ -15,7 +15,7 @@ from ..core.node import Tensor, topological
 from ..core.sizes import same_shape, show_shape
 from ..errors import NoRuleError, OperandError, ShapeError, described
 from ..ops.arithmetic import multiply, split_scalar, sum_of
-from ..ops.leaves import as_tensor, constant, from_index_op, is_named, is_zero, let_op, named, variable, zeros
+from ..ops.leaves import as_tensor, is_fixed, is_named, is_zero, let_op, named, variable, zeros
 from .forward import Forward, Variable, partial, scalars_of
 from .result import Gradient
 from .reverse import Reverse
@@ -75,11 +75,7 @@ def _variables(wrt: Any, what: str) -> list[Variable]:
                 raise OperandError(f"{v} is an integer symbol: a {what} is taken by tensors and real scalars")
         elif not isinstance(v, Tensor):
             raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {described(v)}")
-        elif (
-            v.kind != "real"
-            or v.op in (constant, from_index_op)
-            or {"constant", "integer", "binary"} & set(v.params.get("hypotheses", ()))
-        ):
+        elif is_fixed(v):
             raise OperandError(f"{v.brief()} is constant: no {what} is taken by it")
         elif not is_named(v):
             raise OperandError(

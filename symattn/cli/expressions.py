@@ -14,7 +14,7 @@ from ..calculus.result import Gradient
 from ..core.naming import check_name, fresh_name
 from ..core.node import Tensor, topological
 from ..errors import OperandError
-from ..ops.leaves import let, let_op
+from ..ops.leaves import is_fixed, let, let_op
 from ..reading import parse_shape, read
 
 
@@ -68,8 +68,7 @@ def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:
 def _variables(options: argparse.Namespace, output: Tensor, names: Mapping[str, Any]) -> list[Any]:
     """What ``--wrt`` names: declared tensors and scalars, and intermediates; by default all real tensors in use."""
     if options.wrt is None:
-        constant = {"binary", "integer", "constant"}
-        found = [x for x in names.values() if x in output.tensors and not constant & set(x.params["hypotheses"])]
+        found = [x for x in names.values() if x in output.tensors and not is_fixed(x)]
         if not found:
             raise OperandError("the expression has no tensor to differentiate by: name variables by --wrt")
         return found

@@ -243,6 +243,11 @@ def _filled(value: int, shape: Any) -> Tensor:
     return from_index_op(formula=number, shape=dims) if dims else constant(formula=number)
 
 
+def is_fixed(x: Tensor) -> bool:
+    """Whether derivatives take a tensor as constant: a mask, integers, a formula of indices, or by declaration."""
+    return x.kind != "real" or x.op in (constant, from_index_op) or "constant" in x.params.get("hypotheses", ())
+
+
 def is_zero(x: Tensor) -> bool:
     """Whether the node is a constant 0 of any shape."""
     return x.params.get("formula") == 0

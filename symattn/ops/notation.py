@@ -32,13 +32,7 @@ class Binding(IntEnum):
 
 def function(text: str, latex: str | None = None) -> Notation:
     """``name(x, y)``, in LaTeX by its macro or as an operator name."""
-    macro = latex or rf"\operatorname{{{text}}}".replace("_", r"\_")
-
-    def notation(p: Any, node: Any) -> Written:
-        inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
-        return (rf"{macro}\left({inside}\right)" if p.latex else f"{text}({inside})"), Binding.ATOM
-
-    return notation
+    return lambda p, node: call(p, text, node, latex)
 
 
 def enclosed(text: str, before: str, after: str) -> Notation:
@@ -68,18 +62,20 @@ def infix(text: str, latex: str, binding: Binding, associative: bool = True) -> 
     return notation
 
 
-def call(p: Any, name: str, node: Any, **options: Any) -> Written:
+def call(p: Any, name: str, node: Any, latex: str | None = None, **options: Any) -> Written:
     """``name(x, axis=-1)`` in both dialects, for operations whose matrix form is a named function.
 
-    What is None is not written.
+    What is None is not written; ``latex`` is a macro, where there is one.
     """
     options = {key: value for key, value in options.items() if value is not None}
     inside = [p.operand(x, Binding.OR) for x in node.inputs]
     if p.latex:
         below = ", ".join(rf"\text{{{key}}} = {p.scalar(value)}" for key, value in options.items())
         below = f"_{{{below}}}" if below else ""
-        operator = name.replace("_", r"\_")
-        return rf"\operatorname{{{operator}}}{below}\left({', '.join(inside)}\right)", Binding.ATOM
+        operator = latex or rf"\operatorname{{{name}}}".replace("_", r"\_")
+        if latex and "_" in latex and below:  # which has a subscript of its own
+            operator = f"{{{latex}}}"
+        return rf"{operator}{below}\left({', '.join(inside)}\right)", Binding.ATOM
     inside += [f"{key}={p.scalar(value)}" for key, value in options.items()]
     return f"{name}({', '.join(inside)})", Binding.ATOM
 

@@ -19,7 +19,7 @@ from .arithmetic import divide, multiply, subtract
 from .broadcasting import summed
 from .index import replaced
 from .logic import greater, where
-from .notation import Binding, Written, call, enclosed
+from .notation import call, enclosed
 from .pointwise import maximum
 from .rows import along
 
@@ -81,13 +81,8 @@ def _family_rule(support: Any) -> Any:
 
 
 def _normaliser(name: str, entry: Entry, rule: Any, latex: str) -> Operation:
-    def notation(p: Any, node: Tensor) -> Written:
-        axis = node.params["axis"]
-        if not p.latex:
-            return call(p, name, node, **({"axis": axis} if axis != -1 else {}))
-        below = rf"_{{\text{{axis}} = {axis}}}" if axis != -1 else ""
-        written = f"{{{latex}}}" if below and "_" in latex else latex  # which has a subscript of its own
-        return rf"{written}{below}\left({p.operand(node.inputs[0], Binding.OR)}\right)", Binding.ATOM
+    def axis(node: Tensor) -> Any:
+        return node.params["axis"] if node.params["axis"] != -1 else None
 
     return Operation(
         name,
@@ -95,10 +90,8 @@ def _normaliser(name: str, entry: Entry, rule: Any, latex: str) -> Operation:
         entry=entry,
         vjp=lambda g, p, z, axis: (rule(g, p, z, axis),),
         jvp=lambda tangents, p, z, axis: rule(tangents[0], p, z, axis),
-        numpy=lambda code, node, z: code.helper(
-            name, z, f"axis={node.params['axis']}" if node.params["axis"] != -1 else ""
-        ),
-        notation=notation,
+        numpy=lambda code, node, z: code.helper(name, z, "" if axis(node) is None else f"axis={axis(node)}"),
+        notation=lambda p, node: call(p, name, node, latex, axis=axis(node)),
         reason=f"{name}: within the support, each row has the Jacobian diag(s) - outer(s, s) / sum(s)",
         letters=("P", "Z"),
         minus_infinity="absorbed",

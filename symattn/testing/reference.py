@@ -16,7 +16,7 @@ from ..core.arguments import each_of
 from ..core.naming import fresh_name
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError, described, listed
-from ..ops.leaves import as_tensor, tensor
+from ..ops.leaves import as_tensor, is_fixed, tensor
 from ..printing.matrix import names_in
 from .comparing import Wanted
 from .rounding import with_errors
@@ -312,9 +312,7 @@ def _relation(relation: Any) -> Any:
 
 
 def _is_differentiable(a: Any) -> bool:
-    if isinstance(a, sympy.Symbol):
-        return not a.is_integer
-    return a.kind == "real" and not {"constant", "integer", "binary"} & set(a.params.get("hypotheses", ()))
+    return not (a.is_integer if isinstance(a, sympy.Symbol) else is_fixed(a))
 
 
 def _is_floating(x: Any) -> bool:
