@@ -66,21 +66,14 @@ class Declared:
         if facts["kind"] != "real":
             check_kind(name, signature, formula, facts["kind"])
         self.scalar = monotone_function(name, signature, formula) if facts["monotone"] else None
-        slopes = tuple(_slope(name, signature, formula, k, finite, self._reduced) for k in range(len(signature.inputs)))
-        return Record(
-            name,
-            shape=signature.shape,
-            entry=formula_entry(signature, formula),
-            vjp=_given_vjp(signature, vjp) if vjp else _derived_vjp(signature, slopes, facts["masks"]),
-            jvp=_given_jvp(jvp) if jvp else _derived_jvp(signature, slopes, facts["masks"]),
-            numpy=function_code(name, numpy) if numpy else entry_code(signature, formula),
-            notation=function(name) if latex is None else _template(signature, name, latex),
-            reason=reason or f"derivative of {name}",
-            assumed={what for what in PROVED if facts[what]},
-            **facts,
-            slopes=slopes,
-            origin=self._reduced,
-        )
+        given = {
+            "vjp": vjp and _summed_vjp(signature, vjp), "jvp": jvp and _given_jvp(jvp),
+            "numpy": numpy and function_code(name, numpy), "reason": reason,
+            "notation": None if latex is None else _template(signature, name, latex),
+        }  # fmt: skip
+        stated = {"assumed": {what for what in PROVED if facts[what]}, **facts}
+        given = {what: rule for what, rule in given.items() if rule}
+        return _made(name, signature, formula, finite, self._reduced, **stated, **given)
 
     def _reduced(self, *path: int) -> Any:
         return _unpickled, (self, path)
@@ -223,25 +216,21 @@ def _template(signature: Signature, name: str, latex: Any) -> Notation:
     return notation
 
 
-def _given_vjp(signature: Signature, vjp: Callable[..., Any]) -> Pullback:
+def _summed_vjp(signature: Signature, vjp: Callable[..., Any]) -> Pullback:
+    """The rule, with cotangents summed over the loop axes that an input does not have."""
+
     def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
         parts = vjp(g, y, *inputs)
         parts = parts if isinstance(parts, (tuple, list)) else (parts,)
         if len(parts) != len(inputs):
             raise ShapeError(f"the vjp of {y.op.name} gave {len(parts)} cotangents for {len(inputs)} inputs")
-        return tuple(
-            None if part is None else _summed_to(x, as_tensor(part), y, signature, k)
-            for k, (part, x) in enumerate(zip(parts, inputs, strict=True))
-        )
+        loops = y.shape[: y.rank - len(signature.output)]
+        cores = zip(inputs, map(len, signature.inputs), strict=True)
+        full = [(x.shape, loops + x.shape[x.rank - own :], own) for x, own in cores]
+        pairs = zip(parts, full, strict=True)
+        return tuple(None if part is None else unbroadcast(as_tensor(part), *shapes) for part, shapes in pairs)
 
     return rule
-
-
-def _summed_to(x: Tensor, part: Tensor, y: Tensor, signature: Signature, k: int) -> Tensor:
-    """The cotangent of input k, summed over the loop axes that the input does not have."""
-    own = len(signature.inputs[k])
-    loops = y.shape[: y.rank - len(signature.output)]
-    return unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own)
 
 
 def _given_jvp(jvp: Callable[..., Any]) -> Pushforward:
@@ -255,32 +244,38 @@ def _given_jvp(jvp: Callable[..., Any]) -> Pushforward:
     return rule
 
 
+def _made(
+    name: str,
+    signature: Signature,
+    formula: Any,
+    finite: bool,
+    origin: Callable[..., Any],
+    masks: Sequence[int] = (),
+    **given: Any,
+) -> Record:
+    """The record of an entry formula, with what is given in place of what is derived from it."""
+    slopes = tuple(_slope(name, signature, formula, k, finite, origin) for k in range(len(signature.inputs)))
+    derived: dict[str, Any] = {
+        "shape": signature.shape,
+        "entry": formula_entry(signature, formula),
+        "vjp": _derived_vjp(signature, slopes, masks),
+        "jvp": _derived_jvp(signature, slopes, masks),
+        "numpy": entry_code(signature, formula),
+        "notation": function(name),
+        "reason": f"derivative of {name}",
+    }
+    return Record(name, masks=tuple(masks), slopes=slopes, origin=origin, **{**derived, **given})
+
+
 def _slope(
     name: str, signature: Signature, formula: Any, k: int, finite: bool, origin: Callable[..., Any]
 ) -> Callable[[], Record]:
     """The operation of all derivatives by input k: output axes, then input axes. Made when it is needed."""
-    own = partial(origin, k)
 
     @cache
     def make() -> Record:
-        extended, slope, called = (
-            signature.differentiated(k),
-            derivative_formula(formula, k, finite),
-            f"{name}_slope{k + 1}",
-        )
-        further = tuple(_slope(called, extended, slope, j, finite, own) for j in range(len(signature.inputs)))
-        return Record(
-            called,
-            shape=extended.shape,
-            entry=formula_entry(extended, slope),
-            vjp=_derived_vjp(extended, further),
-            jvp=_derived_jvp(extended, further),
-            numpy=entry_code(extended, slope),
-            notation=function(called),
-            reason=f"derivative of {called}",
-            slopes=further,
-            origin=own,
-        )
+        slope = derivative_formula(formula, k, finite)
+        return _made(f"{name}_slope{k + 1}", signature.differentiated(k), slope, finite, partial(origin, k))
 
     return make
 
@@ -293,24 +288,18 @@ def _specs(signature: Signature, k: int) -> tuple[str, str]:
     return _LETTERS[:out], _LETTERS[out : out + own]
 
 
-def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()) -> Pullback:
-    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> tuple[Tensor | None, ...]:
-        parts: list[Tensor | None] = []
-        for k, x in enumerate(inputs):
-            if k in masks:
-                parts.append(None)
-                continue
-            out, own = _specs(signature, k)
-            part = einsum_op(g, slopes[k]()(*inputs), spec=((out, out + own), own))
-            parts.append(_summed_to(x, part, y, signature, k))
-        return tuple(parts)
+def _derived_vjp(signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int]) -> Pullback:
+    def back(k: int, g: Tensor, inputs: Sequence[Tensor]) -> Tensor:
+        out, own = _specs(signature, k)
+        return einsum_op(g, slopes[k]()(*inputs), spec=((out, out + own), own))
 
-    return rule
+    def rule(g: Tensor, y: Tensor, *inputs: Tensor) -> list[Tensor | None]:
+        return [None if k in masks else back(k, g, inputs) for k in range(len(inputs))]
+
+    return _summed_vjp(signature, rule)
 
 
-def _derived_jvp(
-    signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int] = ()
-) -> Pushforward:
+def _derived_jvp(signature: Signature, slopes: Sequence[Callable[[], Record]], masks: Sequence[int]) -> Pushforward:
     def rule(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor) -> Tensor:
         terms = []
         for k, t in enumerate(tangents):
