@@ -39,7 +39,7 @@ def sinusoidal(T: Any, d: Any, *, base: Any = 10000, layout: str = "interleaved"
     >>> sa.attention.sinusoidal(2, 4)[1].as_explicit().T
     Matrix([[sin(1), cos(1), sin(1/100), cos(1/100)]])
     """
-    width, b, start = as_size(d), _base("sinusoidal", base), as_scalar(offset)
+    width, b, start = as_size(d), _positive("sinusoidal", "base", base), as_scalar(offset)
     pairs = _pairs("sinusoidal", width)
 
     def angle(p: Any, c: Any) -> Any:
@@ -146,7 +146,7 @@ def rotary(
     'proved'
     """
     x = operand("rotary", X, 2, "X[.., T, d]")
-    turned, length, b = _width("rotary", x, width), x.shape[-2], _base("rotary", base)
+    turned, length, b = _width("rotary", x, width), x.shape[-2], _positive("rotary", "base", base)
     pairs = _pairs("rotary", turned)
     by, grown = scalar("rotary", "offset", offset), scalar("rotary", "scale", scale)
     start, factor = scalar_value(by), scalar_value(grown)
@@ -188,7 +188,7 @@ def yarn_frequencies(
     >>> sa.attention.yarn_frequencies(8, factor=4, length=100)[2:].as_explicit().T
     Matrix([[1/400, 1/4000]])
     """
-    turned, b = as_size(width), _base("yarn_frequencies", base)
+    turned, b = as_size(width), _positive("yarn_frequencies", "base", base)
     pairs = _pairs("yarn_frequencies", turned)
     given = {"factor": factor, "length": length, "slow": slow, "fast": fast}
     s, old, low, high = (_positive("yarn_frequencies", name, x) for name, x in given.items())
@@ -226,10 +226,6 @@ def yarn_scale(factor: Any) -> sympy.Expr:
 
 
 # --- what is checked ---
-
-
-def _base(what: str, base: Any) -> sympy.Expr:
-    return _positive(what, "base", base)
 
 
 def _positive(what: str, name: str, given: Any) -> sympy.Expr:

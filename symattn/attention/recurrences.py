@@ -164,18 +164,12 @@ def _gates(rule: Any, decay: Any, beta: Any, keys: Tensor) -> tuple[Tensor | Non
     for name, given, taken in (("decay", decay, "gated" in rule), ("beta", beta, "delta" in rule)):
         if (given is not None) != taken:
             raise OperandError(f"recurrence: the rule {rule!r} {'needs' if taken else 'takes no'} {name}")
-    g = b = None
-    if decay is not None:
-        g = as_tensor(decay)
-        each = g.rank >= keys.rank
-        g = (
-            per_channel("recurrence", g, keys, "decay")
-            if each
-            else per_position("recurrence", g, keys, "decay")[..., None]
-        )
-    if beta is not None:
-        b = per_position("recurrence", beta, keys, "beta")[..., None]
-    return g, b
+    b = None if beta is None else per_position("recurrence", beta, keys, "beta")[..., None]
+    if decay is None:
+        return None, b
+    by_channel = as_tensor(decay).rank >= keys.rank
+    g = (per_channel if by_channel else per_position)("recurrence", decay, keys, "decay")
+    return g if by_channel else g[..., None], b
 
 
 def _state(state: Any, keys: Tensor, values: Tensor) -> Tensor:

@@ -54,14 +54,10 @@ class _Draw(NamedTuple):
 
     @property
     def where(self) -> str:
-        sizes = ", ".join(f"{s} = {v}" for s, v in self.sizes.items()) or "no sizes"
-        given = ", with the values given" if self.values else ""
-        return (
-            sizes
-            + given
-            + (f", entries near {self.large}" if self.large > 1 else "")
-            + (", empty rows" * self.empty_rows)
-        )
+        told = [", ".join(f"{s} = {v}" for s, v in self.sizes.items()) or "no sizes"]
+        told += ["with the values given"] * bool(self.values)
+        told += [f"entries near {self.large}"] * (self.large > 1)
+        return ", ".join(told + ["empty rows"] * self.empty_rows)
 
 
 class Reference:
