@@ -180,7 +180,7 @@ def index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
 
 def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
     """An index of an index is one index, if it asks as much of sizes, and the whole tensor is itself."""
-    if x.op is constant:  # only new axes fit a number
+    if x.op is constant and items:  # only new axes fit a number
         return from_index_op(formula=x.params["formula"], shape=_index_shape(x, items))
     joined = _composed(x, items) if x.op is index_op else None
     if joined is not None and _fits_as_well(joined, x, items):
