@@ -9,6 +9,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.ops.leaves import constant
 
 T, S, d, n = sa.sizes("T S d n")
 X = sa.tensor("X", 5, 4, 3)
@@ -179,3 +180,11 @@ def _item(text):
         return None
     edges = [int(edge) if edge else None for edge in text.split(":")]
     return slice(*edges) if ":" in text else edges[0]
+
+
+def test_a_number_is_indexed_by_new_axes_only():
+    half = constant(formula=sympy.Rational(1, 2))
+    assert half[()] is half
+    assert str(half[None]) == "from_index((1,), lambda i: 1/2)"
+    with pytest.raises(sa.ShapeError):
+        half[0]
