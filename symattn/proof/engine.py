@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sympy.polys.polyerrors import BasePolynomialError
 
@@ -30,6 +30,7 @@ from .size_cases import size_cases
 from .verdict import Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
+Found = TypeVar("Found")
 # What parts of the engine raise at a claim that they cannot treat: that is an answer, not a mistake in the question.
 PROBLEMS = (SymattnError, ArithmeticError, ValueError, NotImplementedError, RecursionError, BasePolynomialError)
 
@@ -60,7 +61,7 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     if isinstance(found, Proved):
         proof = Proof(asked, (), Apart(found.found.argument, near.reads))
         tried = Agreement(0, 0, 0, (), "what is read lies too far away to be tried")
-        return _proved(_with_witness(proof, hypotheses, tried, seed, time), tried)
+        return _proved(proof, hypotheses, tried, seed, time)
     if isinstance(found, Refuted):
         return Refuted(asked, replace(found.found, sizes={**found.found.sizes, **near.sizes}))
     return replace(found, claim=asked)
@@ -75,7 +76,7 @@ def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed
     found = trials.run(time.part(0.3), few=True)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
-    if not found.points and (false := _contradiction(put[0], time)):
+    if not found.points and (false := _attempted(contradiction, put[0].claims, time.part(0.2))):
         raise OperandError(f"what is given contradicts itself: {false}")
     try:
         argument = argued(*put, time.part(0.7))
@@ -84,8 +85,7 @@ def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed
     except PROBLEMS as problem:
         argument = Missing(f"no proof was found: {problem}")
     if isinstance(argument, Argument):
-        proof = _with_witness(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
-        return _proved(proof, found)
+        return _proved(Proof(asked, hypotheses.stated, argument), hypotheses, found, seed, time)
     found = trials.run(time)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
@@ -97,27 +97,23 @@ def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | Non
     wider = generalised(asked)
     if wider is None:
         return None
-    try:
-        argument = _argued(hypotheses, wider[0], time.part(0.3))
-    except (OutOfBudget, *PROBLEMS):
-        return None
+    argument = _attempted(_argued, hypotheses, wider[0], time.part(0.3))
     proof = Proof(asked, (), Generalised(argument, wider[1])) if isinstance(argument, Argument) else None
     return None if proof is None or proof.side_conditions else proof
 
 
-def _with_witness(proof: Proof, given: Given, tried: Agreement, seed: int, time: Budget) -> Proof:
-    """The proof with a point that it speaks of, where one was tried or is needed."""
-    if tried.point is None and not given.stated and not proof.side_conditions:
-        return proof
+def _attempted(part: Callable[..., Found], *question: Any) -> Found | None:
+    """What a part of the engine finds; None where its time is used up, or where it cannot treat the question."""
     try:
-        found = witness(proof.claim, given, tried, seed=seed, budget=time)
-    except PROBLEMS:  # no point is seen, as where none is found
-        return proof
-    return replace(proof, witness=found)
+        return part(*question)
+    except (OutOfBudget, *PROBLEMS):
+        return None
 
 
-def _proved(proof: Proof, tried: Agreement) -> Verdict:
-    """The proof as an answer, unless it may be about no point at all under conditions that nobody gave."""
+def _proved(proof: Proof, given: Given, tried: Agreement, seed: int, time: Budget) -> Verdict:
+    """The proof with a point that it speaks of, unless there may be none under conditions that nobody gave."""
+    if tried.point is not None or given.stated or proof.side_conditions:
+        proof = replace(proof, witness=_attempted(witness, proof.claim, given, tried, seed, time))
     if proof.witness is None and proof.side_conditions:
         reason = f"no point was found where both sides are defined: {'; '.join(proof.side_conditions)}"
         return Unknown(proof.claim, reason, agreement=tried, given=proof.given)
@@ -147,13 +143,6 @@ class _Trials:
             return self.search.run(time, few)
         except PROBLEMS as problem:
             return Agreement(0, 0, 0, (), str(problem))
-
-
-def _contradiction(given: Given, time: Budget) -> str:
-    try:
-        return contradiction(given.claims, time.part(0.2))
-    except (OutOfBudget, *PROBLEMS):  # whether what is given contradicts itself stays open
-        return ""
 
 
 @dataclass(frozen=True)
@@ -192,12 +181,8 @@ def _decided(time: Budget, given: Given, claim: Claim) -> Argument | None:
 
 def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> Argument | Missing:
     """A proof by rewriting, which people read, where a number of lemmas is enough; else the normal form decides."""
-    try:
-        readable = rewrite(left, right, time.part(0.6), given.claims)
-        if readable is not None:
-            return readable
-    except (OutOfBudget, *PROBLEMS):  # its share is used up, or a part has no value; the normal form may still reach it
-        pass
+    if (readable := _attempted(rewrite, left, right, time.part(0.6), given.claims)) is not None:
+        return readable
     time.check()
     try:
         found = entrywise_proof(left, right, given.claims, time)

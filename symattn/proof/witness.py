@@ -49,9 +49,7 @@ def _search(claim: Claim | Independence, given: Given, seed: int = 0) -> Search:
     return Search(claim if near is None else near.claim, given, seed)
 
 
-def witness(
-    claim: Claim | Independence, given: Given, tried: Agreement, *, seed: int, budget: Budget
-) -> Witness | None:
+def witness(claim: Claim | Independence, given: Given, tried: Agreement, seed: int, budget: Budget) -> Witness | None:
     """The first point at which the claim was seen to hold, or else one that is looked for; None if none is found."""
     point = tried.point or _search(claim, given, seed).example(budget)
     return None if point is None else Witness(claim, given, point)
