@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...core.budget import Budget
 from ...core.naming import fresh_name
 from ...core.node import Tensor, rebuild, topological
 from ...ops.leaves import constant, cotangent_op, variable
 from ...ops.opaque import stop_gradient_op
-from ...printing.align import tex_text
-from ..definedness import conditions
 from .decide import Comparison, Unreached, compare_gradient
 
 _KEPT = ("binary", "integer", "positive")  # properties that leave the entries of a variable free to move
 
 
-@dataclass(frozen=True, eq=False)
-class GradientProof:
-    """Why a tensor is the gradient: its entries are the derivatives, by entries, of what it belongs to."""
-
-    gradient: Tensor
-    comparison: Comparison
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """Where the gradient is defined."""
-        return conditions([self.gradient])
-
-    def check(self) -> bool:
-        """Differentiate the entries again."""
-        return gradient_proof(self.gradient, Budget(float("inf"))) is not None
-
-    def text(self) -> str:
-        """One sentence, and what was used."""
-        used = "; ".join(self.comparison.ring.used)
-        return "The entries are the derivatives of the entries." + (f"\nUsed: {used}." if used else "")
-
-    def latex(self) -> str:
-        """The same as LaTeX."""
-        return tex_text(self.text())
-
-
-def gradient_proof(gradient: Tensor, budget: Budget) -> GradientProof | None:
-    """A proof that a gradient is the derivative of the entries of its outputs; None where none is found.
+def is_proved(gradient: Tensor, budget: Budget) -> bool:
+    """Whether a gradient is seen to be the derivative of the entries of its outputs.
 
     ``gradient`` is a result of ``sa.gradient``: it knows by what it was taken, and of which outputs under which
     cotangents. Raises OutOfBudget.
     """
     if gradient.op is not cotangent_op or any(x.op is stop_gradient_op for x in topological([gradient])):
-        return None
+        return False
     body, by, *pairs = gradient.inputs
     outputs, cotangents = pairs[::2], pairs[1::2]
     if body.rank != by.rank or any(o.rank != c.rank for o, c in zip(outputs, cotangents, strict=True)):
-        return None  # a batch of cotangents
+        return False  # a batch of cotangents
     try:
-        comparison = _compared(body, by, outputs, cotangents, budget)
+        return _compared(body, by, outputs, cotangents, budget).equal
     except Unreached:
-        return None
-    return GradientProof(gradient, comparison) if comparison.equal else None
+        return False
 
 
 def _compared(

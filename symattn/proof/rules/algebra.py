@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import sympy
 
@@ -145,13 +146,8 @@ def product(number: sympy.Expr, listed: Sequence[Factor], shape: Shape | None = 
 
 
 def _powers(exponents: dict[Tensor, int]) -> Tensor | None:
-    if not exponents:
-        return None
     parts = [power(base, n) for base, n in ordered(exponents.items(), of=lambda pair: pair[0])]
-    result = parts[0]
-    for part in parts[1:]:
-        result = multiply(result, part)
-    return result
+    return reduce(multiply, parts) if parts else None
 
 
 _PRODUCTS = (multiply_op, divide_op, power_op)

@@ -6,6 +6,7 @@ axis further left by bringing that axis to place -2 and back. In normal form the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 
 from ...core.node import Tensor
@@ -132,11 +133,8 @@ def _commuted(x: Tensor) -> Tensor | None:
 def _common_word(group: Group, peeled: list[tuple[Tensor, dict[int, Word]]]) -> Word:
     """The permutations that act on all axes of the group; what is constant along its axis takes part in any."""
     words = [peeled[k][1].get(axis, ()) for k, axis in group.inputs if not constant_along(peeled[k][0], axis)]
-    common = words[0] if words else ()
-    for word in words[1:]:
-        length = next((n for n, (p, q) in enumerate(zip(common, word, strict=False)) if p is not q), None)
-        common = common[: min(len(common), len(word)) if length is None else length]
-    return common
+    shared = itertools.takewhile(lambda ps: len(set(ps)) == 1, zip(*words, strict=False))
+    return tuple(ps[0] for ps in shared)
 
 
 def _without(actions: Actions, length: int, axes: list[int]) -> dict[int, Word]:
