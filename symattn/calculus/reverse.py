@@ -18,18 +18,7 @@ from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op, summed
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
-from ..ops.leaves import (
-    constant,
-    cotangent_op,
-    from_index_op,
-    is_named,
-    is_zero,
-    named,
-    operands,
-    scalar_value,
-    variable,
-    zeros,
-)
+from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, named, operands, variable, zeros
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
 from .tidying import tidy
@@ -197,7 +186,7 @@ class Reverse:
             part = tidy(part, self.tidied, self.forward.place)
             if not same_shape(part.shape, self.batch + x.shape):
                 raise ShapeError(f"the rule of {op.title} gave {part.brief()} for the cotangent of {x.brief()}")
-            passed_on = op is transpose_op or only_adds_axes(node) or scalar_value(node.inputs[0]) is not None
+            passed_on = op is transpose_op or only_adds_axes(node) or node.inputs[0].op is constant
             reason = self.because[node] if passed_on else why
             self.bar.setdefault(x, []).append((self.forward.place[node], part, reason))
 

@@ -75,8 +75,9 @@ def reads_all(item: Item, size: sympy.Expr) -> bool:
 def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
     for item, size in items_read(x, items):
         if not lies_inside(item, size):
-            for end in edges(item):
-                _within(end, size, x)
+            for at in edges(item):
+                if sympy.expand(at).is_negative or sympy.expand(size - 1 - at).is_negative:
+                    raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
     kept = [item[3] if item[0] == "slice" else ONE for item in items if item[0] != "at"]
     return (*x.shape[: x.rank - _axes_read(items)], *kept)
 
@@ -98,10 +99,6 @@ def _index_entry(read: Any, index: Any, node: Tensor) -> Any:
     items = node.params["items"]
     lead = node.inputs[0].rank - _axes_read(items)
     return read(0, (*index[:lead], *_read_at(items, index[lead:])))
-
-
-def _back_shape(g: Tensor, items: tuple[Item, ...], core: Shape) -> Shape:
-    return (*g.shape[: g.rank - sum(item[0] != "at" for item in items)], *core)
 
 
 def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
@@ -299,7 +296,7 @@ def _embed_notation(p: Any, node: Tensor) -> Written:
 embed_op: Operation = moved(
     "embed",
     spreads=True,
-    shape=lambda g, items, core: _back_shape(g, items, core),
+    shape=lambda g, items, core: (*g.shape[: g.rank - sum(item[0] != "at" for item in items)], *core),
     entry=_embed_entry,
     back=lambda g, x, items, core: index(g, items),
     numpy=lambda code, node, x: code.embed(node, x),
@@ -357,11 +354,6 @@ def lies_inside(item: Item, size: sympy.Expr) -> bool:
     places = edges(item)
     whole = all(place.is_integer for place in (size, *places))
     return whole and all(never_negative(place) and never_negative(size - 1 - place) for place in places)
-
-
-def _within(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> None:
-    if sympy.expand(at).is_negative or sympy.expand(size - 1 - at).is_negative:
-        raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
 
 
 def _slice_item(key: slice, size: sympy.Expr, x: Tensor) -> Item:
