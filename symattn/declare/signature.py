@@ -13,9 +13,9 @@ from ..core.exact import exact
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Entry
-from ..core.sizes import Shape, as_shape, broadcast_shapes, same_size
+from ..core.sizes import Shape, as_shape
 from ..errors import NoRuleError, OperandError, ShapeError, SymattnError, described
-from ..ops.broadcasting import broadcast_index
+from ..ops.broadcasting import broadcast_index, loops_of, named_sizes
 from ..scalars.formulas import Choice, Max, Min, bound, without_piecewise
 
 Axes = tuple[str, ...]
@@ -58,12 +58,8 @@ class Signature:
         shown = ", ".join(x.brief() for x in inputs)
         if len(inputs) != len(self.inputs) or any(x.rank < len(a) for x, a in zip(inputs, self.inputs, strict=False)):
             raise ShapeError(f"{shown} do not have the axes of {self}")
-        sizes: dict[str, sympy.Expr] = {}
-        for core, axes in zip(self.cores(inputs), self.inputs, strict=True):
-            for axis, size in zip(axes, core, strict=True):
-                if not same_size(sizes.setdefault(axis, size), size):
-                    raise ShapeError(f"{shown} for {self}: the axis {axis} is both {sizes[axis]} and {size}")
-        loops = broadcast_shapes(*(x.shape[: x.rank - len(a)] for x, a in zip(inputs, self.inputs, strict=True)))
+        sizes = named_sizes(inputs, self.inputs, lambda: f"{shown} for {self}: the axis")
+        loops = loops_of(inputs, map(len, self.inputs))
         if loops is None:
             raise ShapeError(f"{shown} for {self}: the axes in front do not broadcast")
         return loops + tuple(sizes[axis] for axis in self.output)

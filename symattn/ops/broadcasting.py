@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy
@@ -45,6 +45,23 @@ def broadcast_index(shape: Shape, index: tuple[Any, ...]) -> tuple[Any, ...]:
     """Where an input of this shape is read for an entry of the broadcast result."""
     own = index[len(index) - len(shape) :]
     return tuple(sympy.S.Zero if size == 1 else i for size, i in zip(shape, own, strict=True))
+
+
+def loops_of(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
+    """The broadcast axes in front of the last ones of each input, which are its own; None if they misfit."""
+    return broadcast_shapes(*(x.shape[: x.rank - own] for x, own in zip(inputs, cores, strict=True)))
+
+
+def named_sizes(
+    inputs: Sequence[Tensor], names: Sequence[Sequence[str]], what: Callable[[], str]
+) -> dict[str, sympy.Expr]:
+    """The sizes of the last axes of inputs by their names; ShapeError if one name has two."""
+    sizes: dict[str, sympy.Expr] = {}
+    for x, axes in zip(inputs, names, strict=True):
+        for name, size in zip(axes, x.shape[x.rank - len(axes) :], strict=True):
+            if not same_size(sizes.setdefault(name, size), size):
+                raise ShapeError(f"{what()} {name} is both {sizes[name]} and {size}")
+    return sizes
 
 
 def _broadcast_to_shape(x: Tensor, shape: Shape) -> Shape:

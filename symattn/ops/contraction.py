@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
 from ..core.operation import Operation, ShapeRule
-from ..core.sizes import Shape, broadcast_shapes, same_size
+from ..core.sizes import Shape, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import bound
 from .arithmetic import multiply, sum_of
-from .broadcasting import broadcast_index, broadcast_to_op, expand_axes, unbroadcast
+from .broadcasting import broadcast_index, broadcast_to_op, expand_axes, loops_of, named_sizes, unbroadcast
 from .domain import vanished
 from .index import linear, moved, without_new_axes
 from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
 from .notation import Binding, Written, call, function, raised
-
-
-def _loops(inputs: Sequence[Tensor], cores: Iterable[int]) -> Shape | None:
-    """The axes in front of the last ones of each input, which are its own in the product; None if they misfit."""
-    return broadcast_shapes(*(x.shape[: x.rank - own] for x, own in zip(inputs, cores, strict=True)))
-
 
 Spec = tuple[tuple[str, ...], str]  # a letter for each axis of the inputs and of the result, as einsum has them
 
@@ -53,7 +47,7 @@ def _product(name: str, spec: Callable[..., Spec], shape: ShapeRule, back: Any, 
 
     def vjp(g: Tensor, y: Tensor, *inputs: Tensor, **params: Any) -> tuple[Tensor, ...]:
         cores = tuple(map(len, spec(**params)[0]))
-        loops = _loops(inputs, cores)
+        loops = loops_of(inputs, cores)
         assert loops is not None
         parts = zip(back(g, *inputs, **params), inputs, cores, strict=True)
         return tuple(unbroadcast(part, x.shape, loops + x.shape[x.rank - own :], own) for part, x, own in parts)
@@ -82,7 +76,7 @@ def _matmul_shape(a: Tensor, b: Tensor, core: Core) -> Shape:
             f"matmul of {a.brief()} and {b.brief()}: axis -1 of the first has size {a.shape[-1]}, "
             f"axis -{core[1]} of the second has size {inner}{_transposed_hint(a, b, core)}"
         )
-    loops = _loops((a, b), core)
+    loops = loops_of((a, b), core)
     if loops is None:
         raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: the axes in front do not broadcast")
     return loops + (a.shape[-2:-1] if core[0] == 2 else ()) + (b.shape[-1:] if core[1] == 2 else ())
@@ -160,10 +154,10 @@ def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
     """A product with zeros is zeros, and a factor is not repeated along axes that the other one has."""
     if is_zero(a) or is_zero(b):
         return vanished(matmul_op.node(a, b, core=core))
-    loops = _loops((a, b), core)
-    if loops and (bare := _once(a, core[0])) is not a and _loops((bare, b), core) == loops:
+    loops = loops_of((a, b), core)
+    if loops and (bare := _once(a, core[0])) is not a and loops_of((bare, b), core) == loops:
         a = bare
-    if loops and (bare := _once(b, core[1])) is not b and _loops((a, bare), core) == loops:
+    if loops and (bare := _once(b, core[1])) is not b and loops_of((a, bare), core) == loops:
         b = bare
     return matmul_op.node(a, b, core=core)
 
@@ -192,7 +186,7 @@ def matmul(a: Any, b: Any) -> Tensor:
 
 
 def _outer_shape(a: Tensor, b: Tensor) -> Shape:
-    loops = _loops((a, b), (1, 1))
+    loops = loops_of((a, b), (1, 1))
     if loops is None or not a.rank or not b.rank:
         raise ShapeError(f"outer of {a.brief()} and {b.brief()}: it takes two vectors")
     return (*loops, a.shape[-1], b.shape[-1])
@@ -235,15 +229,10 @@ def outer(a: Any, b: Any) -> Tensor:
 
 
 def _label_sizes(inputs: Sequence[Tensor], spec: Spec) -> dict[str, sympy.Expr]:
-    sizes: dict[str, sympy.Expr] = {}
-    for labels, x in zip(spec[0], inputs, strict=True):
-        for label, size in zip(labels, x.shape[x.rank - len(labels) :], strict=True):
-            known = sizes.setdefault(label, size)
-            if not same_size(known, size):
-                shown = ", ".join(y.brief() for y in inputs)
-                what = f"einsum {_spec_text(spec)!r} of {shown}"
-                raise ShapeError(f"{what}: the label {label} is both {known} and {size}")
-    return sizes
+    def what() -> str:
+        return f"einsum {_spec_text(spec)!r} of {', '.join(x.brief() for x in inputs)}: the label"
+
+    return named_sizes(inputs, spec[0], what)
 
 
 def _spec_text(spec: Spec) -> str:
@@ -262,7 +251,7 @@ def label_roles(a: str, b: str, out: str) -> tuple[list[str], ...] | None:
 
 
 def _einsum_shape(*inputs: Tensor, spec: Spec) -> Shape:
-    sizes, loops = _label_sizes(inputs, spec), _loops(inputs, map(len, spec[0]))
+    sizes, loops = _label_sizes(inputs, spec), loops_of(inputs, map(len, spec[0]))
     if loops is None:
         raise ShapeError(f"einsum {_spec_text(spec)!r}: the axes in front do not broadcast")
     return loops + tuple(sizes[label] for label in spec[1])

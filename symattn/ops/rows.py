@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
@@ -81,23 +82,27 @@ def _winners(y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     return divide(hit, summed(hit, axes, True))
 
 
-def _extreme(name: str, fold: Any) -> Operation:
-    def vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
-        back = g if keepdims else expand_axes(g, axes)
-        return (multiply(back, _winners(y, x, axes, keepdims)),)
+def _sloped(name: str, fold: Any, slope: Callable[..., Tensor], **record: Any) -> Operation:
+    """A reduction that moves by ``slope(y, x, axes, keepdims)`` times what each entry does."""
 
-    return reduction(
+    def vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
+        return (multiply(g if keepdims else expand_axes(g, axes), slope(y, x, axes, keepdims)),)
+
+    def jvp(tangents: Any, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+        return summed(multiply(slope(y, x, axes, keepdims), tangents[0]), axes, keepdims)
+
+    return reduction(name, fold, vjp=vjp, jvp=jvp, minus_infinity="absorbed", **record)
+
+
+def _extreme(name: str, fold: Any) -> Operation:
+    return _sloped(
         name,
         fold,
-        vjp=vjp,
-        jvp=lambda tangents, y, x, axes, keepdims: summed(
-            multiply(_winners(y, x, axes, keepdims), tangents[0]), axes, keepdims
-        ),
+        _winners,
         reason=f"the cotangent of a {name} goes to the entry that attains it",
         stays_whole=True,
         bounded="it is one of the entries",
         nonsmooth=f"{name} is not differentiable where several entries attain it; they share the cotangent there",
-        minus_infinity="absorbed",
     )
 
 
@@ -251,19 +256,13 @@ def softmax(z: Any, axis: Any = -1, where: Any = None, empty: str = "zero") -> T
     return softmax_op(operand, *masks, axes=taken, empty=empty)
 
 
-logsumexp_op = reduction(
+logsumexp_op = _sloped(
     "logsumexp",
     lambda term, *limits: sympy.log(sympy.Sum(sympy.exp(term), *limits)),
-    vjp=lambda g, y, z, axes, keepdims: (
-        multiply(g if keepdims else expand_axes(g, axes), softmax_op(z, axes=axes, empty="zero")),
-    ),
-    jvp=lambda tangents, y, z, axes, keepdims: summed(
-        multiply(softmax_op(z, axes=axes, empty="zero"), tangents[0]), axes, keepdims
-    ),
+    lambda y, z, axes, keepdims: softmax_op(z, axes=axes, empty="zero"),
     numpy=lambda code, node, z: code.of_rows("logsumexp", node, z),
     reason="the derivative of logsumexp is softmax",
     letters=("L", "Z"),
-    minus_infinity="absorbed",
 )
 
 
