@@ -399,7 +399,8 @@ class Writer:
             return f"np.eye({self.size(shape[0])}, dtype={self.dtype()})"
         used = [k for k in range(len(shape)) if INDICES[k] in formula.free_symbols]
         if not used:
-            return f"np.full({self.shape(shape)}, {self._scalar_code(formula, arrays=False)}{self._cast_to(node)})"
+            cast = "" if node.kind == "binary" else f", {self.dtype()}"
+            return f"np.full({self.shape(shape)}, {self._scalar_code(formula, arrays=False)}{cast})"
         real = "" if node.kind == "binary" and not formula.has(sympy.Pow) else ", dtype=float"
         text = self.on_grids(formula, {INDICES[k]: (shape[k], len(shape) - 1 - k) for k in used}, real)
         if node.kind != "binary":
@@ -413,9 +414,6 @@ class Writer:
             spread = "[:" + ", None" * behind + "]" if behind else ""
             self.lines.append(f"{letters[index]} = np.arange({self.size(size)}{real}){spread}")
         return self._scalar_code(formula, arrays=bool(grids), names=letters)
-
-    def _cast_to(self, node: Tensor) -> str:
-        return "" if node.kind == "binary" else f", {self.dtype()}"
 
     def elementwise(self, node: Tensor, inputs: Sequence[str]) -> str:
         """A given scalar function of aligned operands."""

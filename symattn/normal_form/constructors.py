@@ -9,10 +9,10 @@ from typing import Any
 
 import sympy
 
-from .functions import IMAGINARY, exp, extreme, log, positive, power, single, zero
+from .functions import IMAGINARY, exp, extreme, log, positive, power, zero
 from .indices import Index, affine
 from .ring import Ring
-from .terms import ONE, Atom, Poly, Unsupported, constant, plain
+from .terms import ONE, Atom, Poly, Unsupported, constant, plain, single
 
 
 def composed(ring: Ring, e: Any, read: Callable[[Any], Poly]) -> Poly | None:

@@ -19,7 +19,7 @@ from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols
 from .matching import vanishes_with
 from .ring import Ring
-from .terms import ZERO, Atom, Factor, Number, Poly, Term, plain
+from .terms import ZERO, Atom, Factor, Number, Poly, Term, plain, product_of
 
 # --- the imaginary unit ---
 
@@ -225,7 +225,7 @@ def _reads(factors: Iterable[Factor], s: int) -> Iterator[Index]:
 def _reindexed(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     """A sum whose index occurs only through a permutation runs over the permuted index instead."""
     for s in bound:
-        value = permutation_of(ring, Poly([(1, Term((), tuple(factors)))]), s)
+        value = permutation_of(ring, product_of(factors), s)
         if value is not None:
             ring.use(f"a sum is reindexed by the permutation {value[1]}")
             return replaced_in(ring, bound, factors, {s: value})
@@ -333,7 +333,7 @@ def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | Non
         remainder = Poly([(k, term) for k, term in poly.terms if term is not lead])
         after = first
         if remainder:
-            inside = ring.multiply(remainder, Poly([(1, Term((), tuple(rest)))]))
+            inside = ring.multiply(remainder, product_of(rest))
             after = ring.subtract(first, ring.summed(others, inside))
         return ring.scale(Fraction(1) / c, after)
     return None

@@ -7,7 +7,7 @@ import sympy
 from ..core.sizes import never_negative
 from .indices import Index, affine, combined, divided, number, permuted, plus, solved, symbols
 from .ring import Replacement, Ring
-from .terms import ZERO, Atom, Factor, Poly, Term
+from .terms import ZERO, Atom, Factor, Poly, single
 
 Bound = tuple[int, ...]
 Factors = list[Factor]
@@ -145,5 +145,5 @@ def _equated(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None
             if all(t < s and t not in bound for t in symbols(value)):
                 ring.use("a Kronecker delta makes its two indices one")
                 changed = replaced_in(ring, (), rest, {s: value})
-                return ring.summed(bound, ring.multiply(changed, Poly([(1, Term((), ((atom, 1),)))])))
+                return ring.summed(bound, ring.multiply(changed, single(atom)))
     return None

@@ -13,10 +13,10 @@ from typing import Any
 from ..scalars.functions import FUNCTIONS, U
 from .constructors import scalar
 from .contraction import inverse_name
-from .functions import function, power, single, zero
+from .functions import function, power, zero
 from .indices import Index
 from .ring import INDICATORS, Ring
-from .terms import ONE, ZERO, Atom, Number, Poly, Term, Unsupported, constant, plain
+from .terms import ONE, ZERO, Atom, Number, Poly, Unsupported, constant, plain, product_of, single
 
 
 class Derivative:
@@ -38,7 +38,7 @@ class Derivative:
                 rest = [(a, q) for m, (a, q) in enumerate(apart.factors) if m != n]
                 if not ring.is_indicator(atom) and e != 1:
                     rest.append((atom, plain(Fraction(e) - 1)))
-                inside = ring.multiply(slope, Poly([(plain(Fraction(c) * e), Term((), tuple(rest)))]))
+                inside = ring.multiply(slope, product_of(rest, plain(Fraction(c) * e)))
                 parts.append((1, ring.summed(apart.bound, inside)))
         return ring.total(parts)
 

@@ -10,7 +10,7 @@ from .contraction import leading
 from .indices import Index
 from .matching import embeddings, indicators, runs_over_all
 from .ring import Ring
-from .terms import Factor, Poly, Term, plain
+from .terms import Factor, Poly, Term, plain, product_of
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _applied(ring: Ring, poly: Poly, known: Fact) -> Poly:
         ring.use("what is given is put in")
         places, rest, bound = match
         value = ring.replace(known.value, places)
-        body = ring.multiply(Poly([(c, Term((), tuple(rest)))]), value)
+        body = ring.multiply(product_of(rest, c), value)
         parts.append((1, _inside(ring, ring.summed(bound, body), known)))
     return ring.total(parts)
 

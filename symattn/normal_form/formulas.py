@@ -19,11 +19,11 @@ from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, Un
 from ..scalars.functions import FUNCTIONS, U
 from . import functions
 from .constructors import composed, index_value, scalar
-from .functions import MINUS_INFINITY, single
+from .functions import MINUS_INFINITY
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus
 from .inverses import inverse_entry
-from .terms import ONE, ZERO, Atom, Poly, Undefined, Unsupported, constant
+from .terms import ONE, ZERO, Atom, Poly, Undefined, Unsupported, constant, single
 
 if TYPE_CHECKING:
     from .lowering import Lowering

@@ -6,7 +6,7 @@ A quotient by zero counts as zero here; where a claim divides is told by ``defin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,6 @@ from .indices import Index, number, plus
 from .ring import Ring
 from .terms import (
     ONE,
-    UNIT,
     ZERO,
     Atom,
     Factor,
@@ -28,8 +27,10 @@ from .terms import (
     TooLarge,
     Undefined,
     Unsupported,
+    base_of,
     constant,
     plain,
+    single,
     split_components,
 )
 
@@ -38,11 +39,6 @@ MINUS_INFINITY = Atom("minus infinity")  # with the sign that it is read with: i
 IMAGINARY.keys = MINUS_INFINITY.keys = None
 _LARGEST_POWER = 8
 _MOST_TERMS = 8  # of a polynomial that is squared to see whether it is binary
-
-
-def single(atom: Atom, exponent: Number = 1) -> Poly:
-    """A power of an atom, as it stands."""
-    return Poly([(1, Term((), ((atom, exponent),)))])
 
 
 # --- exponentials ---
@@ -259,15 +255,20 @@ def number_power(ring: Ring, value: Number, exponent: Number) -> Poly:
     if exact < 0:
         raise Unsupported(f"a root of {exact}")
     result = ONE
-    for part, sign in ((exact.numerator, 1), (exact.denominator, -1)):
-        for prime, times in sympy.factorint(part).items():
-            total = Fraction(exponent) * times * sign
-            whole = math.floor(total)
-            result = ring.scale(plain(Fraction(prime) ** whole), result)
-            if total != whole:
-                root = single(Atom("scalar", sympy.Integer(prime)), plain(total - whole))
-                result = ring.multiply(result, root)
+    for prime, times in _primes(exact):
+        total = Fraction(exponent) * times
+        whole = math.floor(total)
+        result = ring.scale(plain(Fraction(prime) ** whole), result)
+        if total != whole:
+            root = single(Atom("scalar", sympy.Integer(prime)), plain(total - whole))
+            result = ring.multiply(result, root)
     return result
+
+
+def _primes(value: Fraction) -> Iterator[tuple[int, int]]:
+    """The primes of a positive number, with their powers."""
+    yield from sympy.factorint(value.numerator).items()
+    yield from ((prime, -times) for prime, times in sympy.factorint(value.denominator).items())
 
 
 # --- logarithms ---
@@ -284,9 +285,7 @@ def log(ring: Ring, poly: Poly) -> Poly:
     if apart and all(map(ring.is_positive, apart)):
         return ring.add(*(log(ring, part) for part in apart))
     common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
-    parts = [_log_number(c)]
-    for atom, e in common:
-        parts.append(ring.scale(e, _log_atom(atom)))
+    parts = [_log_number(c), *(ring.scale(e, _log_atom(atom)) for atom, e in common)]
     base = _divided(ring, poly, c, common)
     if common:
         ring.use("log(a b) = log(a) + log(b) for positive a")
@@ -298,21 +297,12 @@ def log(ring: Ring, poly: Poly) -> Poly:
 
 
 def _log_atom(atom: Atom) -> Poly:
-    return atom.inner[0] if atom.kind == "exp" else single(Atom("log", None, (), (_base(atom),)))
-
-
-def _base(atom: Atom) -> Poly:
-    return atom.inner[0] if atom.kind == "power" else single(atom)
+    return atom.inner[0] if atom.kind == "exp" else single(Atom("log", None, (), (base_of(atom),)))
 
 
 def _log_number(value: Number) -> Poly:
-    exact = Fraction(value)
-    terms: list[tuple[Number, Term]] = []
-    for part, sign in ((exact.numerator, 1), (exact.denominator, -1)):
-        for prime, times in sympy.factorint(part).items():
-            inner = Poly([(prime, UNIT)])
-            terms.append((sign * times, Term((), ((Atom("log", None, (), (inner,)), 1),))))
-    return Poly(terms)
+    logs = ((Atom("log", None, (), (constant(prime),)), times) for prime, times in _primes(Fraction(value)))
+    return Poly((times, Term((), ((log, 1),))) for log, times in logs)
 
 
 # --- functions that stay ---
@@ -336,8 +326,7 @@ def extreme(ring: Ring, name: str, bound: tuple[int, ...], poly: Poly) -> Poly:
     base = _bijected(ring, bound, Poly(inside))
     c = number_content(base)
     ring.use("what does not depend on the index comes out of the largest entry")
-    scaled = Poly([(plain(Fraction(k) / c), t) for k, t in base.terms])
-    atom = Atom("extreme", name, (), (scaled,), bound)
+    atom = Atom("extreme", name, (), (ring.scale(1 / Fraction(c), base),), bound)
     return ring.add(Poly(outside), ring.scale(c, single(atom)))
 
 

@@ -10,9 +10,8 @@ import sympy
 
 from . import functions
 from .contraction import inverse_name
-from .functions import single
 from .indices import Index, number, plus, solved, symbols
-from .terms import ONE, ZERO, Atom, Factor, Poly, Term, Unsupported, plain
+from .terms import ONE, ZERO, Atom, Factor, Poly, Unsupported, plain, product_of, single
 
 if TYPE_CHECKING:
     from .formulas import Env, Reader
@@ -58,7 +57,7 @@ def _of_factors(
         if bound or any({row, column} & other.free for other, _ in factors):
             return None
         inverse = _named(reader, atom, row, column, i, j)
-        scale = functions.power(ring, Poly([(1, Term((), tuple(factors)))]), -1)
+        scale = functions.power(ring, product_of(factors), -1)
         return None if inverse is None else ring.multiply(inverse, scale)
     middle = next((s for s in bound if s in atom.free), None)
     if middle is None or ring.ranges[middle] != ring.ranges[row]:

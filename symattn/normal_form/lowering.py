@@ -23,11 +23,10 @@ from ..ops.template import Template, template
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
 from .formulas import Reader
-from .functions import single
 from .indices import Index, divided, number, permuted, plus
 from .indices import affine as parts_of
 from .ring import Ring
-from .terms import ONE, ZERO, Atom, Poly, Unsupported
+from .terms import ONE, ZERO, Atom, Poly, Unsupported, single
 
 _LEAVES = (variable, constant, from_index_op)
 _DEEP = 24

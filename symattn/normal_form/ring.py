@@ -15,7 +15,7 @@ import sympy
 from ..core.budget import Budget
 from ..core.sizes import Shape, never_negative
 from .indices import Index, affine, bounds, number, plus, replaced, symbols
-from .terms import ONE, ZERO, Atom, Factor, Keys, Number, Poly, Term, TooLarge, Unsupported, plain
+from .terms import ONE, ZERO, Atom, Factor, Keys, Number, Poly, Term, TooLarge, Unsupported, base_of, plain, single
 
 MOST_TERMS = 4000  # of one polynomial
 
@@ -89,11 +89,8 @@ class Ring(Keys):
 
     def summed(self, bound: Sequence[int], poly: Poly) -> Poly:
         """The sum over index symbols."""
-        parts = []
-        for c, term in poly.terms:
-            apart = self.apart_from(bound, term)
-            parts.append((1, self.simplified(c, (*bound, *apart.bound), list(apart.factors))))
-        return self.total(parts)
+        apart = ((c, self.apart_from(bound, term)) for c, term in poly.terms)
+        return self.total((1, self.simplified(c, (*bound, *t.bound), list(t.factors))) for c, t in apart)
 
     # --- products ---
 
@@ -104,10 +101,7 @@ class Ring(Keys):
             return self.scale(c, a)
         if len(a.terms) * len(b.terms) > MOST_TERMS:
             raise TooLarge(f"a product of more than {MOST_TERMS} terms")
-        parts = []
-        for c, left in a.terms:
-            for k, right in b.terms:
-                parts.append((1, self._product(plain(c * k), left, right)))
+        parts = [(1, self._product(plain(c * k), left, right)) for c, left in a.terms for k, right in b.terms]
         return parts[0][1] if len(parts) == 1 else self.total(parts)
 
     def _product(self, c: Number, left: Term, right: Term) -> Poly:
@@ -127,10 +121,7 @@ class Ring(Keys):
 
     def whole_power(self, poly: Poly, exponent: int) -> Poly:
         """A positive whole power, multiplied out."""
-        result = poly
-        for _ in range(exponent - 1):
-            result = self.multiply(result, poly)
-        return result
+        return self.product([poly] * exponent)
 
     def atom(self, atom: Atom, exponent: Number = 1) -> Poly:
         """A power of an atom, in normal form."""
@@ -165,7 +156,7 @@ class Ring(Keys):
                 merged.append((atom, 1 if self.is_indicator(atom) else plain(exponent)))
             elif self.is_indicator(atom):
                 merged.append((atom, 1))
-            elif self.guarded and not self.may_cancel(_base(atom)):
+            elif self.guarded and not self.may_cancel(base_of(atom)):
                 if atom.kind == "index":  # 1 but at 0
                     merged.append((Atom("range", None, (plus(number(-1), atom.indices[0]),)), 1))
                     continue
@@ -179,7 +170,7 @@ class Ring(Keys):
     def note_divisor(self, atom: Atom) -> None:
         """List an atom that is divided by."""
         if not self.is_indicator(atom):
-            poly = _base(atom)
+            poly = base_of(atom)
             self.divisors.setdefault(self.poly_key(poly), poly)
 
     def shape_key(self, poly: Poly) -> int:
@@ -196,7 +187,7 @@ class Ring(Keys):
 
     def is_guarded(self, atom: Atom) -> bool:
         """Whether a quotient by the atom is 0 where the atom is."""
-        return bool(self.guarded) and self.shape_key(_base(atom)) in self.guarded
+        return bool(self.guarded) and self.shape_key(base_of(atom)) in self.guarded
 
     # --- signs ---
 
@@ -381,7 +372,7 @@ class Ring(Keys):
         """What a guarded divisor becomes is guarded too."""
         if e < 0 and self.is_guarded(atom):
             for _, term in made.terms:
-                self.guarded |= {self.shape_key(_base(part)) for part, power in term.factors if power < 0}
+                self.guarded |= {self.shape_key(base_of(part)) for part, power in term.factors if power < 0}
         return made
 
     def raised(self, poly: Poly, exponent: Number) -> Poly:
@@ -404,7 +395,7 @@ class Ring(Keys):
             return inner[0]  # its exponent is that of the factor
         make = self.constructors.get(atom.kind)
         if make is None:
-            return Poly([(1, Term((), ((Atom(atom.kind, atom.name, indices, inner, bound), 1),)))])
+            return single(Atom(atom.kind, atom.name, indices, inner, bound))
         return make(self, atom.name, indices, inner, bound)
 
     # --- replacing atoms, everywhere ---
@@ -420,11 +411,8 @@ class Ring(Keys):
 
     def mapped(self, poly: Poly, again: Callable[[Atom], Poly | Atom]) -> Poly:
         """The polynomial with every atom made again, or the same one if that changes nothing."""
-        parts = []
-        for c, term in poly.terms:
-            apart = self.renamed_term(term) if term.bound else term
-            parts.append((c, self.rebuilt(apart.bound, apart.factors, again)))
-        result = self.total(parts)
+        apart = ((c, self.renamed_term(term) if term.bound else term) for c, term in poly.terms)
+        result = self.total((c, self.rebuilt(t.bound, t.factors, again)) for c, t in apart)
         return poly if self.poly_key(result) == self.poly_key(poly) else result
 
     def mapped_inside(self, atom: Atom, change: Callable[[Poly], Poly]) -> Poly | Atom:
@@ -439,8 +427,3 @@ def _under(bound: Collection[int], new: Mapping[int, Any]) -> tuple[dict[int, An
     """The replacement as it holds under a binder, and whether it brings in a symbol that is bound there."""
     inside = {s: index for s, index in new.items() if s not in bound}
     return inside, bool(bound) and any(s in bound for index in inside.values() for s in symbols(index))
-
-
-def _base(atom: Atom) -> Poly:
-    """What an atom raises to a power."""
-    return atom.inner[0] if atom.kind == "power" else Poly([(1, Term((), ((atom, 1),)))])

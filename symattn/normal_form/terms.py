@@ -128,6 +128,21 @@ ONE = constant(1)
 ONE.keys = None
 
 
+def product_of(factors: Iterable[Factor], c: Number = 1) -> Poly:
+    """A number times factors, as they stand."""
+    return Poly([(c, Term((), tuple(factors)))])
+
+
+def single(atom: Atom, exponent: Number = 1) -> Poly:
+    """A power of an atom, as it stands."""
+    return product_of([(atom, exponent)])
+
+
+def base_of(atom: Atom) -> Poly:
+    """What an atom raises to a power."""
+    return atom.inner[0] if atom.kind == "power" else single(atom)
+
+
 class Keys:
     """Interned keys, and the ranges of the index symbols that they distinguish."""
 

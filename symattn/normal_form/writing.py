@@ -5,7 +5,8 @@ Terms, factors and letters come in an order that depends on what is written, not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
 
@@ -55,13 +56,8 @@ class Writer:
         return first + "".join((" - " if minus else " + ") + text for text, minus in written[1:])
 
     def _term(self, c: Number, term: Term) -> str:
-        kept = dict(self.names)
-        taken = set(self.taken)
-        for s in term.bound:
-            letter = next(free_letters(_LETTERS, self.taken))
-            self.names[s] = letter
-            self.taken.add(letter)
-        above, below, exponents = self._parts(term.factors)
+        with self._letters(term.bound) as letters:
+            above, below, exponents = self._parts(term.factors)
         exact = Fraction(c)
         if exact.numerator != 1 or not (above or exponents):
             above.insert(0, str(exact.numerator))
@@ -70,9 +66,19 @@ class Writer:
         if exponents:
             above.append(self._exp(" + ".join(exponents).replace("+ -", "- ")))
         body = self._fraction(above, below)
-        sums = "".join(self._sum(self.names[s]) for s in term.bound)
-        self.names, self.taken = kept, taken
+        sums = "".join(map(self._sum, letters))
         return f"{sums}{body}" if self.latex or not sums else f"{sums}({body})"
+
+    @contextmanager
+    def _letters(self, bound: Iterable[int]) -> Iterator[list[str]]:
+        """Letters for index symbols, for as long as they are bound."""
+        kept, taken, letters = dict(self.names), set(self.taken), []
+        for s in bound:
+            self.names[s] = letter = next(free_letters(_LETTERS, self.taken))
+            self.taken.add(letter)
+            letters.append(letter)
+        yield letters
+        self.names, self.taken = kept, taken
 
     def _sum(self, letter: str) -> str:
         return rf"\sum_{{{letter}}} " if self.latex else f"sum_{letter} "
@@ -168,14 +174,9 @@ class Writer:
 
     def _over(self, atom: Atom) -> str:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
-        kept, taken = dict(self.names), set(self.taken)
-        for s in atom.bound:
-            self.names[s] = letter = next(free_letters(_LETTERS, self.taken))
-            self.taken.add(letter)
-        letters = ", ".join(self.names[s] for s in atom.bound)
-        inside = self.poly(atom.inner[0])
-        at = ", ".join(map(self.index, atom.indices))
-        self.names, self.taken = kept, taken
+        with self._letters(atom.bound) as bound:
+            letters, inside = ", ".join(bound), self.poly(atom.inner[0])
+            at = ", ".join(map(self.index, atom.indices))
         if atom.kind == "extreme":
             sign = str(atom.name).lower()
             return rf"\{sign}_{{{letters}}} \left({inside}\right)" if self.latex else f"{sign}_{letters}({inside})"

@@ -19,8 +19,7 @@ from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..normal_form.constructors import scalar
 from ..normal_form.derivative import Derivative
-from ..normal_form.functions import single
-from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported
+from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, single
 from ..printing.align import tex_text
 from ..printing.matrix import latex
 from .expectation import reads_at, written

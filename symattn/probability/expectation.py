@@ -12,10 +12,10 @@ from functools import partial
 
 from ..core.naming import free_letters
 from ..errors import NoRuleError
-from ..normal_form.functions import exp, single
+from ..normal_form.functions import exp
 from ..normal_form.indices import Index, affine
 from ..normal_form.ring import Ring
-from ..normal_form.terms import ONE, Atom, Factor, Number, Poly, Term, TooLarge, plain
+from ..normal_form.terms import ONE, Atom, Factor, Number, Poly, TooLarge, plain, product_of, single
 from ..normal_form.writing import LONGEST, Writer
 from .sources import Source, count_partitions, set_partitions
 
@@ -67,7 +67,7 @@ class Expectation:
                 raise self._obstacle(atom, e)
             else:
                 kept.append((atom, e))
-        return self.ring.multiply(Poly([(1, Term((), tuple(kept)))]), self._moment(source, drawn)) if drawn else None
+        return self.ring.multiply(product_of(kept), self._moment(source, drawn)) if drawn else None
 
     def _moment(self, source: Source, drawn: list[Atom]) -> Poly:
         """The expectation of a product of entries: the sum over partitions of the products of cumulants."""
@@ -157,7 +157,7 @@ class Expectation:
 def written(atom: Atom, taken: Collection[str], e: Number = 1) -> str:
     """A power of an atom as text, if it is not too long to read, with indices that are no names that are taken."""
     names = dict(zip(sorted(atom.free), free_letters("ijabc", taken), strict=False))
-    text = Writer(False, names, taken).poly(Poly([(1, Term((), ((atom, plain(e)),)))]))
+    text = Writer(False, names, taken).poly(single(atom, plain(e)))
     return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
 
 

@@ -16,9 +16,8 @@ import sympy
 from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..normal_form.constructors import scalar
-from ..normal_form.functions import single
 from ..normal_form.ring import Ring
-from ..normal_form.terms import ZERO, Atom, Poly
+from ..normal_form.terms import ZERO, Atom, Poly, single
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, needed
 
 Item = TypeVar("Item")

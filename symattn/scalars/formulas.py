@@ -51,6 +51,8 @@ class Read(sympy.Function):
 class _Extreme(ExprWithLimits):
     r"""The extreme of a term over bound indices, unevaluated, like ``sympy.Sum``."""
 
+    sign = ""
+
     @property
     def is_real(self) -> Any:
         return self.function.is_real
@@ -58,26 +60,23 @@ class _Extreme(ExprWithLimits):
     def doit(self, **hints: Any) -> Any:
         return self
 
+    def _latex(self, printer: Any) -> str:
+        below = ", ".join(rf"{printer.doprint(k)} = {printer.doprint(low)}" for k, low, _ in self.limits)
+        above = ", ".join(printer.doprint(high) for _, _, high in self.limits)
+        body = printer.doprint(self.function)
+        return rf"{self.sign}_{{{below}}}^{{{above}}} " + (rf"\left({body}\right)" if self.function.is_Add else body)
+
 
 class Max(_Extreme):
     r"""``\max_{k=0}^{n-1} f(k)``."""
 
-    def _latex(self, printer: Any) -> str:
-        return _latex(self, printer, r"\max")
+    sign = r"\max"
 
 
 class Min(_Extreme):
     r"""``\min_{k=0}^{n-1} f(k)``."""
 
-    def _latex(self, printer: Any) -> str:
-        return _latex(self, printer, r"\min")
-
-
-def _latex(extreme: Any, printer: Any, sign: str) -> str:
-    below = ", ".join(rf"{printer.doprint(k)} = {printer.doprint(low)}" for k, low, _ in extreme.limits)
-    above = ", ".join(printer.doprint(high) for _, _, high in extreme.limits)
-    body = printer.doprint(extreme.function)
-    return rf"{sign}_{{{below}}}^{{{above}}} " + (rf"\left({body}\right)" if extreme.function.is_Add else body)
+    sign = r"\min"
 
 
 class Choice(sympy.Function):

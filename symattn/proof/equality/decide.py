@@ -19,13 +19,12 @@ from ...normal_form.constructors import CONSTRUCTORS
 from ...normal_form.contraction import RULES
 from ...normal_form.derivative import Derivative
 from ...normal_form.facts import Fact, Support, fact, support, with_facts
-from ...normal_form.functions import single
 from ...normal_form.indices import ZERO as ZERO_INDEX
 from ...normal_form.indices import Index, affine, combined, number, plus, symbols
 from ...normal_form.lowering import Definition, Lowering, Partition, Repartition
 from ...normal_form.matching import vanishes_with
 from ...normal_form.ring import Ring
-from ...normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant
+from ...normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant, single
 from ...ops.domain import rooms
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
