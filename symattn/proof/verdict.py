@@ -48,16 +48,15 @@ class Proof(_Worded):
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """What was declared of the tensors, and what was given."""
-        return self._hypotheses(latex=False)
+        return self._hypotheses(self.wording)
 
     @property
     def hypotheses_latex(self) -> tuple[str, ...]:
         """The same in LaTeX."""
-        return self._hypotheses(latex=True)
+        return self._hypotheses(self.latex_wording)
 
-    def _hypotheses(self, latex: bool) -> tuple[str, ...]:
-        words = self.latex_wording if latex else self.wording
-        return (*words.declared, *words.given, *(map(tex_text, self.assumptions) if latex else self.assumptions))
+    def _hypotheses(self, words: Wording) -> tuple[str, ...]:
+        return (*words.declared, *words.given, *map(words.plain, self.assumptions))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -96,17 +95,16 @@ class Proof(_Worded):
         """Whether there are hypotheses or side conditions, of which an example is shown."""
         return bool(self.hypotheses or self.side_conditions)
 
-    def _listed(self, latex: bool) -> Iterator[tuple[str, str]]:
+    def _listed(self, words: Wording) -> Iterator[tuple[str, str]]:
         """What the proof rests on, as far as there is anything."""
-        conditions = map(tex_text, self.side_conditions) if latex else self.side_conditions
-        definitions = (self.latex_wording if latex else self.wording).definitions
-        listed = (definitions, self._hypotheses(latex), conditions, self.argument.reasons(latex))
+        conditions, reasons = map(words.plain, self.side_conditions), self.argument.reasons(words is self.latex_wording)
+        listed = (words.definitions, self._hypotheses(words), conditions, reasons)
         yield from ((title, said) for title, parts in zip(_TITLES, listed, strict=True) if (said := "; ".join(parts)))
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
-        lines += [f"{title}: {said}" for title, said in self._listed(latex=False)]
+        lines += [f"{title}: {said}" for title, said in self._listed(self.wording)]
         if self.assumes_something:
             lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
         return "\n".join([*lines, self.argument.text()])
@@ -114,7 +112,7 @@ class Proof(_Worded):
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + self.latex_wording.claim]
-        lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(latex=True)]
+        lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(self.latex_wording)]
         if self.assumes_something:
             shown = "not found" if self.witness is None else self.witness.shown.latex()
             lines.append(rf"\textbf{{Example.}} {shown}.")

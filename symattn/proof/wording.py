@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,8 @@ from .claims import Claim, Independence
 
 class Wording:
     """The text of a claim, of what is given, and of the intermediates that these mention."""
+
+    plain: Callable[[str], str] = staticmethod(str)  # how a text is written that names nothing of the claim
 
     def __init__(self, claim: Claim | Independence, given: Sequence[Any]) -> None:
         self._claim, self._given = claim, given
@@ -74,6 +76,8 @@ class Wording:
 
 class LatexWording(Wording):
     """The same in LaTeX; where a tree is too large to be read, the text, which says so, stands for it."""
+
+    plain = staticmethod(tex_text)
 
     @cached_property
     def _latex_printer(self) -> Printer | None:

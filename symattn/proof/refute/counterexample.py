@@ -62,6 +62,10 @@ def as_array(entries: Mapping[tuple[int, ...], Number], shape: tuple[int, ...]) 
     return sympy.ImmutableDenseNDimArray(values, shape)
 
 
+def _array_text(array: sympy.ImmutableDenseNDimArray) -> str:
+    return str(array) if len(array) <= _SHOWN else "..."
+
+
 def _array_latex(array: sympy.ImmutableDenseNDimArray) -> str:
     if len(array) > _SHOWN:
         return r"\ldots"
@@ -77,32 +81,24 @@ class Example:
     arrays: Mapping[Tensor, sympy.ImmutableDenseNDimArray]
     functions: Mapping[str, str]
 
-    def _numbers(self, latex: bool) -> list[tuple[Any, Any]]:
-        """Sizes and scalars, the longest told roughly."""
+    def _parts(self, latex: bool) -> tuple[list[str], list[str], list[str]]:
+        """The numbers, the longest told roughly, then the arrays and the functions."""
+        scalar, named, entries = (sympy.latex, latex_name, _array_latex) if latex else (str, str, _array_text)
         pairs = (*self.sizes.items(), *self.scalars.items())
-        return [(s, with_short_numbers(sympy.sympify(v), latex)) for s, v in pairs]
-
-    def _parts(self) -> tuple[list[str], list[str]]:
-        """The numbers and the arrays as text."""
-        numbers = [f"{s} = {v}" for s, v in self._numbers(latex=False)]
-        return numbers, [f"{x.name} = {a if len(a) <= _SHOWN else '...'}" for x, a in self.arrays.items()]
-
-    def _parts_latex(self) -> tuple[list[str], list[str], list[str]]:
-        """The numbers, the arrays and the functions in LaTeX."""
+        function = r"{}: \text{{{}}}" if latex else "{}: {}"
         return (
-            [f"{sympy.latex(s)} = {sympy.latex(v)}" for s, v in self._numbers(latex=True)],
-            [f"{latex_name(str(x.name))} = {_array_latex(array)}" for x, array in self.arrays.items()],
-            [rf"{latex_name(name)}: \text{{{formula}}}" for name, formula in self.functions.items()],
+            [f"{scalar(s)} = {scalar(with_short_numbers(sympy.sympify(v), latex))}" for s, v in pairs],
+            [f"{named(str(x.name))} = {entries(array)}" for x, array in self.arrays.items()],
+            [function.format(named(name), formula) for name, formula in self.functions.items()],
         )
 
     def text(self) -> str:
         """The point in one line."""
-        numbers, arrays = self._parts()
-        return ", ".join([*numbers, *arrays, *(f"{name}: {formula}" for name, formula in self.functions.items())])
+        return ", ".join(part for row in self._parts(latex=False) for part in row)
 
     def latex(self) -> str:
         """The same, each part in mathematics of its own."""
-        return ", ".join(f"${part}$" for row in self._parts_latex() for part in row)
+        return ", ".join(f"${part}$" for row in self._parts(latex=True) for part in row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +140,7 @@ class Counterexample(Example):
 
     def text(self) -> str:
         """Sizes, arrays and the two values, line by line."""
-        numbers, arrays = self._parts()
+        numbers, arrays, _ = self._parts(latex=False)
         lines = [", ".join(numbers)] if numbers else []
         lines += [*arrays, *(f"{name} = {shown}" for name, shown in self.functions.items())]
         sides = ("left", "right") if self.twin is None else ("the first", "the second")
@@ -157,7 +153,7 @@ class Counterexample(Example):
 
     def latex(self) -> str:
         """The same as an aligned block."""
-        numbers, arrays, functions = self._parts_latex()
+        numbers, arrays, functions = self._parts(latex=True)
         rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), functions]
         lines = ["  &" + r", \quad ".join(row) for row in rows if row]
         below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""

@@ -201,18 +201,16 @@ class Search:
     def difference(self, found: Values, point: Point) -> Difference | None:
         """The entry that differs and is best to read, or None; raises Undecided."""
         left, right = (found[x] for x in self.claim.sides)
-        holds, close = HOLDS[self.claim.relation], False
-        best: Difference | None = None
+        holds, apart, close = HOLDS[self.claim.relation], [], False
         for at in self.entries(left, point):
             truth = holds(left[at], right[at]) if _is_value(left[at]) and _is_value(right[at]) else None
             if truth is False:
-                difference = Difference(at, left[at], right[at])
-                best = difference if best is None or difference.exactness < best.exactness else best
+                apart.append(Difference(at, left[at], right[at]))
             elif truth is None and not (self.claim.relation != "<" and _is_narrow(left[at]) and _is_narrow(right[at])):
                 close = True
-        if best is None and close:
+        if close and not apart:
             raise Undecided("values that are too close to call")
-        return best
+        return min(apart, key=lambda difference: difference.exactness, default=None)
 
     def entries(self, left: Array, point: Point) -> Sequence[tuple[int, ...]]:
         """The entries that the claim speaks of."""

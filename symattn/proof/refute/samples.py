@@ -13,7 +13,7 @@ import sympy
 from flint import fmpq, fmpq_mat
 from sympy.logic.boolalg import Boolean
 
-from ...core.node import Tensor
+from ...core.node import Tensor, topological
 from ...ops.domain import rooms
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
@@ -204,13 +204,8 @@ class Hypotheses:
 
 def _index_tensors(by: Tensor) -> list[Tensor]:
     """The integer tensors whose values an index is made of: below a take, those of what it takes from."""
-    found, pending = [], [by]
-    while pending:
-        node = pending.pop()
-        if node.op is variable:
-            found.append(node)
-        pending += node.inputs[:1] if node.op is take_op else node.inputs
-    return found
+    below = topological([by], inputs=lambda x: x.inputs[:1] if x.op is take_op else x.inputs)
+    return [x for x in below if x.op is variable]
 
 
 def _matrices(array: Array, shape: Sequence[int]) -> list[Matrix]:

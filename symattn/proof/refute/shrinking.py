@@ -135,12 +135,12 @@ class Shrinker:
     def _scalar(self, symbol: sympy.Symbol) -> bool:
         """A scalar by 1, or by what is simplest among the values that the claim points to."""
         own = self._best.scalars[symbol]
-        for q in (_ONE, *self._aims()):
-            simpler = own != 1 if q == 1 else isinstance(own, fmpq) and _simplicity(q) < _simplicity(own)
-            if simpler and meets(symbol, in_sympy(q)):
-                if self._take(replace(self._best, scalars={**self._best.scalars, symbol: q})):
-                    return True
-        return False
+
+        def is_simpler(q: fmpq) -> bool:
+            return bool(own != 1) if q == 1 else isinstance(own, fmpq) and _simplicity(q) < _simplicity(own)
+
+        simpler = (q for q in (_ONE, *self._aims()) if is_simpler(q) and meets(symbol, in_sympy(q)))
+        return any(self._take(replace(self._best, scalars={**self._best.scalars, symbol: q})) for q in simpler)
 
     def _aims(self) -> list[fmpq]:
         aims = self._sampler.aims
