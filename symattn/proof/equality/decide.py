@@ -18,7 +18,7 @@ from ...core.node import Tensor, topological
 from ...normal_form.constructors import CONSTRUCTORS
 from ...normal_form.contraction import RULES
 from ...normal_form.derivative import Derivative
-from ...normal_form.facts import Fact, Support, fact, support, with_facts
+from ...normal_form.facts import Fact, fact, support, with_facts
 from ...normal_form.indices import ZERO as ZERO_INDEX
 from ...normal_form.indices import Index, affine, combined, number, plus, symbols
 from ...normal_form.lowering import Definition, Lowering, Partition, Repartition
@@ -103,12 +103,11 @@ def compare_gradient(
 
 def _almost_everywhere(ring: Ring, gap: Poly) -> Poly:
     """The difference without what only counts where a value is 0: there the derivative jumps, or is agreed upon."""
-    kept = []
-    for c, term in gap.terms:
-        kinks = [atom for atom, _ in term.factors if atom.kind == "zero" and _is_thin(ring, atom.inner[0])]
-        if not kinks:
-            kept.append((c, term))
-    return Poly(kept)
+
+    def is_kink(atom: Atom) -> bool:
+        return atom.kind == "zero" and _is_thin(ring, atom.inner[0])
+
+    return Poly([(c, term) for c, term in gap.terms if not any(is_kink(atom) for atom, _ in term.factors)])
 
 
 def _is_thin(ring: Ring, poly: Poly) -> bool:
@@ -150,19 +149,29 @@ def _taken_apart(calculate: Callable[[Partition], Comparison]) -> Comparison:
 
 
 def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Partition, budget: Budget) -> Comparison:
-    equalities = [claim for claim in given if claim.relation == "="]
-    of_masks = [claim for claim in given if claim.relation == "=" or _reads_a_mask(claim)]
-    roots = [left, right, *(side for claim in of_masks for side in claim.sides)]
+    used = [claim for claim in given if claim.relation == "=" or _reads_a_mask(claim)]
+    roots = [left, right, *(side for claim in used for side in claim.sides)]
     lowering = _lowering(roots, partition, budget, rooms([left, right]))
-    lowering.ring.supports = [found for claim in of_masks for found in _supports(lowering, claim)]
-    known = [found for claim in equalities for found in _facts(lowering, claim)]
+    ring = lowering.ring
+    above = [(c.relation, gap) for c in used if _reads_a_mask(c) for gap in _gaps(lowering, *c.sides[::-1])]
+    supports = (support(ring, relation, _unfolded(lowering, gap)) for relation, gap in above)
+    ring.supports = [found for found in supports if found is not None]
+    zero = (gap for claim in used if claim.relation == "=" for gap in _gaps(lowering, *claim.sides))
+    facts = (fact(ring, _reduced(lowering, gap, ())) for gap in zero)
+    known = [found for found in facts if found is not None]
     pieces = []
     for index, _ in lowering.places(left.shape):
         a, b = lowering.entry(left, index), lowering.entry(right, index)
         pieces.append(_piece(lowering, index, a, b, known))
         if pieces[-1].gap:
             break
-    return Comparison(lowering.ring, tuple(pieces), lowering.definitions, tuple(roots))
+    return Comparison(ring, tuple(pieces), lowering.definitions, tuple(roots))
+
+
+def _gaps(lowering: Lowering, left: Tensor, right: Tensor) -> Iterator[Poly]:
+    """The difference of two tensors at each place."""
+    for index, _ in lowering.places(left.shape):
+        yield lowering.ring.subtract(lowering.entry(left, index), lowering.entry(right, index))
 
 
 def _lowering(
@@ -188,26 +197,6 @@ def _piece(lowering: Lowering, index: tuple[Index, ...], left: Poly, right: Poly
 
 def _reads_a_mask(claim: Claim) -> bool:
     return any(x.op is variable and x.kind == "binary" for x in topological(claim.sides))
-
-
-def _supports(lowering: Lowering, claim: Claim) -> Iterator[Support]:
-    """The sums of indicators that a claim says to be positive."""
-    if not _reads_a_mask(claim):
-        return
-    for index, _ in lowering.places(claim.left.shape):
-        gap = lowering.ring.subtract(lowering.entry(claim.right, index), lowering.entry(claim.left, index))
-        known = support(lowering.ring, claim.relation, _unfolded(lowering, gap))
-        if known is not None:
-            yield known
-
-
-def _facts(lowering: Lowering, claim: Claim) -> Iterator[Fact]:
-    """What an equality that is given says of entries."""
-    for index, _ in lowering.places(claim.left.shape):
-        gap = lowering.ring.subtract(lowering.entry(claim.left, index), lowering.entry(claim.right, index))
-        known = fact(lowering.ring, _reduced(lowering, gap, ()))
-        if known is not None:
-            yield known
 
 
 def _reduced(lowering: Lowering, gap: Poly, facts: Sequence[Fact]) -> Poly:

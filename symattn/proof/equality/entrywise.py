@@ -50,7 +50,7 @@ class EntrywiseProof(Argument):
         """The entries of both sides, what was used, and the common normal form."""
         lines = ["Both sides have the same entries."]
         for piece in self.comparison.pieces:
-            writer = self._writer(piece, latex=False)
+            writer = _writer(self.comparison, piece, latex=False)
             at = ", ".join(map(writer.index, piece.index))
             place = f"[{at}]" if at else ""
             for side, poly in (("left", piece.left), ("right", piece.right)):
@@ -64,7 +64,7 @@ class EntrywiseProof(Argument):
         """The same as LaTeX."""
         blocks = ["Both sides have the same entries:"]
         for piece in self.comparison.pieces:
-            writer = self._writer(piece, latex=True)
+            writer = _writer(self.comparison, piece, latex=True)
             at = ", ".join(map(writer.index, piece.index))
             written = writer.short(piece.left)
             if written:
@@ -77,9 +77,9 @@ class EntrywiseProof(Argument):
             blocks.append("What was used:\n\\begin{itemize}\n" + items + "\n\\end{itemize}")
         return "\n".join(blocks)
 
-    def _writer(self, piece: Piece, latex: bool) -> Writer:
-        taken = self.comparison.taken
-        return Writer(latex, _named(piece, taken), taken)
+
+def _writer(comparison: Comparison, piece: Piece, latex: bool) -> Writer:
+    return Writer(latex, _named(piece, comparison.taken), comparison.taken)
 
 
 def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:
@@ -101,8 +101,7 @@ class Residual:
 def residual(comparison: Comparison) -> Residual:
     """What is left of the difference of two sides."""
     piece = next(piece for piece in comparison.pieces if piece.gap)
-    taken = comparison.taken
-    writer = Writer(False, _named(piece, taken), taken)
+    writer = _writer(comparison, piece, latex=False)
     left, right, gap = (
         writer.short(poly) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
     )
