@@ -19,19 +19,7 @@ from ..scalars.affine import Form, combined
 from ..scalars.formulas import Choice, Held, Max, Min, Read
 from ..scalars.functions import FUNCTIONS, REALS, ScalarFunction
 from .conditions import cases
-from .linear import (
-    Fact,
-    both_ways,
-    degree,
-    depends,
-    factored,
-    form_of,
-    replaced,
-    split,
-    square_completed,
-    total_of,
-    written,
-)
+from .linear import Fact, both_ways, depends, form_of, other_forms, replaced, split, total_of, written
 from .order import Known, lemmas
 from .ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, ZERO, End, Range, above, below, hull, point, stronger
 
@@ -128,11 +116,8 @@ class FormulaRange:
         if len(form) > MOST_MONOMIALS:
             return ANYTHING
         found = self._linear(form)
-        if max(map(degree, form), default=0) > 1:
-            product = factored(form)
-            found &= ANYTHING if product.is_Add else self.of(product)
-            square = square_completed(form)
-            found = found if square is None else found & self.of(square[0]) + self.of(square[1])
+        for parts in other_forms(form):
+            found &= sum(map(self.of, parts), ZERO)
         return found & self._opened(written(form)) if self.opened > 0 else found
 
     def _linear(self, form: Form) -> Range:
@@ -218,24 +203,10 @@ class FormulaRange:
 
     # --- by kind ---
 
-    def _add(self, e: Any) -> Range:
-        return self._by_sign(e, sum(map(self.of, e.args), ZERO))
-
-    def _by_sign(self, e: Any, found: Range) -> Range:
-        """Formulas of indices alone, such as ``i + 1``: SymPy knows their sign."""
-        if not e.has(Read):
-            if e.is_positive:
-                return found & POSITIVE
-            if e.is_nonnegative:
-                return found & NOT_NEGATIVE
-            if e.is_nonpositive:
-                return found & -NOT_NEGATIVE
-        return found
-
     def _mul(self, e: Any) -> Range:
         monomial, coefficient = split(e)
         if coefficient != 1:
-            return self._by_sign(e, point(coefficient) * self.of(monomial))
+            return point(coefficient) * self.of(monomial)
         found = self.product(e.args)
         for divisor in (f for f in e.args if f.is_Pow and f.exp == -1):
             if self.opened > 0 and self.of(divisor.base).is_not_negative:
@@ -243,7 +214,7 @@ class FormulaRange:
         places = self.known.same_row(e)
         if places is not None and self.of(places[0] - places[1]).is_not_zero:  # p + q <= 1
             found &= Range(sympy.S.Zero, False, sympy.Rational(1, 4), False)
-        return self._by_sign(e, found)
+        return found
 
     def product(self, factors: Sequence[Any]) -> Range:
         """The range of a product by those of its factors."""
@@ -363,7 +334,7 @@ def _repeated(factor: Any) -> list[Any]:
 _RULES: dict[Any, Callable[[FormulaRange, Any], Range]] = {
     Read: lambda walk, e: walk.known.range(e),
     sympy.Dummy: lambda walk, e: walk.index.get(e, NOT_NEGATIVE if e.is_nonnegative else REAL),
-    sympy.Add: FormulaRange._add,
+    sympy.Add: lambda walk, e: sum(map(walk.of, e.args), ZERO),
     sympy.Mul: FormulaRange._mul,
     sympy.Pow: FormulaRange._pow,
     sympy.exp: lambda walk, e: walk.of(e.args[0]).increasing(sympy.exp),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import sympy
@@ -63,11 +63,6 @@ def split(term: Any) -> tuple[Any, Any]:
     return sympy.Mul(*filter(depends, factors)), sympy.Mul(*(f for f in factors if not depends(f)))
 
 
-def degree(m: Any) -> int:
-    """The degree of a monomial, with 0 for 1."""
-    return sum(int(f.exp) if _is_power(f) else 1 for f in sympy.Mul.make_args(m) if f != 1)
-
-
 def _is_power(e: Any) -> bool:
     return bool(e.is_Pow and e.exp.is_Integer and 0 < e.exp <= HIGHEST_POWER)
 
@@ -99,28 +94,35 @@ def _lettered(p: Any) -> tuple[Any, dict[Any, Any]]:
     return walk(p), {letter: e for e, letter in letters.items()}
 
 
-def factored(form: Form) -> Any:
-    """The polynomial as a product, or as the sum it is."""
-    lettered, entries = _lettered(written(form))
-    try:
-        return sympy.factor(lettered).xreplace(entries)
-    except sympy.PolynomialError:
-        return lettered.xreplace(entries)
-
-
 def written(form: Form) -> Any:
     """The form as a formula."""
     return sympy.Add(*(c * m for m, c in form.items()))
 
 
-def square_completed(form: Form) -> tuple[Any, Any] | None:
-    """``a m^2 + b m + c`` as ``(m + b / (2a))^2`` and the polynomial ``a * (that) + rest`` has for a rest."""
-    for m, a in form.items():
-        if m.is_Pow and m.exp == 2 and m.base in form:
-            b = form[m.base]
-            rest = combined(form, sympy.S.NegativeOne, {m: a, m.base: b})
-            return a * (m.base + b / (2 * a)) ** 2, written(rest) - b**2 / (4 * a)
-    return None
+def other_forms(form: Form) -> Iterator[tuple[Any, ...]]:
+    """A polynomial of degree 2 or more as one product, and as a square and the rest that completes it."""
+    if all(_degree(m) < 2 for m in form):
+        return
+    lettered, entries = _lettered(written(form))
+    product = _factored(lettered).xreplace(entries)
+    if not product.is_Add:
+        yield (product,)
+    squares = ((m, a) for m, a in form.items() if m.is_Pow and m.exp == 2 and m.base in form)
+    for m, a in islice(squares, 1):  # a m^2 + b m + c is a (m + b / (2a))^2 and c - b^2 / (4a)
+        b = form[m.base]
+        rest = combined(form, sympy.S.NegativeOne, {m: a, m.base: b})
+        yield a * (m.base + b / (2 * a)) ** 2, written(rest) - b**2 / (4 * a)
+
+
+def _factored(polynomial: Any) -> Any:
+    try:
+        return sympy.factor(polynomial)
+    except sympy.PolynomialError:
+        return polynomial
+
+
+def _degree(m: Any) -> int:
+    return sum(int(f.exp) if _is_power(f) else 1 for f in sympy.Mul.make_args(m) if f != 1)
 
 
 # --- facts at indices ---
@@ -140,12 +142,9 @@ def at_indices(fact: Fact, m: Any, shape: Callable[[Any], Any]) -> Iterator[dict
         if pattern.func == m.func:
             for values in instances(pattern, m, fact.spans, shape):
                 form = {n.xreplace(values): c for n, c in fact.form.items()}
-                if len(form) == len(fact.form) and all(i in values for i in fact.spans if _met(fact, i)):
+                left = [i for i in fact.spans if i not in values]
+                if len(form) == len(fact.form) and not any(n.has(*left) for n in fact.form):
                     yield form
-
-
-def _met(fact: Fact, index: Any) -> bool:
-    return any(m.has(index) for m in fact.form)
 
 
 @lru_cache(maxsize=4096)

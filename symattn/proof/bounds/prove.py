@@ -230,16 +230,17 @@ class _Analysis:
         self.known.arguments[node] = self.writing.full[x]
         argument = self.writing.entry(x, INDEX[: x.rank])
         inside = self._walk(node.shape).of(argument)
-        ends = (inside.low, inside.low_open), (inside.high, inside.high_open)
-
-        def at(end: Any) -> Any:
-            value = self.writing.own[node].xreplace({argument: end})
-            return value if value.is_extended_real and value.is_finite else None
-
-        values = [(at(end), is_open) if end.is_finite else (None, True) for end, is_open in ends]
-        low, high = values[::-1] if node.op.monotone.endswith("decreasing") else values
         strictly = node.op.monotone.startswith("strictly")
-        bounds = Range(*_end(low, -oo, strictly), *_end(high, oo, strictly))
+
+        def at(end: Any, is_open: bool, unknown: Any) -> tuple[Any, bool]:
+            """An end of the range, which is not reached if the argument does not reach its own."""
+            value = self.writing.own[node].xreplace({argument: end}) if end.is_finite else end
+            known = value.is_extended_real and value.is_finite
+            return (value, is_open and strictly) if known else (unknown, True)
+
+        low, high = (inside.low, inside.low_open), (inside.high, inside.high_open)
+        low, high = (high, low) if node.op.monotone.endswith("decreasing") else (low, high)
+        bounds = Range(*at(*low, -oo), *at(*high, oo))
         self._keep(node, bounds, f"{node.op.title} is {node.op.monotone}")
 
     def _walk(self, shape: tuple[Any, ...]) -> FormulaRange:
@@ -317,11 +318,6 @@ def _latex(left: Any, shown: Mapping[sympy.Symbol, Tensor], says: str) -> str:
     return in_latex(says, sympy.latex(left, symbol_names=names))
 
 
-def _end(value: tuple[Any, bool], unknown: Any, strictly: bool) -> tuple[Any, bool]:
-    """An end of the range of a monotone function, which is not reached if its argument does not reach its own."""
-    return (unknown, True) if value[0] is None else (value[0], value[1] and strictly)
-
-
 def _finite_ends(a: Range) -> list[End]:
     return [end if end[0] != -oo else (-oo, True) for end in (a.lower, a.upper)]
 
@@ -359,14 +355,18 @@ def _made_of(known: Known, m: Any, spans: Spans) -> Iterator[tuple[int, Any, Spa
             yield -1 if m.func is Min else 1, m.function.xreplace(fresh), {**spans, **more}
 
 
+_DECLARED = {
+    "binary": UNIT,
+    "permutation": UNIT,
+    "positive": POSITIVE,
+    "orthogonal": Range(sympy.S.NegativeOne, False, sympy.S.One, False),
+}
+
+
 def _declared(node: Tensor) -> Range:
     """The range of a named tensor by its hypotheses."""
     hypotheses = node.params.get("hypotheses", ())
-    if "binary" in hypotheses or "permutation" in hypotheses:
-        return UNIT
-    if "positive" in hypotheses:
-        return POSITIVE
-    return Range(sympy.S.NegativeOne, False, sympy.S.One, False) if "orthogonal" in hypotheses else REAL
+    return next((bounds for declared, bounds in _DECLARED.items() if declared in hypotheses), REAL)
 
 
 def _normaliser_range(node: Tensor, known: Known) -> Range:

@@ -32,10 +32,8 @@ from .index_constraints import (
     every,
     form_from,
     normal,
-    number,
     possible,
     substituted,
-    variable,
     without,
 )
 
@@ -124,7 +122,7 @@ class FormulaWalk:
         found = None if c.has(Read, sympy.oo, -sympy.oo) else self.form(c.lhs - c.rhs if equal else c.gts - c.lts)
         if found is None:
             return self._vanishing(c)
-        return self._pattern(Constraint(combined(1, found[0], -1, number(strict)), equal))
+        return self._pattern(Constraint(combined(1, found[0], -1, form_from({(): int(strict)})), equal))
 
     def _pattern(self, *constraints: Constraint) -> Pattern:
         made = self.beside(constraints)
@@ -180,7 +178,7 @@ class FormulaWalk:
         found = None if at.has(Read) else self.form(at)
         if found is not None and found[1] == 1:
             return found[0], []
-        fresh, last = variable(self._fresh(at)), self.form(size - 1)
+        fresh, last = form_from({(self._fresh(at),): 1}), self.form(size - 1)
         if found is not None:
             return fresh, [Constraint(combined(found[1], fresh, -1, found[0]), True)]
         below = [combined(1, last[0], -last[1], fresh)] if last is not None else []

@@ -41,14 +41,6 @@ def form_from(terms: Mapping[Monomial, int]) -> Form:
     return tuple(sorted((m, c) for m, c in terms.items() if c))
 
 
-def number(value: int) -> Form:
-    return form_from({(): value})
-
-
-def variable(name: str) -> Form:
-    return (((name,), 1),)
-
-
 def combined(a: int, x: Form, b: int, y: Form) -> Form:
     """``a * x + b * y``."""
     total = {m: a * c for m, c in x}
@@ -70,16 +62,11 @@ def substituted(form: Form, values: Mapping[str, Form]) -> Form:
     """The form with forms for variables."""
     total: Form = ()
     for m, c in form:
-        term = number(c)
+        term = form_from({(): c})
         for name in m:
-            term = product(term, values.get(name) or (variable(name) if name not in values else ()))
+            term = product(term, values.get(name, form_from({(name,): 1})))
         total = combined(1, total, 1, term)
     return total
-
-
-def same(x: Form, y: Form) -> Constraint:
-    """``x = y``."""
-    return Constraint(combined(1, x, -1, y), True)
 
 
 # --- conjunctions ---
@@ -195,8 +182,7 @@ def implies(conjunction: Sequence[Constraint], constraint: Constraint) -> bool:
 
 def negated(constraint: Constraint) -> list[Constraint]:
     """The cases in which the constraint does not hold."""
-    below = Constraint(combined(-1, constraint.form, -1, number(1)), False)
-    above = Constraint(combined(1, constraint.form, -1, number(1)), False)
+    below, above = (Constraint(combined(sign, constraint.form, -1, form_from({(): 1})), False) for sign in (-1, 1))
     return [below, above] if constraint.equal else [below]
 
 

@@ -25,7 +25,7 @@ from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .formula_walk import Facts, FormulaWalk, formula_of
-from .index_constraints import Constraint, Pattern, every, possible, same, tidied, variable, without
+from .index_constraints import Constraint, Pattern, every, form_from, possible, tidied, without
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,7 @@ class _Analysis:
             orders.append([*own[:-2], own[-1], own[-2]])
         return Facts(
             reads=tuple(
-                tuple(sorted(same(variable(f"o{a}"), variable(f"v{b}")) for a, b in zip(own, order, strict=True)))
-                for order in orders
+                tuple(sorted(_same(f"o{a}", f"v{b}") for a, b in zip(own, order, strict=True))) for order in orders
             )
         )
 
@@ -178,6 +177,10 @@ class _Analysis:
                 spelled = dict(zip((*_names("o", index), *_names("v", claim.inp)), (*index, *claim.inp), strict=True))
                 steps.append(Step(names.get(node) or text(node), index, _shown(self.facts[node].reads, spelled)))
         return tuple(steps)
+
+
+def _same(a: str, b: str) -> Constraint:
+    return Constraint(form_from({(a,): 1, (b,): -1}), True)
 
 
 def _names(letter: str, index: Sequence[Any]) -> list[str]:
