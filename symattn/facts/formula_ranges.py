@@ -8,6 +8,7 @@ their terms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, combinations
 from math import prod
 from typing import Any
@@ -28,6 +29,7 @@ MOST_MONOMIALS = 16
 FRESH = 10_000  # numbers of indices that are opened
 
 
+@dataclass(eq=False)
 class FormulaRange:
     """The ranges of parts of formulas at one index, under some conditions.
 
@@ -35,20 +37,14 @@ class FormulaRange:
     extremes and choices may still be opened. Met conditions, such as a divisor that must not be 0, are collected.
     """
 
-    def __init__(
-        self,
-        known: Known,
-        index: Mapping[Any, Range],
-        facts: Sequence[Fact] = (),
-        opened: int = MOST_OPENED,
-        conditions: dict[Any, None] | None = None,
-    ) -> None:
-        self.known, self.index, self.facts, self.opened = known, dict(index), tuple(facts), opened
-        self.conditions: dict[Any, None] = {} if conditions is None else conditions
-        self.found: dict[Any, Range] = {}
-        self.inside: dict[Any, tuple[FormulaRange, list[Any]]] = {}  # the walks at terms of sums and extremes
-        self.sides: dict[Any, list[list[tuple[FormulaRange, Any]]]] = {}  # and on both sides of conditions
-        self.pending: dict[Any, Range] = {}  # what is known so far of the parts that are being worked out
+    known: Known
+    index: Mapping[Any, Range]
+    facts: Sequence[Fact] = ()
+    opened: int = MOST_OPENED
+    conditions: dict[Any, None] = field(default_factory=dict)
+    found: dict[Any, Range] = field(default_factory=dict)  # also what is known so far of what is being worked out
+    inside: dict[Any, tuple[FormulaRange, list[Any]]] = field(default_factory=dict)  # at terms of sums and extremes
+    sides: dict[Any, list[list[tuple[FormulaRange, Any]]]] = field(default_factory=dict)  # on both sides of conditions
 
     def of(self, e: Any) -> Range:
         """The range of a part of the formula."""
@@ -56,20 +52,17 @@ class FormulaRange:
             return point(e) if e.is_extended_real else REAL
         if e in self.found:
             return self.found[e]
-        if e in self.pending:
-            return self.pending[e]
         self.known.budget.check()
-        self.pending[e] = ANYTHING
-        self.pending[e] = found = self._by_kind(e).shortened()
+        self.found[e] = ANYTHING
+        self.found[e] = found = self._by_kind(e).shortened()
         if e.is_Add:
             found &= self._joined(e)
         elif self.facts or (self.known.given and self.opened >= 0):
             found &= self._linear({e: sympy.S.One})
         if isinstance(e, sympy.Sum) and self.opened > 0:
             found &= self._opened(e)
-        self.found[e] = found.shortened()
-        del self.pending[e]
-        return self.found[e]
+        self.found[e] = found = found.shortened()
+        return found
 
     def difference(self, a: Any, b: Any) -> Range:
         """The range of ``a - b``; where both may be -oo at once, which cancels, they are equal then."""
@@ -77,9 +70,8 @@ class FormulaRange:
         return found if self.known.finite(a) and self.known.finite(b) else hull(found, ZERO)
 
     def _by_kind(self, e: Any) -> Range:
-        rule = next((_RULES[kind] for kind in type(e).__mro__ if kind in _RULES), None)
-        if rule is not None:
-            return rule(self, e)
+        if type(e) in _RULES:
+            return _RULES[type(e)](self, e)
         return self._function(e, FUNCTIONS[type(e)]) if type(e) in FUNCTIONS else REAL
 
     def under(self, facts: Sequence[Fact] = (), index: Mapping[Any, Range] | None = None) -> FormulaRange:
@@ -277,16 +269,10 @@ class FormulaRange:
             found *= self._count(low, high)
         found &= self.known.row_sum(e)
         if self.opened > 0:
-            found &= self._weighted(e)
-            if each.is_not_negative:
-                found &= self._one_of(e)
-        return found
-
-    def _weighted(self, e: Any) -> Range:
-        """``sum_k w(k) x(k)`` with ``w >= 0`` lies between the ends of x, times ``sum_k w(k)``."""
-        found = ANYTHING
-        for total, walk, values in self._weights(e):
-            found &= total * walk.of(values)
+            for total, inside, values in self._weights(e):
+                found &= total * inside.of(values)  # between the ends of what is weighted
+            for one in self.known.terms_at(e, e.function) if each.is_not_negative else ():
+                found &= above(*self.of(one).lower)  # a sum of what is not negative is at least any of its terms
         return found
 
     def _weights(self, e: Any) -> Iterator[tuple[Range, FormulaRange, Any]]:
@@ -297,21 +283,6 @@ class FormulaRange:
             if walk.of(here[n]).is_not_negative:
                 values = sympy.Mul(*here[:n], *here[n + 1 :])
                 yield self.of(total_of(weight, e.limits)), walk, values
-
-    def _one_of(self, e: Any) -> Range:
-        """A sum of terms that are not negative is at least any of them: here, those at indices that the terms name."""
-        found = NOT_NEGATIVE
-        for term in self.known.terms_at(e, e.function):
-            found &= above(*self.of(term).lower)
-        return found
-
-    def positive_bases(self, *powers: Any) -> bool:
-        """Whether powers are of numbers that are positive, or not negative where the exponent is positive."""
-        bases = [self.of(power.base) for power in powers]
-        return all(
-            b.is_positive or (power.exp.is_positive and b.is_not_negative)
-            for b, power in zip(bases, powers, strict=True)
-        )
 
     def _count(self, low: Any, high: Any) -> Range:
         """How many terms a sum has."""

@@ -6,7 +6,7 @@ above 1 + x, an increasing function keeps an order. Nothing here searches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -121,9 +121,8 @@ class Known:
 def lemmas(walk: FormulaRange, form: Form) -> Iterator[tuple[Form, Range]]:
     """Forms that have a part of the given form, and their ranges."""
     for m in form:
-        rule = next((_LEMMAS[kind] for kind in type(m).__mro__ if kind in _LEMMAS), None)
-        if rule is not None:
-            yield from rule(walk, m, sympy.Add(*form))
+        if type(m) in _LEMMAS:
+            yield from _LEMMAS[type(m)](walk, m, sympy.Add(*form))
     for u in form:
         for v in form:
             if walk.opened > 0 and below(sympy.S.Zero, form[u]) and below(form[v], sympy.S.Zero):
@@ -132,10 +131,6 @@ def lemmas(walk: FormulaRange, form: Form) -> Iterator[tuple[Form, Range]]:
 
 def _minus(a: Any, b: Any) -> Form:
     return combined(form_of(a), sympy.S.NegativeOne, form_of(b))
-
-
-def _exp(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
-    yield _minus(e, e.args[0]), above(sympy.S.One)
 
 
 def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
@@ -157,10 +152,6 @@ def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
         yield _minus(e, total_of(term, limits) / count), above(sympy.log(count))  # exp is convex
 
 
-def _floor(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
-    yield _minus(e.args[0], e), Range(sympy.S.Zero, False, sympy.S.One, True)
-
-
 def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
     """A sum of terms that are not negative is at least any of them."""
     terms = list(walk.known.terms_at(e, others))
@@ -177,10 +168,10 @@ def _extreme(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Ra
         yield _minus(e, term), NOT_NEGATIVE if isinstance(e, Max) else -NOT_NEGATIVE
 
 
-_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Range]]]] = {
-    sympy.exp: _exp,
+_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterable[tuple[Form, Range]]]] = {
+    sympy.exp: lambda walk, e, others: [(_minus(e, e.args[0]), above(sympy.S.One))],
     sympy.log: _log,
-    sympy.floor: _floor,
+    sympy.floor: lambda walk, e, others: [(_minus(e.args[0], e), Range(sympy.S.Zero, False, sympy.S.One, True))],
     sympy.Sum: _sum,
     Max: _extreme,
     Min: _extreme,
@@ -189,29 +180,28 @@ _LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterator[tuple[Form, Ra
 
 def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
     """``f(a) - f(b)`` of a monotone function, which a power may be."""
-    found = _arguments(walk, u, v) if u.func == v.func else None
-    if found is None:
+    node = walk.known.node
+    if u.func != v.func or (isinstance(u, Read) and node(u).op is not node(v).op) or (u.is_Pow and u.exp != v.exp):
         return
-    a, b, strictly = found
-    difference = walk.difference(a, b)
+    (monotone, a), (also, b) = _monotone(walk, u), _monotone(walk, v)
+    if not monotone or not also or a is None or b is None:
+        return
+    difference = walk.difference(b, a) if monotone.endswith("decreasing") else walk.difference(a, b)
     if difference.is_not_negative:
-        strict = strictly and difference.is_positive
+        strict = monotone.startswith("strictly") and difference.is_positive
         yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE
 
 
-def _arguments(walk: FormulaRange, u: Any, v: Any) -> tuple[Any, Any, bool] | None:
-    """Formulas a and b such that u >= v where a >= b, and whether u > v where a > b; None where none are seen."""
-    monotone, a, b = "", None, None
-    if isinstance(u, Read) and walk.known.node(u).op is walk.known.node(v).op:
-        monotone, a, b = walk.known.node(u).op.monotone, walk.known.argument(u), walk.known.argument(v)
-    elif type(u) in FUNCTIONS:
-        monotone, a, b = FUNCTIONS[type(u)].monotone, u.args[0], v.args[0]
-    if monotone and a is not None and b is not None:
-        strictly = monotone.startswith("strictly")
-        return (b, a, strictly) if monotone.endswith("decreasing") else (a, b, strictly)
-    if not u.is_Pow or u.exp != v.exp or not u.exp.is_Rational:
-        return None
-    everywhere = not u.exp.is_Integer or (u.exp.is_odd and u.exp.is_positive)  # a root is of what is not negative
-    if not (everywhere or walk.positive_bases(u, v)):
-        return None
-    return (v.base, u.base, True) if u.exp.is_negative else (u.base, v.base, True)
+def _monotone(walk: FormulaRange, e: Any) -> tuple[str, Any]:
+    """How a function of one number rises or falls, and the number; nothing of others."""
+    if isinstance(e, Read):
+        return walk.known.node(e).op.monotone, walk.known.argument(e)
+    if type(e) in FUNCTIONS:
+        return FUNCTIONS[type(e)].monotone, e.args[0]
+    if not e.is_Pow or not e.exp.is_Rational:
+        return "", None
+    base = walk.of(e.base)
+    everywhere = not e.exp.is_Integer or (e.exp.is_odd and e.exp.is_positive)  # a root is of what is not negative
+    if not (everywhere or base.is_positive or (e.exp.is_positive and base.is_not_negative)):
+        return "", None
+    return "strictly decreasing" if e.exp.is_negative else "strictly increasing", e.base
