@@ -37,7 +37,7 @@ def _values(relations: Sequence[Boolean]) -> dict[sympy.Symbol, sympy.Expr]:
 
 def _divides(size: sympy.Expr, relations: Sequence[Boolean]) -> bool:
     above, below = sympy.fraction(sympy.together(size))
-    return bool(relations) and not any(map(possible, _cases([*relations, sympy.Ne(sympy.Mod(above, below), 0)])))
+    return bool(relations) and implied(sympy.Eq(sympy.Mod(above, below), 0), relations)
 
 
 def _inequalities(needed: list[sympy.Expr], relations: Sequence[Boolean]) -> Iterator[str]:
@@ -57,6 +57,11 @@ def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[
         return False
     (below,) = negated(*wanted)
     return not any(possible([*case, *known, below]) for case in _cases(relations, walk))
+
+
+def implied(c: Any, relations: Sequence[Boolean]) -> bool:
+    """Whether a comparison of sizes follows from what is given of them."""
+    return not any(map(possible, _cases([*relations, sympy.Not(c)])))
 
 
 def _cases(relations: Sequence[Any], walk: FormulaWalk | None = None) -> Any:

@@ -22,7 +22,7 @@ from ...facts.conditions import cases
 from ...facts.formula_ranges import FormulaRange
 from ...facts.linear import Fact, Spans, depends, form_of
 from ...facts.order import Known, normalised
-from ...facts.ranges import ANYTHING, NOT_NEGATIVE, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
+from ...facts.ranges import ANYTHING, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
 from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
@@ -32,11 +32,16 @@ from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, say_the_same
-from ..fitting import follows
-from ..relations import is_polynomial, is_size
+from ..fitting import implied
+from ..relations import is_size
 from .writing import Writing
 
 MOST_STEPS = 40
+_SAYS = {  # what relations say of right - left; an entry that is at most another may be -oo
+    "=": ZERO,
+    "<=": Range(sympy.S.Zero, False, oo, False),
+    "<": Range(sympy.S.Zero, True, oo, False),
+}
 
 
 class Step(NamedTuple):
@@ -166,12 +171,8 @@ def _follows_from_sizes(difference: Range, strict: bool, relations: Sequence[Boo
         return False
     above, under = sympy.fraction(sympy.together(difference.low))
     whole = all(s.is_integer and s.is_positive for s in difference.low.free_symbols)
-    if not (whole and is_size(under) and is_polynomial(above)):
-        return False
-    room = sympy.expand(above)
-    if strict and not difference.low_open:  # of a polynomial with whole coefficients: positive is at least 1
-        room = sympy.expand(sympy.Poly(room, *sorted(room.free_symbols, key=str)).clear_denoms()[1].as_expr()) - 1
-    return follows(room, (), relations)
+    needed = above > 0 if strict and not difference.low_open else above >= 0
+    return whole and is_size(under) and implied(needed, relations)
 
 
 class _Analysis:
@@ -266,8 +267,7 @@ class _Analysis:
         left, right = (self.writing.full[side] for side in fact.sides)
         if not (self.known.finite(left) and self.known.finite(right)):
             return []
-        bounds = {"=": ZERO, "<=": NOT_NEGATIVE, "<": POSITIVE}[fact.relation]
-        return [Fact(form_of(right - left), bounds, dict(zip(INDEX, fact.left.shape, strict=False)))]
+        return [Fact(form_of(right - left), _SAYS[fact.relation], dict(zip(INDEX, fact.left.shape, strict=False)))]
 
     def difference(self) -> tuple[Range, list[Tensor]]:
         """The range of right - left, and the nodes it is read from."""
@@ -384,15 +384,11 @@ def _stated_ranges(given: Sequence[Claim]) -> dict[Tensor, Range]:
     """What is given of a node against a number."""
     stated: dict[Tensor, Range] = {}
     for fact in given:
-        for x, other, signs in ((fact.left, fact.right, "<"), (fact.right, fact.left, ">")):
+        difference = _SAYS[fact.relation]
+        for x, other, beyond in ((fact.left, fact.right, -difference), (fact.right, fact.left, difference)):
             value = _number(other)
-            if value is None:
-                continue
-            strict = fact.relation == "<"
-            bounds = Range(-oo, False, value, strict) if signs == "<" else Range(value, strict, oo, False)
-            if fact.relation == "=":
-                bounds = point(value)
-            stated[bare(x)] = stated.get(bare(x), ANYTHING) & bounds
+            if value is not None:
+                stated[bare(x)] = stated.get(bare(x), ANYTHING) & point(value) + beyond
     return stated
 
 

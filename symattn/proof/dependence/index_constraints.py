@@ -227,23 +227,16 @@ def tidied(p: Pattern, known: Sequence[Constraint]) -> Pattern:
     """The pattern where ``known`` holds: without what that implies, impossible cases, and cases inside others."""
     cases: list[Conjunction] = []
     for case in p:
-        kept = tuple(c for c in case if not any(_weaker(c, k) for k in (*known, *_signs(_monomials([c])))))
-        if possible([*kept, *known]):
-            cases.append(kept)
+        beside = normal([*known, *_signs(_monomials(case))]) or ()
+        strongest = normal([*case, *beside]) or ()
+        if possible([*case, *known]):
+            cases.append(tuple(c for c in case if c in strongest and c not in beside))
     found: list[Conjunction] = []
     for case in sorted(dict.fromkeys(cases), key=lambda c: (len(c), c)):
         if not any(_inside(case, other, known) for other in found):
             found = [other for other in found if not _inside(other, case, known)]
             found.append(case)
     return _each_once(found if len(found) <= MANY_CASES else [_joined(found, known)])
-
-
-def _weaker(c: Constraint, known: Constraint) -> bool:
-    """Whether an inequality is a known one, or one with room to spare."""
-    if c.equal or known.equal:
-        return c == known
-    rest = combined(1, c.form, -1, known.form)
-    return not rest or (len(rest) == 1 and not rest[0][0] and rest[0][1] > 0)
 
 
 def _joined(cases: Sequence[Conjunction], known: Sequence[Constraint]) -> Conjunction:
@@ -258,4 +251,4 @@ def _inequalities(constraint: Constraint) -> list[Form]:
 
 
 def _inside(case: Conjunction, other: Conjunction, known: Sequence[Constraint]) -> bool:
-    return all(c in case or implies([*case, *known], c) for c in other)
+    return all(implies([*case, *known], c) for c in other)
