@@ -96,12 +96,9 @@ class Known:
         ends = [(sympy.S.Zero, sympy.expand(node.shape[axis] - 1)) for axis in row]
         whole = len(row) == len(normalised(node)) and [limits[k] for k in row.values()] == ends
         found = point(sympy.S.One) if whole and self.is_full(node) else UNIT
-        for k, (low, high) in limits.items():
-            count = sympy.expand(high - low + 1)
-            if k not in along and (depends(count) or not count.is_positive):
-                return ANYTHING
-            found = found if k in along else found * point(count)
-        return found
+        counts = [sympy.expand(high - low + 1) for k, (low, high) in limits.items() if k not in along]
+        known = all(count.is_positive and not depends(count) for count in counts)
+        return found * point(sympy.Mul(*counts)) if known else ANYTHING
 
     def same_row(self, e: Any) -> tuple[Any, Any] | None:
         """The two places in a row, if a product is one of two entries of a normalised row."""

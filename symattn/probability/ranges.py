@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from ..core.node import Tensor
 from ..core.sizes import never_negative
@@ -21,40 +23,31 @@ from ..scalars.affine import affine, ends
 from ..scalars.formulas import Choice, Ranged, _Extreme
 
 Limits = dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr]]
-_CONDITIONS = (Choice, sympy.KroneckerDelta, sympy.Mod, sympy.floor)
+_CONDITIONS = (Relational, sympy.KroneckerDelta, sympy.Mod, sympy.floor)
 
 
 def index_ranges(formula: sympy.Expr, tensor: Callable[[str], Tensor]) -> dict[sympy.Symbol, sympy.Expr]:
     """The free index symbols of a formula of entries, each with the size of its range."""
     reads = list(_reads(formula, tensor, True, {}))
     sizes = {s for _, size, *_ in reads for s in size.free_symbols}
-    indices = [i for i, *_ in reads if i.is_Symbol] + [s for i, *_ in reads for s in _loose(i) if not s.is_positive]
-    conditions = [c for kind in _CONDITIONS for part in formula.atoms(kind) for c in _compared(part)]
-    indices += [s for c in conditions for s in _loose(c) if s.is_integer and not s.is_positive]
     limits = {k: edges for total in formula.atoms(sympy.Sum, _Extreme) for k, *edges in total.limits}
-    indices += [s for edges in limits.values() for e in edges for s in _loose(e) if not s.is_positive]
-    free = sorted({s for s in indices if s not in sizes and s not in limits}, key=str)
-    ends = {part.args[0]: part.args[1] for part in sorted(formula.atoms(Ranged), key=str)}
-    for place, size, over in ((i, size, over) for i, size, always, over in reads if always):
-        for s in free:
-            end = _end(s, place, size, over, free)
-            if end is not None and (s not in ends or never_negative(ends[s] - end)):
-                ends[s] = end
-    return {s: ends[s] if s in ends else _endless(s, formula) for s in free}
+    places, edges = [i for i, *_ in reads], [edge for pair in limits.values() for edge in pair]
+    compared = [side for part in formula.atoms(*_CONDITIONS) for side in part.args]
+    indices = {i for i in places if i.is_Symbol}
+    indices |= {s for e in (*places, *edges) for s in _loose(e) if not s.is_positive}
+    indices |= {s for e in compared for s in _loose(e) if s.is_integer and not s.is_positive}
+    free = sorted(indices - sizes - limits.keys(), key=str)
+    known = {part.args[0]: part.args[1] for part in sorted(formula.atoms(Ranged), key=str)}
+    for (place, size, always, over), s in product(reads, free):
+        end = _end(s, place, size, over, free) if always else None
+        if end is not None and (s not in known or never_negative(known[s] - end)):
+            known[s] = end
+    return {s: known[s] if s in known else _endless(s, formula) for s in free}
 
 
 def _loose(e: sympy.Expr) -> set[sympy.Symbol]:
     """The symbols of an index, without those at which entries in it are read."""
-    return {s for s in e.replace(lambda part: isinstance(part, sympy.Indexed), lambda _: sympy.S.Zero).free_symbols}
-
-
-def _compared(part: Any) -> Iterator[sympy.Expr]:
-    """What a condition compares, or what is divided."""
-    if isinstance(part, Choice):
-        for relation in part.args[0].atoms(sympy.core.relational.Relational):
-            yield from relation.args
-    else:
-        yield from part.args
+    return set(e.xreplace(dict.fromkeys(e.atoms(sympy.Indexed), sympy.S.Zero)).free_symbols)
 
 
 def _reads(

@@ -106,20 +106,15 @@ def _strongest(constraints: Iterable[Constraint]) -> list[Constraint]:
 
 def _without_monomial(constraints: Sequence[Constraint], m: Monomial) -> list[Constraint]:
     """What the constraints say of the other monomials: an equality is solved for m, else bounds are paired."""
-    rest, having = [], []
-    for c in constraints:
-        coefficient = dict(c.form).get(m)
-        if coefficient:
-            having.append((coefficient, c))
-        else:
-            rest.append(c)
-    a, solved = min(((a, c) for a, c in having if c.equal), key=lambda pair: abs(pair[0]), default=(0, None))
+    having = [(dict(c.form).get(m, 0), c) for c in constraints]
+    rest = [c for a, c in having if not a]
+    a, solved = min(((a, c) for a, c in having if a and c.equal), key=lambda pair: abs(pair[0]), default=(0, None))
     if solved is not None:
-        for b, other in having:
-            if other is not solved:
-                form = combined(abs(a), other.form, -b if a > 0 else b, solved.form)
-                rest.append(Constraint(form, other.equal))
-        return rest
+        return rest + [
+            Constraint(combined(abs(a), c.form, -b if a > 0 else b, solved.form), c.equal)
+            for b, c in having
+            if b and c is not solved
+        ]
     lower = [(a, c) for a, c in having if a > 0]
     upper = [(a, c) for a, c in having if a < 0]
     if len(lower) * len(upper) + len(rest) > MOST_CONSTRAINTS:

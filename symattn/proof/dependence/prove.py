@@ -53,11 +53,8 @@ class DependenceProof(Argument):
 
     def text(self) -> str:
         """One line a step, and the conclusion."""
-        x, inp = self.claim.variable.name, _listed(self.claim.inp)
-        lines = []
-        for step in self.steps:
-            entry = f"{step.tensor}[{_listed(step.index)}]"
-            lines.append(f"{entry} {_reads(step.condition, f'{x}[{inp}]', sympy.sstr)}")
+        read = f"{self.claim.variable.name}[{_listed(self.claim.inp)}]"
+        lines = [f"{s.tensor}[{_listed(s.index)}] {_reads(s.condition, read, sympy.sstr)}" for s in self.steps]
         return "\n".join([*lines, f"so {self.claim}"])
 
     def latex(self) -> str:
@@ -149,9 +146,8 @@ class _Analysis:
         return self.alike[key]
 
     def _walked(self, node: Tensor, formula: Any) -> Facts:
-        walk = FormulaWalk(
-            [(self.facts[x], x.shape) for x in node.inputs], {INDEX[n]: f"o{n}" for n in range(node.rank)}
-        )
+        inputs = [(self.facts[x], x.shape) for x in node.inputs]
+        walk = FormulaWalk(inputs, dict(zip(INDEX, _names("o", node.shape), strict=False)))
         found = walk.facts(formula)
         known = [*_domain("o", node.shape), *self.below_variable]
         return Facts(*(tidied(without(p, lambda name: name[0] in "fb"), known) for p in found))
