@@ -27,7 +27,6 @@ from ..ops.contraction import matmul_op
 from ..ops.inverse import inv_op
 from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, variable
 from .contraction import einsum_code, matmul_code
-from .form import row_options
 from .graph import Graph
 from .helpers import HELPERS, text_of
 from .plan import Plan
@@ -299,7 +298,13 @@ class Writer:
 
     def of_rows(self, name: str, node: Tensor, *operands: str) -> str:
         """A call of a helper that works along the axes of a node."""
-        return self.helper(name, *operands, *row_options(node.params))
+        return self.helper(name, *operands, *self.row_options(node))
+
+    def row_options(self, node: Tensor) -> list[str]:
+        """The keywords of a helper for rows: the axes, of which the last is the default, and whether they stay."""
+        axes = node.params.get("axes", (-1,))
+        axis = [] if axes == (-1,) else [f"axis={axes[0] if len(axes) == 1 else axes}"]
+        return axis + ["keepdims=True"] * node.params.get("keepdims", False)
 
     def carried(self, name: str, source: str, arguments: Sequence[str]) -> str:
         """A call of a function that somebody gave, whose source is carried along under a name of its own."""

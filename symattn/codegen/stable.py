@@ -1,49 +1,105 @@
 """Forms that are exactly equal and no less accurate, chosen in the graph before code is written.
 
-Each rule takes the inputs of one operation and gives a node with the same values, or None. A rule may lose no digit
-that the plain form has: it applies to what reads a quantity, never to the quantity that is read.
+Some are operations of generated code alone: never differentiated, printed or proved about. Each rule takes the inputs
+of one operation and gives a node with the same values, or None. A rule may lose no digit that the plain form has: it
+applies to what reads a quantity, never to the quantity that is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
 from ..core.operation import Operation
+from ..core.sizes import Shape
 from ..graph.canonical import squared, squares
 from ..ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, split_scalar, subtract
-from ..ops.broadcasting import expand_axes, sum_op
+from ..ops.broadcasting import broadcast, expand_axes, sum_op
 from ..ops.classes import one_hot_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
 from ..ops.logic import greater_op, where_op
+from ..ops.notation import call
 from ..ops.pointwise import erf_op, exp_op, log_op, maximum, power_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
 from ..ops.rows import logsumexp_op, mean_op, softmax_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
-from .form import (
-    erfc_op,
-    expm1_op,
-    expm1_ratio_op,
-    expm1_ratio_slope_op,
-    largest_op,
-    length_op,
-    log_softmax_op,
-    logsumexp_less_op,
-    one_less_op,
-    over_length_op,
-    softmax_less_op,
-    softmax_slope_op,
-    tanh_ratio_slope_op,
-    tanh_slope_op,
-    unit_rows_op,
-    weighed_op,
-)
 
 Rule = Callable[..., Tensor | None]
 _NEAR = 12  # nodes between a probability and its logarithm
+
+
+# --- operations of generated code alone ---
+
+
+def _by_its_helper(code: Any, node: Tensor, *operands: str) -> str:
+    return str(code.of_rows(node.op.name, node, *code.aligned(node, operands)))
+
+
+def form(
+    name: str,
+    shape: Callable[..., Shape] = lambda x, *others, **params: x.shape,
+    numpy: Callable[..., str] = _by_its_helper,
+    masks: tuple[int, ...] = (),
+) -> Operation:
+    """The record of a form: its shape, and its NumPy, by default a call of the helper of its name."""
+
+    def entry(read: Any, index: Any, node: Any) -> Any:
+        raise NotImplementedError(f"{name} is a form of generated code, which has no entries of its own")
+
+    return Operation(
+        name,
+        shape=shape,
+        entry=entry,
+        vjp=None,
+        jvp=None,
+        numpy=numpy,
+        notation=lambda p, node: call(p, name, node),
+        reason="a form of generated code",
+        minus_infinity="absorbed",
+        masks=masks,
+    )
+
+
+expm1_op = form("expm1", numpy=lambda code, node, x: f"np.expm1({x})")
+one_less_op = form("one_less_exp", numpy=lambda code, node, x: f"0 - np.expm1({x})")
+erfc_op, expm1_ratio_op, expm1_ratio_slope_op, tanh_slope_op, tanh_ratio_slope_op = map(
+    form, ("erfc", "expm1_ratio", "expm1_ratio_slope", "tanh_slope", "tanh_ratio_slope")
+)
+weighed_op = form("weighed", shape=partial(broadcast, "the product"))
+
+# --- of rows ---
+
+log_softmax_op = form("log_softmax")
+largest_op = form("largest", shape=logsumexp_op.shape)
+logsumexp_less_op = form(
+    "logsumexp_less",
+    shape=lambda z, x, axes, keepdims: broadcast("the difference", largest_op(z, axes=axes, keepdims=keepdims), x),
+)
+softmax_slope_op = form("softmax_slope", shape=lambda u, p, axes: broadcast("the difference", u, p))
+softmax_less_op = form("softmax_less", masks=(1,))
+
+
+def _of_rows(code: Any, node: Tensor, *operands: str) -> str:
+    """A helper of a norm: what it starts from, and how the lengths of the rows are made."""
+    aligned = code.aligned(node, operands)
+    given, divides = node.params["given"], node.params.get("divides", False)
+    numbers = [code.scalar(node.params["factor"]), code.scalar(node.params["eps"])]
+    centred = [f"{role}={text}" for role, text in zip(("of", "mean"), aligned[given:], strict=False)]
+    options = [*code.row_options(node), *centred, "divides=True" * divides]
+    return str(code.helper(node.op.name, *aligned[:given], *numbers, *options))
+
+
+def _over(u: Tensor, root: Tensor, *rows: Tensor, **more: Any) -> Shape:
+    return broadcast("the quotient", u, root)
+
+
+length_op = form("length", shape=lambda x, *of, axes, **more: sum_op(x, axes=axes, keepdims=True).shape, numpy=_of_rows)
+unit_rows_op = form("unit_rows", shape=_over, numpy=_of_rows)
+over_length_op = form("over_length", shape=_over, numpy=_of_rows)
 
 
 # --- sums ---
