@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -78,9 +79,15 @@ def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
     nodes = computed(roots)
     sizes = dict.fromkeys(size for node in nodes for size in node.shape)
     plain = [size for size in sizes if size.is_Add or not divisibility([size])]  # n/h is at least 1 if h divides n
-    found = [sympy.fraction(sympy.together(size - 1))[0] for size in plain]
+    found = [_room_of(size) for size in plain]
     found += [room for node in nodes for room in domain(node).inside]
     return list(dict.fromkeys(sympy.expand(room) for room in found if not never_negative(room)))
+
+
+@lru_cache(maxsize=4096)  # sizes are few, and this is asked of all of them at every proof
+def _room_of(size: sympy.Expr) -> sympy.Expr:
+    """A size less 1, over no divisor."""
+    return sympy.fraction(sympy.together(size - 1))[0]
 
 
 def vanished(node: Tensor) -> Tensor:
