@@ -24,7 +24,7 @@ from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_pr
 LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Claim:
     """``left relation right``, entry by entry, for all sizes and all values of the tensors."""
 
@@ -35,10 +35,6 @@ class Claim:
     @property
     def sides(self) -> tuple[Tensor, Tensor]:
         return self.left, self.right
-
-    def says(self, other: Claim | Independence) -> bool:
-        """Whether another claim is the same."""
-        return isinstance(other, Claim) and (self.relation, *self.sides) == (other.relation, *other.sides)
 
     def latex(self) -> str:
         """The claim in matrix style."""
@@ -55,7 +51,7 @@ class Claim:
     __repr__ = __str__
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Independence:
     """``output[out]`` does not depend on ``variable[inp]`` wherever ``condition`` holds of the two indices."""
 
@@ -68,14 +64,6 @@ class Independence:
     @property
     def sides(self) -> tuple[Tensor, Tensor]:
         return self.output, self.variable
-
-    def says(self, other: Claim | Independence) -> bool:
-        """Whether another claim is the same."""
-        return isinstance(other, Independence) and self._parts == other._parts
-
-    @property
-    def _parts(self) -> tuple[Any, ...]:
-        return self.output, self.variable, self.out, self.inp, self.condition
 
     def written(self, printer: Printer) -> str:
         """The claim as a sentence, by the names of a printer."""
@@ -94,11 +82,6 @@ class Independence:
         return self.written(text_printer(self.sides))
 
     __repr__ = __str__
-
-
-def say_the_same(some: Sequence[Claim], others: Sequence[Claim]) -> bool:
-    """Whether two lists of claims are the same, one by one."""
-    return len(some) == len(others) and all(a.says(b) for a, b in zip(some, others, strict=True))
 
 
 def eq(a: Any, b: Any) -> Claim:

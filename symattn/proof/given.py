@@ -18,7 +18,7 @@ from ..graph.names import displayed_names
 from ..ops.leaves import HYPOTHESES, variable
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
-from .claims import Claim, Independence, say_the_same
+from .claims import Claim, Independence
 from .relations import check_relations, is_relation, is_size, solution
 
 
@@ -87,7 +87,7 @@ class Stated(Argument):
     facts: tuple[Claim, ...]
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return self.claim.says(claim) and say_the_same(self.facts, given.claims)
+        return self.claim == claim and self.facts == given.claims
 
     def check(self) -> bool:
         sides = (self.claim.sides, self.claim.sides[::-1]) if self.claim.relation == "=" else (self.claim.sides,)

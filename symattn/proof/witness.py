@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..core.budget import Budget
 from .argument import Given
-from .claims import Claim, Independence, say_the_same
+from .claims import Claim, Independence
 from .far_reads import apart
 from .refute.counterexample import Agreement, Example
 from .refute.refuter import Search
@@ -24,8 +24,7 @@ class Witness:
 
     def shows(self, claim: Claim | Independence, given: Given) -> bool:
         """Whether it is a point of this claim, under what is given."""
-        same = say_the_same(self.given.claims, given.claims) and self.given.relations == given.relations
-        return same and self.claim.says(claim)
+        return self.claim == claim and self.given == given
 
     def check(self) -> bool:
         """Whether both sides have values at the point, and all that is given and declared holds there."""

@@ -31,7 +31,7 @@ from ...printing.matrix import latex_printer, text
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
-from ..claims import Claim, Independence, say_the_same
+from ..claims import Claim, Independence
 from ..fitting import implied
 from ..relations import is_size
 from .writing import Writing
@@ -84,7 +84,7 @@ class BoundProof(Argument):
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         known = set(self.relations) <= set(given.relations)
-        return known and self.claim.says(claim) and say_the_same(self.given, given.claims)
+        return known and self.claim == claim and self.given == given.claims
 
     def check(self) -> bool:
         """Work out all bounds again, and hold the steps against them."""

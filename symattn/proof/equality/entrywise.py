@@ -14,7 +14,7 @@ from ...normal_form.terms import Poly
 from ...normal_form.writing import Writer
 from ...printing.align import tex_text
 from ..argument import Argument, Given
-from ..claims import Claim, Independence, say_the_same
+from ..claims import Claim, Independence
 from .decide import Comparison, Piece, compare
 
 _LETTERS = "ijhabcefg"
@@ -39,7 +39,7 @@ class EntrywiseProof(Argument):
         return tuple(f"{math}{shown} > 0{math}: {why}" for shown, why in divisors(self.comparison, latex))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
+        return claim == Claim(self.left, "=", self.right) and self.given == given.claims
 
     def check(self) -> bool:
         """Work out both normal forms again, which needs no search, and hold what is written against them."""

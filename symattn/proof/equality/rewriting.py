@@ -19,7 +19,7 @@ from ...ops.leaves import cotangent_op, let_op, operands
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
 from ..argument import Argument, Given
-from ..claims import Claim, Independence, say_the_same
+from ..claims import Claim, Independence
 from ..rules import PHASES, RULES, Rule, rules_for
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
@@ -86,7 +86,7 @@ class RewritingProof(Argument):
         return tuple(dict.fromkeys(x for lemma in self.lemmas for x in lemma.nonzero))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return claim.says(Claim(self.left, "=", self.right)) and say_the_same(self.given, given.claims)
+        return claim == Claim(self.left, "=", self.right) and self.given == given.claims
 
     def check(self) -> bool:
         """Apply the lemmas again, without search: whether each follows from its rule and both sides end in one form."""

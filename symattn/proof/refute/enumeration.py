@@ -45,7 +45,7 @@ class Enumeration(Argument):
         return math.prod(int(size) for size in self.claim.left.shape if size.is_Integer)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return self.claim.says(claim)
+        return self.claim == claim
 
     def check(self) -> bool:
         """Compare them again."""

@@ -290,8 +290,8 @@ class Search:
             x = self.rng.choice(concerned)
             array = dict(point.arrays[x])
             array[self.rng.choice(list(array))] = self.rng.choice(_ENTRIES)
-            if not self.sampler.hypotheses.hold(x, array, point.sizes):
-                drawn = self.sampler.hypotheses.draw(x, point.sizes, point.instance)
+            if not self.sampler.allows(x, array, point.sizes):
+                drawn = self.sampler.array(x, point.sizes, point.instance)
                 array = drawn if drawn is not None else dict(point.arrays[x])
             candidate = replace(point, arrays={**point.arrays, x: array})
             found = self.violations(candidate)
@@ -393,10 +393,10 @@ class _Dependence:
         rng.shuffle(outs)
         ignored = ([at for at in indices(shape) if self.ignored(out, at, point)] for out in outs[:_OUTPUTS])
         for free in itertools.islice(filter(None, ignored), 8):
-            other = sampler.hypotheses.draw(x, point.sizes, point.instance)
+            other = sampler.array(x, point.sizes, point.instance)
             if other is not None:
                 array = {**point.arrays[x], **{at: other[at] for at in free}}
-                if array != point.arrays[x] and sampler.hypotheses.hold(twin, array, point.sizes):
+                if array != point.arrays[x] and sampler.allows(twin, array, point.sizes):
                     return replace(point, arrays={**point.arrays, twin: array})
         return None
 

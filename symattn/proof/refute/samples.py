@@ -19,7 +19,7 @@ from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
 from ..relations import Relations, in_order
 from .balls import Number, in_sympy, rational
-from .fitted_sizes import Linear, fitted, room_left
+from .fitted_sizes import Linear, fitted
 from .pointed import Aims
 from .values import Array, Point, indices, shape_at
 
@@ -116,9 +116,6 @@ class Sizes:
         found = fitted(self._rooms, wanted)
         return None if found is None else self.complete(found)
 
-    def _has_room(self, sizes: Mapping[sympy.Symbol, int]) -> bool:
-        return all(room_left(room, sizes) >= 0 for room in self._rooms)
-
     def least(self) -> dict[sympy.Symbol, int] | None:
         """All sizes 1, but for those that have to be larger; None if that does not fit."""
         ones = dict.fromkeys(self.symbols, 1)
@@ -141,8 +138,7 @@ class Sizes:
             if sizes is None and self.related and self._fitting:
                 place = rng.randrange(len(self._fitting)) if attempt else trial % len(self._fitting)
                 sizes = self.complete({**wanted, **self._fitting[place]})
-            if sizes is None or not self._has_room(sizes):
-                sizes = self._with_room(sizes or wanted) or sizes
+            sizes = self._with_room(sizes or wanted) or sizes
             if sizes is not None:
                 return sizes
         return None
@@ -166,40 +162,6 @@ def draw_scalar(symbol: sympy.Symbol, trial: int, rng: random.Random, aims: Aims
 
 
 # --- hypotheses ---
-
-
-class Hypotheses:
-    """What the arrays of a claim must satisfy by declaration, and arrays that do."""
-
-    def __init__(self, nodes: Sequence[Tensor], rng: random.Random) -> None:
-        self._rng = rng
-        self._read: dict[Tensor, list[sympy.Expr]] = {}  # the sizes of the axes that an integer tensor indexes
-        for node in nodes:
-            if node.op in (take_op, scatter_op):
-                of, by = node.inputs
-                size = of.shape[node.params["axis"]] if node.op is take_op else node.params["size"]
-                for x in _index_tensors(by):
-                    self._read.setdefault(x, []).append(size)
-
-    def _top(self, x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> int | None:
-        """The first integer that an index tensor may not hold."""
-        return min((int(size.subs(sizes)) for size in self._read[x]), default=None) if x in self._read else None
-
-    def hold(self, x: Tensor, array: Array, sizes: Mapping[sympy.Symbol, int]) -> bool:
-        """Whether an array of rationals satisfies what its tensor was declared to be, exactly."""
-        declared, top = x.params["hypotheses"], self._top(x, sizes)
-        if top is not None and not _each_entry(lambda q: 0 <= q < top)(array, ()):
-            return False
-        return not declared or all(_HOLDS[h](array, shape_at(x, sizes)) for h in declared)
-
-    def draw(self, x: Tensor, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Array | None:
-        """A random array for the tensor, of the ``aims`` where it may hold them, or None if none was found."""
-        shape, declared, top = shape_at(x, sizes), x.params["hypotheses"], self._top(x, sizes)
-        for _ in range(30):
-            array = _proposal(shape, declared, top, trial, self._rng, aims)
-            if self.hold(x, array, sizes):
-                return array
-        return None
 
 
 def _index_tensors(by: Tensor) -> list[Tensor]:
@@ -351,12 +313,17 @@ class Sampler:
     def __init__(
         self, nodes: Sequence[Tensor], relations: Sequence[Boolean], drawn: Sequence[Tensor], rng: random.Random
     ) -> None:
-        self.sizes = Sizes(nodes, relations)
-        self.hypotheses = Hypotheses(nodes, rng)
-        self._rng = rng
+        self.sizes, self._rng = Sizes(nodes, relations), rng
         self._shapes = {x.shape: x for x in nodes}.values()
         self.aims: Aims | None = None  # values that the claim points to, which are also what shrinking tries
         self.drawn = sorted(drawn, key=lambda x: (x.params["name"], str(x.shape), x.params["hypotheses"]))
+        self._read: dict[Tensor, list[sympy.Expr]] = {}  # the sizes of the axes that an integer tensor indexes
+        for node in nodes:
+            if node.op in (take_op, scatter_op):
+                of, by = node.inputs
+                size = of.shape[node.params["axis"]] if node.op is take_op else node.params["size"]
+                for x in _index_tensors(by):
+                    self._read.setdefault(x, []).append(size)
 
     def draw(self, trial: int) -> Point | None:
         """A point, or None if there is none for these sizes, or if it is too large."""
@@ -376,14 +343,34 @@ class Sampler:
             return False
         arrays = ((x, point.arrays[x]) for x in self.drawn)
         return all(
-            array.keys() == set(indices(shape_at(x, point.sizes))) and self.hypotheses.hold(x, array, point.sizes)
+            array.keys() == set(indices(shape_at(x, point.sizes))) and self.allows(x, array, point.sizes)
             for x, array in arrays
         )
 
     def at(self, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Point | None:
         """A point of the given sizes, with values of the ``aims`` if there are any."""
         scalars = {s: draw_scalar(s, trial, self._rng, aims) for s in self.sizes.scalars}
-        arrays = {x: self.hypotheses.draw(x, sizes, trial, aims) for x in self.drawn}
+        arrays = {x: self.array(x, sizes, trial, aims) for x in self.drawn}
         if None in scalars.values() or any(array is None for array in arrays.values()):
             return None
         return Point(dict(sizes), scalars, arrays, trial)  # type: ignore[arg-type]  # None was excluded
+
+    def _top(self, x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> int | None:
+        """The first integer that an index tensor may not hold."""
+        return min((int(size.subs(sizes)) for size in self._read.get(x, ())), default=None)
+
+    def allows(self, x: Tensor, array: Array, sizes: Mapping[sympy.Symbol, int]) -> bool:
+        """Whether an array of rationals satisfies what its tensor was declared to be, exactly."""
+        declared, top = x.params["hypotheses"], self._top(x, sizes)
+        if top is not None and not all(0 <= q < top for q in array.values()):  # type: ignore[operator]
+            return False
+        return not declared or all(_HOLDS[h](array, shape_at(x, sizes)) for h in declared)
+
+    def array(self, x: Tensor, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Array | None:
+        """A random array for the tensor, of the ``aims`` where it may hold them, or None if none was found."""
+        shape, declared, top = shape_at(x, sizes), x.params["hypotheses"], self._top(x, sizes)
+        for _ in range(30):
+            array = _proposal(shape, declared, top, trial, self._rng, aims)
+            if self.allows(x, array, sizes):
+                return array
+        return None

@@ -114,7 +114,7 @@ class Shrinker:
             shape = shape_at(x, sizes)
             if all(at in array for at in indices(shape)):
                 part = {at: array[at] for at in indices(shape)}
-                if self._sampler.hypotheses.hold(x, part, sizes):
+                if self._sampler.allows(x, part, sizes):
                     arrays[x] = part
         return replace(self._best, sizes=dict(sizes), arrays=arrays)
 
@@ -189,9 +189,9 @@ class Shrinker:
         before = self._best.arrays[x]
         for twin in [y for y, first in self._first.items() if first is x]:
             arrays[twin] = arrays[twin] | {at: v for at, v in changed.items() if arrays[twin][at] == before[at]}
-        hold = self._sampler.hypotheses.hold
+        allows = self._sampler.allows
         same = self._best.arrays
-        allowed = all(array is same[y] or hold(y, array, self._best.sizes) for y, array in arrays.items())
+        allowed = all(array is same[y] or allows(y, array, self._best.sizes) for y, array in arrays.items())
         return replace(self._best, arrays=arrays) if allowed else None
 
 
