@@ -59,7 +59,7 @@ def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tu
 
 def as_integer(value: Any) -> int | None:
     """The Python integer that a value is, as NumPy's are; None for a truth value and for what is none."""
-    if isinstance(value, bool) or isinstance(value, type):
+    if isinstance(value, (bool, type)) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
         return None
     try:
         return operator.index(value)

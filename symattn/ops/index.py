@@ -6,7 +6,6 @@ An index is a tuple of items, one an axis of the input or a new axis, the leadin
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -16,7 +15,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
-from ..core.sizes import ONE, Shape, as_size, never_negative, same_size
+from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, from_index_op, zeros
@@ -328,12 +327,11 @@ def _item(key: Any, size: sympy.Expr, x: Tensor) -> Item:
 
 
 def _integer(key: Any, x: Tensor) -> sympy.Integer:
-    try:
-        if not isinstance(key, bool):
-            return sympy.Integer(operator.index(key))
-    except TypeError:
-        pass
-    raise OperandError(f"{x.brief()} is indexed by {described(key)}: use integers, slices, None, ..., or index symbols")
+    number = as_integer(key)
+    if number is None:
+        allowed = "integers, slices, None, ..., or index symbols"
+        raise OperandError(f"{x.brief()} is indexed by {described(key)}: use {allowed}")
+    return sympy.Integer(number)
 
 
 def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:
