@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -37,34 +37,14 @@ class ScalarCode:
             return self.names[e]
         outer, self.arrays = self.arrays, bool(e.free_symbols & self.array_symbols)
         try:
-            for kinds, writer in self._writers():
+            for kinds, writer in _WRITERS:
                 if isinstance(e, kinds):
-                    return writer(e)
+                    return writer(self, e)
+            if type(e) in FUNCTIONS:
+                return self._function(e)
         finally:
             self.arrays = outer
         raise NoRuleError(f"no code is known for the scalar {e} ({type(e).__name__}): write it by known functions")
-
-    def _writers(self) -> Any:
-        return (
-            (sympy.Rational, _number),
-            (type(sympy.pi), lambda e: f"{self.module}.pi"),
-            (type(sympy.E), lambda e: f"{self.module}.e"),
-            (type(-sympy.oo), lambda e: f"-{self.module}.inf"),
-            (type(sympy.true), lambda e: self._truth(True)),
-            (type(sympy.false), lambda e: self._truth(False)),
-            (sympy.Add, lambda e: " + ".join(map(self._part, e.args))),
-            (sympy.Mul, self._mul),
-            (sympy.Pow, self._pow),
-            (sympy.Abs, lambda e: f"abs({self.write(e.args[0])})"),
-            (sympy.sign, self._sign),
-            (sympy.Mod, lambda e: f"{self._part(e.args[0])} % {self._part(e.args[1])}"),
-            ((sympy.Max, sympy.Min, sympy.And, sympy.Or), self._folded),
-            (sympy.KroneckerDelta, lambda e: f"1 * ({self._part(e.args[0])} == {self._part(e.args[1])})"),
-            (sympy.Piecewise, self._piecewise),
-            (Relational, lambda e: f"{self._part(e.lhs)} {e.rel_op} {self._part(e.rhs)}"),
-            (sympy.Not, lambda e: f"np.logical_not({self.write(e.args[0])})"),
-            (tuple(FUNCTIONS), self._function),
-        )
 
     @property
     def module(self) -> str:
@@ -155,3 +135,24 @@ def _number(q: sympy.Rational) -> str:
         return repr(int(q.p) / int(q.q))
     except OverflowError:
         raise NoRuleError(f"{described(q)} is beyond the largest float64, in which code computes") from None
+
+
+_WRITERS: tuple[tuple[Any, Callable[[ScalarCode, Any], str]], ...] = (
+    (sympy.Rational, lambda code, e: _number(e)),
+    (type(sympy.pi), lambda code, e: f"{code.module}.pi"),
+    (type(sympy.E), lambda code, e: f"{code.module}.e"),
+    (type(-sympy.oo), lambda code, e: f"-{code.module}.inf"),
+    (type(sympy.true), lambda code, e: code._truth(True)),
+    (type(sympy.false), lambda code, e: code._truth(False)),
+    (sympy.Add, lambda code, e: " + ".join(map(code._part, e.args))),
+    (sympy.Mul, ScalarCode._mul),
+    (sympy.Pow, ScalarCode._pow),
+    (sympy.Abs, lambda code, e: f"abs({code.write(e.args[0])})"),
+    (sympy.sign, ScalarCode._sign),
+    (sympy.Mod, lambda code, e: f"{code._part(e.args[0])} % {code._part(e.args[1])}"),
+    ((sympy.Max, sympy.Min, sympy.And, sympy.Or), ScalarCode._folded),
+    (sympy.KroneckerDelta, lambda code, e: f"1 * ({code._part(e.args[0])} == {code._part(e.args[1])})"),
+    (sympy.Piecewise, ScalarCode._piecewise),
+    (Relational, lambda code, e: f"{code._part(e.lhs)} {e.rel_op} {code._part(e.rhs)}"),
+    (sympy.Not, lambda code, e: f"np.logical_not({code.write(e.args[0])})"),
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import sympy
 
 from ..core.sizes import never_negative
@@ -108,19 +110,22 @@ def quotient_and_rest(ring: Ring, index: Index, by: sympy.Expr) -> tuple[Index, 
 
 def _eliminated(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
     """A bound symbol takes the value that a delta gives it, if that is in its range."""
+    found = next(_solutions(atom, lambda s: s in bound), None)
+    if found is None:
+        return None
+    s, value = found
+    others = tuple(t for t in bound if t != s)
+    ring.use("Kronecker deltas are summed out")
+    return replaced_in(ring, others, rest + _guards(ring, value, ring.ranges[s]), {s: value})
+
+
+def _solutions(atom: Atom, wanted: Callable[[int], bool]) -> Iterator[tuple[int, Index]]:
+    """Symbols on one side of a delta, and what it makes of them by the other side."""
     a, b = atom.indices
     for x, y in ((a, b), (b, a)):
         for s in symbols(x):
-            if s not in bound or s in symbols(y):
-                continue
-            value = solved(x, s, y)
-            if value is None:
-                continue
-            others = tuple(t for t in bound if t != s)
-            guards = _guards(ring, value, ring.ranges[s])
-            ring.use("Kronecker deltas are summed out")
-            return replaced_in(ring, others, rest + guards, {s: value})
-    return None
+            if wanted(s) and s not in symbols(y) and (value := solved(x, s, y)) is not None:
+                yield s, value
 
 
 def _guards(ring: Ring, index: Index, size: sympy.Expr) -> Factors:
@@ -134,16 +139,9 @@ def _guards(ring: Ring, index: Index, size: sympy.Expr) -> Factors:
 
 def _equated(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
     """Between symbols that stay, ``x_j [i = j] = x_i [i = j]``: the later symbol gives way to the earlier."""
-    a, b = atom.indices
-    for x, y in ((a, b), (b, a)):
-        for s in symbols(x):
-            if s in bound or not any(s in other.free for other, _ in rest):
-                continue
-            value = solved(x, s, y)
-            if value is None or _guards(ring, value, ring.ranges[s]):
-                continue
-            if all(t < s and t not in bound for t in symbols(value)):
-                ring.use("a Kronecker delta makes its two indices one")
-                changed = replaced_in(ring, (), rest, {s: value})
-                return ring.summed(bound, ring.multiply(changed, single(atom)))
+    for s, value in _solutions(atom, lambda s: s not in bound and any(s in other.free for other, _ in rest)):
+        if not _guards(ring, value, ring.ranges[s]) and all(t < s and t not in bound for t in symbols(value)):
+            ring.use("a Kronecker delta makes its two indices one")
+            changed = replaced_in(ring, (), rest, {s: value})
+            return ring.summed(bound, ring.multiply(changed, single(atom)))
     return None

@@ -211,14 +211,12 @@ class Keys:
         if not term.bound:
             return "term", (), self._factors_key(term.factors, labels, level)
         loose, components = split_components(term)
-        keys = sorted(self._component(bound, factors, labels, level) for bound, factors in components)
+        orders = (self._best_order(bound, factors, labels, level)[0] for bound, factors in components)
+        keys = sorted(self.intern(("component", order)) for order in orders)
         return "term", tuple(keys), self._factors_key(loose, labels, level)
 
     def _factors_key(self, factors: Iterable[Factor], labels: Labels, level: int) -> tuple[tuple[int, Number], ...]:
         return tuple(sorted((self.atom_key(atom, labels, level), e) for atom, e in factors))
-
-    def _component(self, bound: Sequence[int], factors: Sequence[Factor], labels: Labels, level: int) -> int:
-        return self.intern(("component", self._best_order(bound, factors, labels, level)[0]))
 
     def _best_order(
         self, bound: Sequence[int], factors: Sequence[Factor], labels: Labels, level: int
