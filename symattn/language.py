@@ -17,14 +17,8 @@ from .scalars.formulas import ranged
 from .sympy_bridge import as_explicit, to_sympy
 
 
-def _operators(function: Any) -> tuple[Any, Any]:
-    def left(self: Tensor, other: Any) -> Tensor:
-        return function(self, other)
-
-    def right(self: Tensor, other: Any) -> Tensor:
-        return function(other, self)
-
-    return left, right
+def _turned(function: Any) -> Any:
+    return lambda self, other: function(other, self)
 
 
 def _entrywise(function: Any) -> Any:
@@ -78,12 +72,10 @@ _OTHER = {
 
 def attach() -> None:
     """Operators, printing and entries, on every tensor."""
-    for name, function in _BINARY.items():
-        left, right = _operators(function)
-        setattr(Tensor, f"__{name}__", left)
-        setattr(Tensor, f"__r{name}__", right)
-    for name, function in _OTHER.items():
+    for name, function in {**_BINARY, **_OTHER}.items():
         setattr(Tensor, f"__{name}__", function)
+    for name, function in _BINARY.items():
+        setattr(Tensor, f"__r{name}__", _turned(function))
     Tensor._outline = outline  # type: ignore[method-assign,assignment]
     Tensor.T = property(layout.rank_two_transpose)  # type: ignore[assignment]
     Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment]

@@ -12,7 +12,7 @@ import sympy
 from ..core.node import Tensor
 from ..errors import OperandError, ParseError
 from ..ops.leaves import HYPOTHESES, constant, tensor
-from ..proof.claims import Claim, eq, le, lt
+from ..proof.claims import Claim, compared, eq
 from ..proof.engine import prove
 from ..proof.refute.counterexample import Counterexample, EntryValue, Example
 from ..proof.verdict import Unknown, Verdict
@@ -63,8 +63,7 @@ def _claim(text: str, names: Mapping[str, Any]) -> Claim:
     """The claim that a text states; what it defines serves both sides."""
     definitions, left, relation, right = _taken_apart(text)
     a, b = (read(f"{definitions}{side}", names) for side in (left, right))
-    make = {"=": eq, "==": eq, "<=": le, "<": lt}
-    return make[relation](a, b) if relation in make else {">=": le, ">": lt}[relation](b, a)
+    return compared(a, "=" if relation == "==" else relation, b)
 
 
 def _taken_apart(text: str) -> tuple[str, str, str, str]:

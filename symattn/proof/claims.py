@@ -118,6 +118,11 @@ def lt(a: Any, b: Any) -> Claim:
     return _claim(a, "<", b)
 
 
+def compared(a: Any, sign: str, b: Any) -> Claim:
+    """The claim that a sign of comparison makes: one of = < <= > >= between two tensors."""
+    return _claim(b, sign.replace(">", "<"), a) if ">" in sign else _claim(a, sign, b)
+
+
 def _claim(a: Any, relation: str, b: Any) -> Claim:
     left, right = as_tensor(a), as_tensor(b)
     if left.rank and not right.rank and not right.inputs:

@@ -7,7 +7,7 @@ claim, whatever the way in which it is proved.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ from ..printing.align import tex_text
 from ..printing.matrix import latex_printer
 from .argument import NOTHING, Given
 from .bounds.prove import bound_proof
-from .claims import Claim, le, lt
+from .claims import Claim, compared, le, lt
 from .equality.rewriting import rewrite
 from .fitting import fitting
 
@@ -55,13 +55,6 @@ def conditions(sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterab
 
 
 Asked = tuple[Tensor, Condition]
-_COMPARED: Mapping[str, Callable[[Tensor, sympy.Expr], tuple[tuple[Claim, ...], ...]]] = {
-    "!=": lambda x, end: ((lt(end, x),), (lt(x, end),)),
-    ">": lambda x, end: ((lt(end, x),),),
-    ">=": lambda x, end: ((le(end, x),),),
-    "<": lambda x, end: ((lt(x, end),),),
-    "<=": lambda x, end: ((le(x, end),),),
-}
 _COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
 
 
@@ -94,8 +87,11 @@ def _ways(x: Tensor, condition: Condition) -> Sequence[tuple[Claim, ...]]:
     """Claims of which those of one way are enough for the condition."""
     if condition.below is not None:
         return ((le(0, x), lt(x, condition.below)),)
-    compared = _COMPARISON.fullmatch(condition.says)
-    return () if compared is None else _COMPARED[compared[1]](x, sympy.Integer(compared[2]))
+    found = _COMPARISON.fullmatch(condition.says)
+    if found is None:
+        return ()
+    sign, end = found[1], sympy.Integer(found[2])
+    return [(compared(x, one, end),) for one in ((">", "<") if sign == "!=" else (sign,))]
 
 
 def _follows(asked: Asked, given: Sequence[Claim], relations: Sequence[Any], time: Budget) -> bool:
