@@ -76,6 +76,20 @@ def test_imports_run_one_way(path: Path) -> None:
         assert not upward(path.read_text(encoding="utf-8"), home, path.name == "__init__.py")
 
 
+STARTING = {"__init__.py", "_pytest_plugin.py", "sympy_bridge/outgoing.py"}  # which load SymPy or NumPy when asked to
+
+
+def test_imports_stand_at_the_top_but_where_start_up_is_light() -> None:
+    inside = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in ast.walk(function))
+    }
+    assert inside == STARTING
+
+
 def test_every_folder_is_a_layer() -> None:
     assert {module(path)[1] for path in FILES} == set(LAYERS)
 

@@ -54,6 +54,10 @@ def entry_code(signature: Signature, formula: Formula) -> NumPyText:
     return numpy
 
 
+# How what is made of all terms is called in NumPy, and what it is of none.
+_FOLDS: dict[Any, tuple[str, str]] = {sympy.Sum: ("sum", "0"), Max: ("max", "-np.inf"), Min: ("min", "np.inf")}
+
+
 class _Grid:
     """One axis for each output axis, then one for each bound index; every array is read on these axes."""
 
@@ -90,10 +94,11 @@ class _Grid:
 
     def _has_axes(self, value: Any) -> bool:
         """Whether its text is an array on the grid, not a plain number."""
-        return self._input(value) or any(value.has(s) for s in self.axes)
+        return any(self._input_of(part) is not None for part in value.atoms(sympy.Dummy)) or value.has(*self.axes)
 
-    def _input(self, value: Any) -> bool:
-        return any(input_of(part, len(self.operands)) is not None for part in value.atoms(sympy.Dummy))
+    def _input_of(self, part: Any) -> int | None:
+        """Which input a part of the formula reads."""
+        return input_of(part, len(self.operands)) if isinstance(part, (sympy.Indexed, sympy.Dummy)) else None
 
     def _grid(self, symbol: Any, values: str) -> None:
         if symbol not in self.used:
@@ -120,15 +125,13 @@ class _Grid:
         found: list[Any] = []
         walk = sympy.preorder_traversal(value)
         for part in walk:
-            is_read = isinstance(part, (sympy.Indexed, sympy.Dummy)) and input_of(part, len(self.operands)) is not None
-            if is_read or isinstance(part, (sympy.Sum, Max, Min, Choice)):
+            if self._input_of(part) is not None or isinstance(part, (*_FOLDS, Choice)):
                 found.append(part)
                 walk.skip()
         return list(dict.fromkeys(found))
 
     def _part(self, part: Any, where: str) -> str:
-        k = input_of(part, len(self.operands)) if isinstance(part, (sympy.Indexed, sympy.Dummy)) else None
-        if k is not None:
+        if (k := self._input_of(part)) is not None:
             return self._read(k, part.indices if isinstance(part, sympy.Indexed) else (), where)
         if isinstance(part, Choice):
             condition, a, b = part.args
@@ -193,10 +196,9 @@ class _Grid:
             where = self._both(where, masks[-1])
             masked |= {symbol, *depends}
         term = self._value(total.function, where)
-        empty = {sympy.Sum: "0", Max: "-np.inf", Min: "np.inf"}[type(total)]
+        name, empty = _FOLDS[type(total)]
         if masks:
             term = f"np.where({' & '.join(masks)}, {term}, {empty})"
-        name = {sympy.Sum: "sum", Max: "max", Min: "min"}[type(total)]
         for symbol, low, high in total.limits:
             if symbol in masked or total.function.has(symbol):
                 axis = self.axes.index(symbol) - len(self.axes)
