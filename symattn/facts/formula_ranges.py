@@ -271,8 +271,10 @@ class FormulaRange:
         if self.opened > 0:
             for total, inside, values in self._weights(e):
                 found &= total * inside.of(values)  # between the ends of what is weighted
-            for one in self.known.terms_at(e, e.function) if each.is_not_negative else ():
-                found &= above(*self.of(one).lower)  # a sum of what is not negative is at least any of its terms
+            if each.is_not_negative:  # the sum is at least 0, also where it is empty, and at least any of its terms
+                found &= NOT_NEGATIVE
+                for one in self.known.terms_at(e, e.function):
+                    found &= above(*self.of(one).lower)
         return found
 
     def _weights(self, e: Any) -> Iterator[tuple[Range, FormulaRange, Any]]:
