@@ -150,11 +150,8 @@ def _signs(monomials: Iterable[Monomial]) -> list[Constraint]:
 
 def projected(conjunction: Sequence[Constraint], unwanted: Callable[[str], bool]) -> Conjunction | None:
     """The conjunction without the monomials that hold an unwanted variable; None if it can never hold."""
-    constraints: Conjunction | None = normal(conjunction)
-    if constraints is None:
-        return None
-    gone = [m for m in _monomials(constraints) if any(map(unwanted, m))]
-    constraints = normal([*constraints, *_signs(gone)])
+    gone = [m for m in _monomials(conjunction) if any(map(unwanted, m))]
+    constraints = normal([*conjunction, *_signs(gone)])
     while gone and constraints is not None:
         m = _cheapest(constraints, gone)
         gone.remove(m)
@@ -164,8 +161,7 @@ def projected(conjunction: Sequence[Constraint], unwanted: Callable[[str], bool]
 
 def possible(conjunction: Sequence[Constraint]) -> bool:
     """False only if no indices and sizes satisfy all constraints."""
-    constraints = normal([*conjunction, *_signs(_monomials(conjunction))])
-    return constraints is not None and projected(constraints, lambda name: True) is not None
+    return projected(conjunction, lambda name: True) is not None
 
 
 def implies(conjunction: Sequence[Constraint], constraint: Constraint) -> bool:
@@ -222,9 +218,9 @@ def tidied(p: Pattern, known: Sequence[Constraint]) -> Pattern:
     """The pattern where ``known`` holds: without what that implies, impossible cases, and cases inside others."""
     cases: list[Conjunction] = []
     for case in p:
-        beside = normal([*known, *_signs(_monomials(case))]) or ()
-        strongest = normal([*case, *beside]) or ()
         if possible([*case, *known]):
+            beside = normal([*known, *_signs(_monomials(case))]) or ()
+            strongest = normal([*case, *beside]) or ()
             cases.append(tuple(c for c in case if c in strongest and c not in beside))
     found: list[Conjunction] = []
     for case in sorted(dict.fromkeys(cases), key=lambda c: (len(c), c)):
