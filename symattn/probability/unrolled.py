@@ -17,6 +17,7 @@ from ..core.exact import exact
 from ..core.node import Tensor
 from ..graph.entries import entry
 from ..graph.names import tree_size
+from ..scalars.affine import affine
 from ..scalars.explicit import written_out
 from ..scalars.formulas import Choice, Held, Ranged, _Extreme, without_piecewise
 from .laws import Iid, IidPair, Law, NormalRows, Sphere
@@ -162,17 +163,17 @@ class _Unrolled:
 
     def _monomial(self, powers: Mapping[Place, int], exponent: Any) -> Any:
         """``E[prod x^k exp(L)]``, one group of entries that depend on each other at a time."""
-        slopes = {self.places[s]: exponent.coeff(s) for s in exponent.free_symbols if s in self.places}
-        slopes = {place: slope for place, slope in slopes.items() if place[0] in self.random}
+        placed = {s: self.places[s] for s in exponent.free_symbols & self.places.keys()}
+        moving = {s: place for s, place in placed.items() if place[0] in self.random}
+        found = affine(exponent, moving)
+        if found is None:
+            raise _Unreached
+        rest, slopes = found[0], {moving[s]: slope for s, slope in found[1].items()}
         groups: dict[Any, dict[Place, int]] = {}
         for name, index in {**powers, **slopes}:
             law, names = self.law[name]
             whole = index[:-1] if isinstance(law, (NormalRows, Sphere)) else index
             groups.setdefault((names[0], whole), {})[name, index] = powers.get((name, index), 0)
-        rest = exponent - sympy.Add(*(slope * self._symbols[place] for place, slope in slopes.items()))
-        rest = sympy.expand(rest)
-        if rest.free_symbols & {self._symbols[place] for place in slopes}:
-            raise _Unreached
         result = sympy.exp(rest)
         for (name, _), group in groups.items():
             tilts = {place: slopes[place] for place in group if place in slopes}
