@@ -11,8 +11,10 @@ from symattn.proof.equality.decide import Unreached, compare
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.rules import RULES
 
+from ..rewritten import true_claims
 from ..rule_examples import EXAMPLES
 
+TRUE = true_claims()
 n, m, d, h, r = sa.sizes("n m d h r")
 A, B, S = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("S", n, n, symmetric=True)
 R, U = sa.tensor("R", n, n, invertible=True), sa.tensor("U", n, n, orthogonal=True)
@@ -34,6 +36,11 @@ def test_every_rule_of_rewriting_is_proved_at_symbolic_size(rule):
     found = entrywise_proof(*EXAMPLES[rule.name], (), Budget(20))
     assert isinstance(found, EntrywiseProof), rule.reason
     assert found.check()
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_what_rewriting_explains_the_normal_form_decides(name):
+    assert isinstance(entrywise_proof(*TRUE[name], (), Budget(20)), EntrywiseProof)
 
 
 EQUAL = {

@@ -108,8 +108,8 @@ class RewritingProof(Argument):
                 lines += [f"  {self._row(printer, x)}" for x in lemmas[:MOST]]
             if len(lemmas) > MOST:
                 lines.append(f"  ... and {len(lemmas) - MOST} lemmas more")
-        common = self.common
-        shown = printer.refer(common) if tree_size(common) <= LONGEST else f"one form, {common.brief()}"
+        short = tree_size(self.common) <= LONGEST
+        shown = printer.refer(self.common) if short else f"one form, {self.common.brief()}"
         return "\n".join([*lines, f"Both sides are {shown}."])
 
     def _row(self, printer: Printer, lemma: Lemma) -> str:

@@ -96,8 +96,6 @@ def _settled(x: Tensor) -> Tensor | None:
 
 def _cancelled(x: Tensor) -> Tensor | None:
     core, actions = peel(x)
-    if all(len(word) < 2 for word in actions.values()):
-        return None
     reduced = {axis: _reduced(word) for axis, word in actions.items()}
     return wrap(core, reduced) if reduced != actions else None
 

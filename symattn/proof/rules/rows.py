@@ -171,9 +171,8 @@ def _new_axis(x: Tensor) -> Tensor | None:
     for axis in range(-x.rank, 0):
         if x.rank == y.rank + 1 and expand_dims(y, axis) is x:
             return _expanded(y, axis)
-    for axis in range(-y.rank, 0):
-        if y.rank == x.rank + 1 and y.shape[axis] == 1 and squeeze(y, axis) is x:
-            return _taken_off(y, axis)
+    if y.op in REDUCTIONS and y.params["keepdims"] and len(axes := y.params["axes"]) == 1 and x is squeeze(y, axes[0]):
+        return y.op(y.inputs[0], axes=axes, keepdims=False)
     return None
 
 
@@ -189,12 +188,6 @@ def _expanded(y: Tensor, axis: int) -> Tensor | None:
     if works_entrywise(y) and y.inputs:
         # an input that ends before the new axis is aligned from the end without it
         return y.op(*(expand_dims(i, axis) if i.rank >= -axis - 1 and i.rank else i for i in y.inputs), **y.params)
-    return None
-
-
-def _taken_off(y: Tensor, axis: int) -> Tensor | None:
-    if y.op in REDUCTIONS and y.params["keepdims"] and y.params["axes"] == (axis,):
-        return y.op(y.inputs[0], axes=(axis,), keepdims=False)
     return None
 
 
