@@ -201,16 +201,12 @@ def _either(first: Truth, a: Number, b: Number, fold: Callable[[arb, arb], arb])
 
 def absolute(x: Number) -> Number:
     """``|x|``."""
-    return _by_sign(x, lambda: x, lambda: -1 * x)
+    return choose(less(x, 0), lambda: -1 * x, lambda: x)
 
 
 def sign(x: Number) -> Number:
     """1, 0 or -1."""
-    return choose(equal(x, 0), lambda: 0, lambda: _by_sign(x, lambda: 1, lambda: -1))
-
-
-def _by_sign(x: Number, above: Callable[[], Number], below: Callable[[], Number]) -> Number:
-    return choose(less(x, 0), below, above)
+    return choose(equal(x, 0), lambda: 0, lambda: choose(less(x, 0), lambda: -1, lambda: 1))
 
 
 def floor(x: Number) -> Number:

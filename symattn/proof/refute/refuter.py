@@ -276,11 +276,8 @@ class Search:
             found = self.evaluator.values(self.given_order, point)
         except (Outside, Undecided):
             return 1 << 30
-        count = 0
-        for g in self.given:
-            left, right = (found[x] for x in g.sides)
-            count += sum(HOLDS[g.relation](left[at], right[at]) is not True for at in left)
-        return count
+        compared = ((HOLDS[g.relation], found[g.left], found[g.right]) for g in self.given)
+        return sum(holds(left[at], right[at]) is not True for holds, left, right in compared for at in left)
 
     def mended(self, point: Point) -> Point | None:
         """The point with entries changed until what is given holds, or None."""
@@ -291,8 +288,7 @@ class Search:
             array = dict(point.arrays[x])
             array[self.rng.choice(list(array))] = self.rng.choice(_ENTRIES)
             if not self.sampler.allows(x, array, point.sizes):
-                drawn = self.sampler.array(x, point.sizes, point.instance)
-                array = drawn if drawn is not None else dict(point.arrays[x])
+                array = self.sampler.array(x, point.sizes, point.instance) or dict(point.arrays[x])
             candidate = replace(point, arrays={**point.arrays, x: array})
             found = self.violations(candidate)
             if found <= count:
