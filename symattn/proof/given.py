@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
-from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import each_of
 from ..core.budget import Budget
@@ -51,9 +50,9 @@ def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | I
     It is what proofs begin with; counterexamples are points of what was asked. Raises OperandError for relations that
     are then seen to contradict each other.
     """
-    claim, claims, rest = _equal_sizes(claim, list(given.claims), given.relations)
-    claim, claims = _equal_tensors(claim, claims)
-    return Given(tuple(claims), tuple(rest), given.stated), claim
+    claim, given = _equal_sizes(claim, given)
+    claim, claims = _equal_tensors(claim, list(given.claims))
+    return replace(given, claims=tuple(claims)), claim
 
 
 def contradiction(claims: Sequence[Claim], budget: Budget) -> str:
@@ -115,6 +114,12 @@ def replaced(claim: Any, new: dict[Any, Any]) -> Any:
     return Claim(a, claim.relation, b)
 
 
+def everywhere(claim: Any, given: Given, new: dict[Any, Any]) -> tuple[Any, Given]:
+    """A claim and what is given with sizes replaced; relations that are then true are gone."""
+    relations = tuple(left for r in given.relations if (left := r.xreplace(new)) != sympy.true)
+    return replaced(claim, new), Given(tuple(replaced(c, new) for c in given.claims), relations, given.stated)
+
+
 def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[Any, list[Claim]]:
     """Tensors take the properties with which they are declared again."""
     for x in declared:
@@ -132,29 +137,20 @@ def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[
     return claim, claims
 
 
-def _equal_sizes(
-    claim: Any, claims: list[Claim], relations: Sequence[Boolean]
-) -> tuple[Any, list[Claim], list[Boolean]]:
+def _equal_sizes(claim: Any, given: Given) -> tuple[Any, Given]:
     """Sizes that are given by others, replaced; that a size which is gone was at least 1 is kept as a relation."""
-    rest: list[Boolean] = []
-    pending = list(relations)
-    while pending:
-        relation = pending.pop(0)
-        found = solution(relation)
-        if found is None:
-            rest.append(relation)
-            continue
-        symbol, value = found
-        if not is_size(value):
-            rest.append(value >= 1)
+    stated = given.relations
+    while (found := next(((r, pair) for r in given.relations if (pair := solution(r))), None)) is not None:
+        relation, (symbol, value) = found
+        others = [r for r in given.relations if r is not relation]
+        rest = replace(given, relations=(*others, *(() if is_size(value) else (value >= 1,))))
         new = {symbol: as_size(value)}
         try:
-            claim, claims = replaced(claim, new), [replaced(c, new) for c in claims]
+            claim, given = everywhere(claim, rest, new)
         except SymattnError as problem:
             raise OperandError(f"what is given leaves no value: {symbol} = {value}, and {problem}") from None
-        pending, rest = ([r.xreplace(new) for r in part if r.xreplace(new) != sympy.true] for part in (pending, rest))
-        check_relations([*pending, *rest], relations)
-    return claim, claims, rest
+        check_relations(given.relations, stated)
+    return claim, given
 
 
 def _equal_tensors(claim: Any, claims: list[Claim]) -> tuple[Any, list[Claim]]:

@@ -11,7 +11,7 @@ from sympy.logic.boolalg import Boolean
 
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
-from .given import replaced
+from .given import everywhere
 from .relations import in_order, is_polynomial
 
 _MOST = 24  # choices of sizes at which a claim is proved one by one
@@ -65,10 +65,7 @@ def size_cases(claim: Claim, given: Given, argued: Callable[[Given, Claim], Argu
 
 def _at(sizes: Sizes, claim: Claim, given: Given) -> tuple[Claim, Given]:
     """The claim and what is given at some sizes."""
-    new = {s: sympy.Integer(n) for s, n in sizes.items()}
-    relations = (r.xreplace(new) for r in given.relations)
-    left = tuple(r for r in relations if r != sympy.true)
-    return replaced(claim, new), Given(tuple(replaced(c, new) for c in given.claims), left, given.stated)
+    return everywhere(claim, given, {s: sympy.Integer(n) for s, n in sizes.items()})
 
 
 def sizes_left(relations: Sequence[Boolean]) -> list[Sizes] | None:
