@@ -51,24 +51,18 @@ def _product(code: Any, a: str, b: str, out: str, left: str, right: str) -> str 
     if roles is None or not all(roles[1:]):
         return None
     batch, summed, rows, columns = roles
-    left = _permuted(left, a, [*batch, *rows, *summed])
-    right = _permuted(right, b, [*batch, *columns[:-1], *summed, columns[-1]])
+    left = _permuted(code, left, a, [*batch, *rows, *summed])
+    right = _permuted(code, right, b, [*batch, *columns[:-1], *summed, columns[-1]])
     for _ in summed[1:]:
         left, right = code.helper("merge_axes", left, "-1"), code.helper("merge_axes", right, "-2")
     if len(columns) > 1:
         left = f"({left})[..., {'None, ' * (len(columns) - 1)}:, :]"
     if len(rows) > 1:
         right = f"({right})[..., {'None, ' * (len(rows) - 1)}{':, ' * (len(columns) - 1)}:, :]"
-    return _permuted(f"({left}) @ ({right})", [*batch, *rows[:-1], *columns[:-1], rows[-1], columns[-1]], list(out))
+    made = [*batch, *rows[:-1], *columns[:-1], rows[-1], columns[-1]]
+    return _permuted(code, f"({left}) @ ({right})", made, out)
 
 
-def _permuted(text: str, have: Sequence[str], want: Sequence[str]) -> str:
+def _permuted(code: Any, text: str, have: Sequence[str], want: Sequence[str]) -> str:
     """The last axes brought from one order of labels to another."""
-    order = tuple(list(have).index(c) - len(have) for c in want)
-    while order and order[0] == -len(order):
-        order = order[1:]
-    if not order:
-        return text
-    if order == (-1, -2):
-        return f"({text}).mT"
-    return f"np.moveaxis({text}, {order}, {tuple(range(-len(order), 0))})"
+    return str(code.transpose(text, tuple(list(have).index(c) - len(have) for c in want)))

@@ -13,7 +13,7 @@ from ..errors import EvaluationError
 from ..ops.leaves import variable
 from .conditions import size_conditions
 
-_RANGE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+_VALUES = 11  # from 2 on, that are tried while they suffice
 
 
 def generic_sizes(
@@ -34,12 +34,8 @@ def generic_sizes(
     conditions = [condition.expression for condition in size_conditions(order)]
     rng = np.random.default_rng(seed)
     for trial in range(trials if free else 1):
-        top = min(len(_RANGE), len(free) + 2 + trial * len(_RANGE) // trials)
-        chosen = (
-            rng.permutation(_RANGE[: max(top, len(free))])[: len(free)]
-            if len(free) <= len(_RANGE)
-            else (2 + rng.permutation(len(free) + 2)[: len(free)])
-        )
+        top = min(_VALUES, len(free) + 2 + trial * _VALUES // trials)
+        chosen = 2 + rng.permutation(max(top, len(free)) if len(free) <= _VALUES else len(free) + 2)[: len(free)]
         drawn = {**known, **{s: int(v) for s, v in zip(free, chosen, strict=True)}}
         sizes = {s: drawn[s] for s in symbols}
         if _fit(sizes, conditions) and all(relation.subs(sizes) == sympy.true for relation in relations):

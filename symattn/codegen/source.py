@@ -434,7 +434,12 @@ class Writer:
         return self.helper("spread", self.align(source, x, node.rank), self.shape(node.shape))
 
     def transpose(self, x: str, order: tuple[int, ...]) -> str:
-        return f"np.moveaxis({x}, {order}, {tuple(range(-len(order), 0))})"
+        """The last axes in another order; those in front that stay where they are need not be told."""
+        while order and order[0] == -len(order):
+            order = order[1:]
+        if order == (-1, -2):
+            return f"({x}).mT"
+        return f"np.moveaxis({x}, {order}, {tuple(range(-len(order), 0))})" if order else x
 
     def index(self, items: Sequence[Any]) -> str:
         """NumPy's index, with the loop axes in front."""

@@ -63,18 +63,13 @@ def _transpose_notation(p: Any, node: Tensor) -> Written:
     return call(p, "permute", node, order=order)
 
 
-def _transpose_numpy(code: Any, node: Tensor, x: str) -> str:
-    order = node.params["order"]
-    return f"({x}).mT" if swaps_last_two(order) else code.transpose(x, order)
-
-
 transpose_op = moved(
     "transpose",
     spreads=True,
     shape=_transpose_shape,
     entry=_transpose_entry,
     back=lambda g, x, order: transpose(g, _inverse(order)),
-    numpy=_transpose_numpy,
+    numpy=lambda code, node, x: code.transpose(x, node.params["order"]),
     notation=_transpose_notation,
     reason="the transpose of the cotangent",
     called="the transpose",

@@ -107,15 +107,12 @@ class Compiled:
         self._constants[name] = value
         return name
 
-    def _sum(self, e: Any) -> str:
-        return "(" + " + ".join(map(self.write, e.args)) + ")"
-
-    def _product(self, e: Any) -> str:
-        return "(" + " * ".join(map(self.write, e.args)) + ")"
+    def _joined(self, sign: str, e: Any) -> str:
+        return "(" + sign.join(map(self.write, e.args)) + ")"
 
     def _power(self, e: Any) -> str:
-        if e.exp == 2:
-            return f"({self.write(e.base)} * {self.write(e.base)})" if e.base.is_Symbol else self._called("power", e)
+        if e.exp == 2 and e.base.is_Symbol:
+            return f"({self.write(e.base)} * {self.write(e.base)})"
         return self._called("power", e)
 
     def _called(self, name: str, e: Any) -> str:
@@ -157,14 +154,12 @@ class Compiled:
         return "(" + form.format(*map(self.write, e.args)) + ")"
 
     def _logic(self, e: Any) -> str:
-        if _is_decided(e):
-            return "(" + _LOGIC[type(e)].join(map(self.write, e.args)) + ")"
-        return self._called(_CALLS[type(e)], e)
+        return self._joined(_LOGIC[type(e)], e) if _is_decided(e) else self._called(_CALLS[type(e)], e)
 
 
 _WRITERS: tuple[tuple[Any, Callable[[Compiled, Any], str]], ...] = (
-    (sympy.Add, Compiled._sum),
-    (sympy.Mul, Compiled._product),
+    (sympy.Add, lambda code, e: code._joined(" + ", e)),
+    (sympy.Mul, lambda code, e: code._joined(" * ", e)),
     (sympy.Pow, Compiled._power),
     ((sympy.Sum, Max, Min), Compiled._fold),
     ((sympy.Max, sympy.Min), Compiled._largest),
