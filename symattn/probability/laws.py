@@ -25,6 +25,10 @@ class Law:
     """What is known of the entries of a random tensor, or of several together."""
 
     tensors = 1  # how many tensors have the law together
+    way = (  # how the expectation of a product is found
+        "Products of sums are multiplied out. Entries at different indices are independent, so the expectation of a "
+        "term depends on which of its indices coincide."
+    )
 
     def sentence(self, names: Sequence[str]) -> str:
         """What is said of the tensors besides their cumulants."""
@@ -270,6 +274,7 @@ class NormalRows(Law):
     """Rows that are independent and normal, with one mean vector and one covariance matrix."""
 
     is_normal = True
+    way = "For entries of normal rows, the expectation of a product is made of means and covariances."
 
     def __init__(self, mean: Tensor | sympy.Expr, covariance: Tensor | sympy.Expr) -> None:
         self.mean, self.covariance = mean, covariance
@@ -306,6 +311,7 @@ class Sphere(Law):
     """Rows that are independent and uniform on the sphere of radius 1."""
 
     is_normal = False
+    way = "On the unit sphere, E[u_i u_j] is 1/d for i = j and else 0; longer products are sums over pairings."
 
     def sentence(self, names: Sequence[str]) -> str:
         return f"the rows of {names[0]} are independent and uniform on the unit sphere"

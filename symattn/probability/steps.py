@@ -18,21 +18,13 @@ from ..graph.names import LONGEST, tree_size
 from ..normal_form.terms import Poly
 from ..ops.leaves import definition, let_op, variable
 from .answers import plainest
-from .laws import Law, NormalRows, Sphere
+from .laws import Law
 from .notation import Difference, Mean, Variance, bound_by_letters
 from .problem import Problem
 from .sources import Known
 
 _LONGEST_LINE = 110  # characters of a side; a longer form is left out
 _NAMES = "xyzsuvwabcefgh"
-_SPLIT = (
-    "Products of sums are multiplied out. Entries at different indices are independent, so the expectation of a term "
-    "depends on which of its indices coincide."
-)
-_WAYS: dict[type[Law], str] = {
-    NormalRows: "For entries of normal rows, the expectation of a product is made of means and covariances.",
-    Sphere: "On the unit sphere, E[u_i u_j] is 1/d for i = j and else 0; longer products are sums over pairings.",
-}
 _EXPONENTIAL = "For L linear in normal entries, E[exp(L)] = exp(E[L] + Var[L] / 2)."
 
 
@@ -86,11 +78,8 @@ def assumptions(problem: Problem, used: Sequence[Poly]) -> tuple[str, ...]:
 
 def _way(problem: Problem) -> str:
     """How products of random entries are dealt with, by the kinds of laws."""
-    kinds = [type(source.law) for source in problem.sources]
-    ways = [_SPLIT] * any(kind not in _WAYS for kind in kinds) + [_WAYS[kind] for kind in kinds if kind in _WAYS]
-    if _has_exponential(problem):
-        ways.append(_EXPONENTIAL)
-    return " ".join(dict.fromkeys(ways))
+    ways = sorted((source.law.way for source in problem.sources), key=lambda way: way != Law.way)
+    return " ".join(dict.fromkeys([*ways, *([_EXPONENTIAL] if _has_exponential(problem) else [])]))
 
 
 def _has_exponential(problem: Problem) -> bool:
