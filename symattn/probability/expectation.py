@@ -124,7 +124,7 @@ class Expectation:
         exponent = ring.total((e, atom.inner[0]) for atom, e in held)
         for _, term in exponent.terms:
             drawn = [(atom, e) for atom, e in term.factors if self._random_atom(atom)]
-            normal = all(atom.name in self.source_of and self.source_of[atom.name].is_normal for atom, _ in drawn)
+            normal = all(atom.name in self.source_of and self.source_of[atom.name].law.is_normal for atom, _ in drawn)
             if len(drawn) > 1 or not normal or any(e != 1 for _, e in drawn):
                 raise self._obstacle(*held[0])
         mean, variance = self.of(exponent), self.variance(exponent)

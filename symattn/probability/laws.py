@@ -25,6 +25,7 @@ class Law:
     """What is known of the entries of a random tensor, or of several together."""
 
     tensors = 1  # how many tensors have the law together
+    is_normal = False
     way = (  # how the expectation of a product is found
         "Products of sums are multiplied out. Entries at different indices are independent, so the expectation of a "
         "term depends on which of its indices coincide."
@@ -83,10 +84,7 @@ class ByCumulants(Law):
 
     def __init__(self, name: str | None, cumulants: Mapping[Any, sympy.Expr]) -> None:
         self.name, self._known = name, dict(cumulants)
-
-    @property
-    def is_normal(self) -> bool:
-        return self.name == "normal"
+        self.is_normal = name == "normal"
 
 
 class Iid(ByCumulants):
@@ -310,7 +308,6 @@ def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
 class Sphere(Law):
     """Rows that are independent and uniform on the sphere of radius 1."""
 
-    is_normal = False
     way = "On the unit sphere, E[u_i u_j] is 1/d for i = j and else 0; longer products are sums over pairings."
 
     def sentence(self, names: Sequence[str]) -> str:

@@ -252,7 +252,7 @@ class Problem:
         met = [known for s, known in self.symbols.known.items() if s in held and known.value is not None]
         names = {known.names for known in met}
         laws = [source for source in self.sources if source.names in names]
-        lines = [source.sentence for source in laws]
+        lines = [source.law.sentence(source.names) for source in laws]
         if len(laws) > 1:
             listed = " and ".join("(" + ", ".join(s.names) + ")" if len(s.names) > 1 else s.names[0] for s in laws)
             lines.append(f"{listed} are independent")

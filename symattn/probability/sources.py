@@ -68,14 +68,6 @@ class Source:
         self.ring, self.symbols, self.tensors, self.law = ring, symbols, tensors, law
         self.names = tuple(str(x.name) for x in tensors)
 
-    @property
-    def is_normal(self) -> bool:
-        return bool(getattr(self.law, "is_normal", False))
-
-    @property
-    def sentence(self) -> str:
-        return self.law.sentence(self.names)
-
     def joint(self, block: Sequence[Atom]) -> Poly:
         """The joint cumulant of some entries."""
         for kind, rule in _JOINT.items():
