@@ -247,11 +247,15 @@ def _only_backwards(ring: Ring, factors: Factors, s: int) -> bool:
 def permutation_of(ring: Ring, poly: Poly, s: int) -> Index | None:
     """What to put for a symbol that occurs only through one permutation, so that it stands bare; else None.
 
-    The symbol must run over all places: a permutation takes a slice somewhere else.
+    A symbol that also stands bare keeps a permutation, but not an inverse: then that stands bare. The symbol must run
+    over all places: a permutation takes a slice somewhere else.
     """
     met = set(_words_in(poly, s))
-    word = met.pop() if len(met) == 1 else None
-    return permuted(word[0], -word[1], s) if word is not None and ring.runs_over_all(s, word[0]) else None
+    words = [word for word in met if word is not None]
+    if len(words) != 1 or not ring.runs_over_all(s, words[0][0]):
+        return None
+    ((name, sign),) = words
+    return permuted(name, -sign, s) if len(met) == 1 or sign == -1 else None
 
 
 def _words(atom: Atom, s: int) -> Iterator[tuple[str, int] | None]:

@@ -107,6 +107,8 @@ EQUAL = {
     "shift out of a maximum": (sa.max(2 * x + c), 2 * sa.max(x) + c),
     "permuted maximum": (sa.max(Pi @ x), sa.max(x)),
     "take commutes with entrywise": (sa.exp(sa.take(X, I, 0)), sa.take(sa.exp(X), I, 0)),
+    "a sum along a permutation": ((A.T @ Pi @ A).T, A.T @ Pi.T @ A),
+    "a sum in a maximum along a permutation": (sa.max(Pi.T @ x * x), sa.max(x * (Pi @ x))),
     "deltas with permutations": (Pi @ (2 * sa.eye(n)), (2 * sa.eye(n)) @ Pi),
     "powers of a positive scalar": (sa.exp(x * sympy.log(p)), p**x),
     "comparison with itself": (sa.where(Pi @ N > 0, 1, 0), Pi @ N),
@@ -114,6 +116,8 @@ EQUAL = {
 DIFFERENT = {
     "a product is not commutative": (A @ B, B @ A),
     "a transpose": (A.T @ B, A @ B),
+    "a sum along a permutation and one along its inverse": (A.T @ Pi @ B, A.T @ Pi.T @ B),
+    "a permuted vector and its like": (sa.max(Pi @ x * x * x), sa.max(Pi.T @ x * x * x)),
     "a slice of a permuted vector": (sa.sum((Pi @ x)[1:]), sa.sum(x[1:])),
     "a shift of a permuted vector": (Pi.T @ sa.shift(Pi @ x, 1), sa.shift(x, 1)),
     "deltas of two ranges": (sa.from_index((n, m), lambda i, j: sympy.KroneckerDelta(i, j)) @ y, x),
