@@ -114,7 +114,7 @@ class Forward:
     def norm(self, node: Tensor) -> Norm | None:
         """The norm that a node is, unless what stands between its row and its root is differentiated by as well."""
         found = norm(node)
-        between = () if found is None else (found.root, *found.between)
+        between = () if found is None else (found.root, *found.squares.between)
         apart = any(x in self.asked or (x.op is constant and self.asked & x.own_symbols) for x in between)
         return None if apart else found
 

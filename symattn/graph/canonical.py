@@ -69,15 +69,9 @@ def _beside_number(x: Tensor) -> tuple[sympy.Expr, sympy.Expr, Tensor | None]:
     return (sympy.S.Zero, k, None) if number is None or rest is None else (number, k, definition(rest))
 
 
-def _beside_one(x: Tensor) -> Tensor | None:
-    """What is added to 1."""
-    number, k, other = _beside_number(x)
-    return other if number == k == 1 else None
-
-
 def _quotient(weights: Tensor, above: Tensor, below: Tensor) -> Tensor | None:
-    lifted = _beside_one(definition(below))
-    if lifted is not None and lifted.op is exp_op:
+    number, k, lifted = _beside_number(definition(below))
+    if number == k == 1 and lifted is not None and lifted.op is exp_op:
         x = lifted.inputs[0]
         return sigmoid_op(x) if weights is lifted else multiply(above, sigmoid_op(negative(x)))
     axis = _summed_axis(definition(below), weights) if weights.op is exp_op else None
@@ -124,11 +118,6 @@ class Norm(NamedTuple):
     divides: bool
     squares: Squares
 
-    @property
-    def between(self) -> tuple[Tensor, ...]:
-        """What stands between x and the root."""
-        return self.squares.between
-
     def slope(self, t: Tensor, y: Tensor) -> Tensor:
         """``r * (t - y * rowmean(y * t))``: no power of r is larger than the result, so nothing overflows between."""
         total = self.squares.total
@@ -139,19 +128,15 @@ class Norm(NamedTuple):
 
 def norm(node: Tensor) -> Norm | None:
     """The norm that a product or a quotient is, whose derivative is better known as a whole."""
-    if node.op is multiply_op:
-        pairs = [node.inputs, node.inputs[::-1]]
-        found = (_norm(x, root, under_root(root, -1), False) for x, root in pairs)
-        return next((n for n in found if n is not None), None)
-    if node.op is not divide_op:
+    divides = node.op is divide_op
+    if not divides and node.op is not multiply_op:
         return None
-    x, root = node.inputs
-    return _norm(x, root, under_root(root, 1), True)
-
-
-def _norm(x: Tensor, root: Tensor, below: Tensor | None, divides: bool) -> Norm | None:
-    found = None if below is None else squares(below)
-    return None if found is None or found.x is not x else Norm(x, root, divides, found)
+    for x, root in (node.inputs,) if divides else (node.inputs, node.inputs[::-1]):
+        below = under_root(root, 1 if divides else -1)
+        found = None if below is None else squares(below)
+        if found is not None and found.x is x:
+            return Norm(x, root, divides, found)
+    return None
 
 
 def under_root(root: Tensor, sign: int) -> Tensor | None:
