@@ -339,12 +339,9 @@ class Sampler:
         if self.sizes.complete(point.sizes) != point.sizes or set(self.drawn) - point.arrays.keys():
             return False
         numbers = ((s, rational(point.scalars[s])) for s in self.sizes.scalars)
-        if not all(q is not None and meets(s, in_sympy(q)) for s, q in numbers):
-            return False
-        arrays = ((x, point.arrays[x]) for x in self.drawn)
-        return all(
+        return all(q is not None and meets(s, in_sympy(q)) for s, q in numbers) and all(
             array.keys() == set(indices(shape_at(x, point.sizes))) and self.allows(x, array, point.sizes)
-            for x, array in arrays
+            for x, array in ((x, point.arrays[x]) for x in self.drawn)
         )
 
     def at(self, sizes: Mapping[sympy.Symbol, int], trial: int, aims: Aims | None = None) -> Point | None:

@@ -97,12 +97,8 @@ class Shrinker:
         sizes = self._sampler.sizes.complete({**self._best.sizes, symbol: n})
         if sizes is None or sum(sizes.values()) >= sum(self._best.sizes.values()):
             return False
-        return any(self._take(candidate) for candidate in self._resized(sizes))
-
-    def _resized(self, sizes: Mapping[sympy.Symbol, int]) -> Iterator[Point | None]:
-        yield self._cut(sizes)
-        for trial in range(3 if self._best.arrays else 0):
-            yield self._fresh(sizes, trial)
+        trials = range(3 if self._best.arrays else 0)
+        return self._take(self._cut(sizes)) or any(self._take(self._fresh(sizes, trial)) for trial in trials)
 
     def _cut(self, sizes: Mapping[sympy.Symbol, int]) -> Point | None:
         """The point with what its arrays hold below the sizes; what that breaks is drawn anew."""
@@ -111,11 +107,10 @@ class Shrinker:
             return None
         arrays = dict(drawn.arrays)
         for x, array in self._best.arrays.items():
-            shape = shape_at(x, sizes)
-            if all(at in array for at in indices(shape)):
-                part = {at: array[at] for at in indices(shape)}
-                if self._sampler.allows(x, part, sizes):
-                    arrays[x] = part
+            places = list(indices(shape_at(x, sizes)))
+            part = {at: array[at] for at in places if at in array}
+            if len(part) == len(places) and self._sampler.allows(x, part, sizes):
+                arrays[x] = part
         return replace(self._best, sizes=dict(sizes), arrays=arrays)
 
     # --- entries ---
