@@ -60,11 +60,13 @@ class Reader:
         if type(e) in FUNCTIONS and FUNCTIONS[type(e)].normal is not None:
             return scalar(self.ring, FUNCTIONS[type(e)].normal, {U: self.read(e.args[0], env)})
         if isinstance(e, sympy.Function):
-            name = type(e).__name__
-            return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
+            return self._by_name(e, env)
         if not e.free_symbols:
             return scalar(self.ring, e)
         raise Unsupported(f"{type(e).__name__} in an entry of {self.node.op.title}")
+
+    def _by_name(self, e: Any, env: Env) -> Poly:
+        return functions.function(self.ring, type(e).__name__, [self.read(part, env) for part in e.args])
 
     def symbol(self, e: Any, env: Env) -> Poly:
         if e in self.reads:
@@ -216,13 +218,13 @@ class Reader:
         if e in (sympy.true, sympy.false):
             return ONE if e == sympy.true else ZERO
         if isinstance(e, sympy.Not):
-            return self.ring.subtract(ONE, self.condition(e.args[0], env))
+            return self.ring.complement(self.condition(e.args[0], env))
         if isinstance(e, sympy.And):
             return self.ring.product(self.condition(part, env) for part in e.args)
         if isinstance(e, sympy.Or):
-            return self.ring.subtract(
-                ONE, self.ring.product(self.ring.subtract(ONE, self.condition(part, env)) for part in e.args)
-            )
+            return self.ring.complement(self.ring.product(self.ring.complement(self.condition(c, env)) for c in e.args))
+        if isinstance(e, sympy.Ne):
+            return self.ring.complement(self.condition(sympy.Eq(*e.args, evaluate=False), env))
         if isinstance(e, (sympy.Gt, sympy.Ge)):
             return self.condition(e.reversed, env)
         if isinstance(e, (sympy.Lt, sympy.Le)):
@@ -246,25 +248,20 @@ class Reader:
             return self.lowering.at_least_zero(above)
         if isinstance(e, sympy.Lt):
             return self.lowering.at_least_zero(plus(number(-1), above))
-        same = self.lowering.equal(a, b)
-        return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
+        return self.lowering.equal(a, b)
 
     def _compared(self, e: Any, a: Poly, b: Poly) -> Poly:
         """A relation of values."""
         if any(atom is MINUS_INFINITY for p in (a, b) for _, t in p.terms for atom, _e in t.factors):
             raise Unsupported("a comparison with -oo")
         gap = self.ring.subtract(a, b)
-        if isinstance(e, (sympy.Eq, sympy.Ne)):
-            if functions.is_binary(self.ring, a) and functions.is_binary(
-                self.ring, b
-            ):  # of two binary values: the gap is 0 or 1 or -1
-                square = self.ring.multiply(gap, gap)
-                return square if isinstance(e, sympy.Ne) else self.ring.subtract(ONE, square)
-            same = functions.zero(self.ring, gap)
-            return same if isinstance(e, sympy.Eq) else self.ring.subtract(ONE, same)
+        if isinstance(e, sympy.Eq):
+            if functions.is_binary(self.ring, a) and functions.is_binary(self.ring, b):
+                return self.ring.complement(self.ring.multiply(gap, gap))  # the gap is 0 or 1 or -1
+            return functions.zero(self.ring, gap)
         if isinstance(e, sympy.Lt):
             return functions.positive(self.ring, self.ring.scale(-1, gap))
-        return self.ring.subtract(ONE, functions.positive(self.ring, gap))
+        return self.ring.complement(functions.positive(self.ring, gap))
 
     def choice(self, e: Any, env: Env) -> Poly:
         """``[C] a + (1 - [C]) b``; a side that is never taken is not read."""
@@ -276,7 +273,7 @@ class Reader:
         left, right = self.read(a, env), self.read(b, env)
         if isinstance(condition, sympy.Eq):
             self._guarded(before, self.read(condition.lhs, env), self.read(condition.rhs, env))
-        rest = self.ring.subtract(ONE, chosen)
+        rest = self.ring.complement(chosen)
         try:
             otherwise = self.ring.multiply(rest, right)
         except Undefined:  # the other side has no value where it is not taken, as 1/i at i = 0
@@ -290,7 +287,7 @@ class Reader:
         if isinstance(condition, sympy.Eq):
             gap = self.ring.subtract(self.read(condition.lhs, env), self.read(condition.rhs, env))
             met += [gap, self.ring.scale(-1, gap)]
-        self.ring.guarded |= {self.ring.shape_key(poly) for poly in met if not self.ring.is_positive(poly)}
+        self.ring.guard(met)
 
     def _guarded(self, before: set[int], a: Poly, b: Poly) -> None:
         """What is divided by only where it is not 0: the guarded value itself, and whatever its branch divides by."""
@@ -298,12 +295,9 @@ class Reader:
         met = [atom.inner[0] for _, t in inside.terms for atom, _e in t.factors if atom.inner]
         if met:  # a condition on indices guards no value
             met += [poly for key, poly in self.ring.divisors.items() if key not in before]
-        self.ring.guarded |= {self.ring.shape_key(poly) for poly in met if not self.ring.is_positive(poly)}
+        self.ring.guard(met)
 
     # --- the rest ---
-
-    def delta(self, e: Any, env: Env) -> Poly:
-        return self.condition(sympy.Eq(*e.args, evaluate=False), env)
 
     def largest(self, e: Any, env: Env) -> Poly:
         return self._outermost([self.read(part, env) for part in e.args], 1 if isinstance(e, sympy.Max) else -1)
@@ -313,8 +307,7 @@ class Reader:
         try:
             return index_value(self.ring, self.index(e, env))
         except NoIndex:
-            name = type(e).__name__
-            return functions.function(self.ring, name, [self.read(part, env) for part in e.args])
+            return self._by_name(e, env)
 
     def unknown_of_row(self, e: Any, env: Env) -> Poly:
         (k, _, high), *_ = e.limits
@@ -473,7 +466,7 @@ FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
     sympy.Max: Reader.largest,
     sympy.Min: Reader.largest,
     Choice: Reader.choice,
-    sympy.KroneckerDelta: Reader.delta,
+    sympy.KroneckerDelta: lambda reader, e, env: reader.condition(sympy.Eq(*e.args, evaluate=False), env),
     sympy.floor: Reader.digit,
     sympy.Mod: Reader.digit,
     Held: lambda reader, e, env: reader.read(e.args[0], env),

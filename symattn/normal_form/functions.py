@@ -84,7 +84,7 @@ def _exp_of_minus_infinity(ring: Ring, terms: Sequence[tuple[Number, Term]]) -> 
         (1, ring.simplified(c, t.bound, [f for f in t.factors if f[0] is not MINUS_INFINITY])) for c, t in terms
     )
     if is_binary(ring, barred):
-        return ring.subtract(ONE, barred)
+        return ring.complement(barred)
     allowed = [(-c, t) for c, t in barred.terms if t.factors]
     if all(c == 1 and is_binary(ring, Poly([(c, t)])) for c, t in allowed):
         if ring.add(barred, Poly(allowed)).number == len(allowed):
@@ -99,7 +99,7 @@ def is_binary(ring: Ring, poly: Poly) -> bool:
     if len(poly.terms) == 1:
         (c, term), *_ = poly.terms
         return c == 1 and not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors)
-    rest = ring.subtract(ONE, poly)
+    rest = ring.complement(poly)
     if len(rest.terms) == 1:
         return is_binary(ring, rest)
     if len(poly.terms) > _MOST_TERMS or not all(
@@ -358,7 +358,7 @@ def positive(ring: Ring, poly: Poly) -> Poly:
     base, sign = _signed(ring, poly)
     if sign > 0:
         return single(Atom("positive", None, (), (base,)))
-    return ring.subtract(ring.subtract(ONE, positive(ring, base)), zero(ring, base))
+    return ring.subtract(ring.complement(positive(ring, base)), zero(ring, base))
 
 
 def zero(ring: Ring, poly: Poly) -> Poly:
@@ -368,7 +368,7 @@ def zero(ring: Ring, poly: Poly) -> Poly:
     if ring.is_positive(poly) or ring.is_positive(ring.scale(-1, poly)):
         return ZERO
     if is_binary(ring, poly):
-        return ring.subtract(ONE, poly)
+        return ring.complement(poly)
     index = as_index(poly)
     if index is not None:
         return ring.atom(Atom("same", None, (index, FIRST)))

@@ -84,6 +84,10 @@ class Ring(Keys):
     def subtract(self, a: Poly, b: Poly) -> Poly:
         return self.total([(1, a), (-1, b)])
 
+    def complement(self, poly: Poly) -> Poly:
+        """1 less the polynomial, as of an indicator that of the opposite."""
+        return self.subtract(ONE, poly)
+
     def scale(self, c: Number, poly: Poly) -> Poly:
         return Poly([(plain(c * value), term) for value, term in poly.terms]) if c else ZERO
 
@@ -184,6 +188,10 @@ class Ring(Keys):
         gives 0 instead of dividing by 0, as masked softmax does for an empty row, it has to be known to be positive.
         """
         return self.is_positive(poly) or self.shape_key(poly) not in self.guarded
+
+    def guard(self, polys: Iterable[Poly]) -> None:
+        """Quotients by these polynomials are 0 where these are, unless they are known to be positive."""
+        self.guarded |= {self.shape_key(poly) for poly in polys if not self.is_positive(poly)}
 
     def is_guarded(self, atom: Atom) -> bool:
         """Whether a quotient by the atom is 0 where the atom is."""
