@@ -95,14 +95,10 @@ def _few(alternatives: Alternatives) -> Alternatives:
 
 
 def _case(literals: tuple[Any, ...], finite: Callable[[Any], bool]) -> Case:
-    facts, equal = [], {}
-    for c in literals:
-        if not (finite(c.lhs) and finite(c.rhs)):
-            continue
-        facts.append(Fact(form_of(c.lhs - c.rhs), _difference(c), {}))
-        if isinstance(c, sympy.Eq) and isinstance(c.lhs, sympy.Dummy) and not c.rhs.has(Read):
-            equal[c.lhs] = c.rhs
-    return Case(tuple(facts), equal)
+    known = [c for c in literals if finite(c.lhs) and finite(c.rhs)]
+    equal = (c for c in known if isinstance(c, sympy.Eq) and isinstance(c.lhs, sympy.Dummy) and not c.rhs.has(Read))
+    facts = (Fact(form_of(c.lhs - c.rhs), _difference(c), {}) for c in known)
+    return Case(tuple(facts), {c.lhs: c.rhs for c in equal})
 
 
 def _difference(c: Any) -> Range:

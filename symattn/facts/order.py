@@ -105,11 +105,9 @@ class Known:
         if len(e.args) != 2 or not all(isinstance(f, Read) for f in e.args):
             return None
         p, q = e.args
-        if p.args[0] != q.args[0] or not self.node(p).op.rows:
-            return None
-        (*rest, last) = normalised(self.node(p))
-        others = [at[:last] + (at[last + 1 :] if last < -1 else ()) for at in (p.args, q.args)]
-        return (p.args[last], q.args[last]) if not rest and others[0] == others[1] else None
+        apart = [n - len(p.args) for n, (a, b) in enumerate(zip(p.args, q.args, strict=False)) if a != b]
+        in_row = self.node(p).op.rows and len(apart) == 1 and tuple(apart) == normalised(self.node(p))
+        return (p.args[apart[0]], q.args[apart[0]]) if in_row else None
 
 
 # --- lemmas ---

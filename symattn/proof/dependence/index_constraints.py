@@ -73,35 +73,25 @@ def substituted(form: Form, values: Mapping[str, Form]) -> Form:
 
 
 def normal(constraints: Iterable[Constraint]) -> Conjunction | None:
-    """The constraints in lowest terms, each once; None if one of them can never hold."""
-    kept: dict[Constraint, None] = {}
+    """The constraints in lowest terms, of those that differ by constants the strongest; None if one never holds."""
+    least: dict[tuple[Form, bool, int], int] = {}
     for form, equal in constraints:
         constant = form[0][1] if form and not form[0][0] else 0  # () is sorted to the front
-        divisor = gcd(*(c for m, c in form if m))
+        moving = form[1:] if constant else form
+        divisor = gcd(*(c for _, c in moving))
+        if not divisor and (constant < 0 or (equal and constant)):
+            return None
         if not divisor:
-            if constant < 0 or (equal and constant):
-                return None
             continue
         if equal and constant % divisor:
             return None
-        sign = -1 if equal and form[1 if constant else 0][1] < 0 else 1
-        if divisor != 1 or sign != 1:  # dividing an inequality of whole numbers rounds its constant down
-            form = form_from({m: sign * c // divisor for m, c in form})
-        kept.setdefault(Constraint(form, equal))
-    return tuple(sorted(_strongest(kept)))
-
-
-def _strongest(constraints: Iterable[Constraint]) -> list[Constraint]:
-    """Of inequalities that differ by their constant only, the one that implies the others."""
-    found: dict[tuple[Form, bool], tuple[int, Constraint]] = {}
-    for constraint in constraints:
-        has_constant = not constraint.form[0][0]
-        constant = constraint.form[0][1] if has_constant else 0
-        rest = constraint.form[1:] if has_constant and not constraint.equal else constraint.form
-        key = (rest, constraint.equal)
-        if key not in found or constant < found[key][0]:
-            found[key] = constant, constraint
-    return [constraint for _, constraint in found.values()]
+        divisor = -divisor if equal and moving[0][1] < 0 else divisor
+        if divisor != 1:  # dividing an inequality of whole numbers rounds its constant down
+            moving, constant = tuple((m, c // divisor) for m, c in moving), constant // divisor
+        key = moving, equal, constant if equal else 0
+        least[key] = min(constant, least.get(key, constant))
+    found = (((((), c), *moving) if c else moving, equal) for (moving, equal, _), c in least.items())
+    return tuple(sorted(Constraint(form, equal) for form, equal in found))
 
 
 def _without_monomial(constraints: Sequence[Constraint], m: Monomial) -> list[Constraint]:
@@ -129,23 +119,15 @@ def _monomials(constraints: Iterable[Constraint]) -> list[Monomial]:
 
 def _cheapest(constraints: Iterable[Constraint], unwanted: Sequence[Monomial]) -> Monomial:
     """The monomial whose elimination makes the fewest new constraints."""
-    lower, upper, solved = Counter[Monomial](), Counter[Monomial](), set[Monomial]()
-    for form, equal in constraints:
-        for m, c in form:
-            (lower if c > 0 else upper)[m] += 1
-            if equal:
-                solved.add(m)
-    return min(unwanted, key=lambda m: (0 if m in solved else lower[m] * upper[m], m))
+    met = Counter((m, 0 if equal else 1 if c > 0 else -1) for form, equal in constraints for m, c in form)
+    return min(unwanted, key=lambda m: (0 if met[m, 0] else met[m, 1] * met[m, -1], m))
 
 
 def _signs(monomials: Iterable[Monomial]) -> list[Constraint]:
     """What is known of a monomial from its variables: indices are >= 0 and sizes are >= 1."""
-    known = []
-    for m in monomials:
-        if all(name[0] in "ovbs" for name in m):
-            least = 1 if all(name[0] == "s" for name in m) else 0
-            known.append(Constraint(form_from({m: 1, (): -least}), False))
-    return known
+    known = (m for m in monomials if all(name[0] in "ovbs" for name in m))
+    least = ((m, -1 if all(name[0] == "s" for name in m) else 0) for m in known)
+    return [Constraint(form_from({m: 1, (): constant}), False) for m, constant in least]
 
 
 def projected(conjunction: Sequence[Constraint], unwanted: Callable[[str], bool]) -> Conjunction | None:
