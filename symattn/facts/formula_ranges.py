@@ -17,7 +17,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..scalars.affine import Form, combined
-from ..scalars.formulas import Choice, Held, Max, Min, Read
+from ..scalars.formulas import Choice, Held, Max, Min, Read, bound_index
 from ..scalars.functions import FUNCTIONS, REALS, ScalarFunction
 from .conditions import cases
 from .linear import Fact, both_ways, depends, form_of, other_forms, replaced, split, total_of, written
@@ -93,7 +93,7 @@ class FormulaRange:
     def _inside(self, limits: Sequence[Any]) -> tuple[FormulaRange, list[Any]]:
         index, facts, fresh = {}, [], []
         for n, (low, high) in enumerate(limits):
-            k = sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=FRESH + len(self.index) + n)
+            k = bound_index(FRESH + len(self.index) + n)
             fresh.append(k)
             index[k] = Range.of(self.of(low).lower, self.of(high).upper)
             if depends(low) or depends(high):

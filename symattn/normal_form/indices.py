@@ -62,12 +62,9 @@ def symbols(index: Index) -> Iterator[int]:
         yield index
     elif index[0] == "perm":
         yield from symbols(index[3])
-    elif index[0] == "entry":
-        for part in index[2]:
-            yield from symbols(part)
     else:
-        for base, _ in index[2]:
-            yield from symbols(base)
+        for part in index[2]:
+            yield from symbols(part if index[0] == "entry" else part[0])
 
 
 def replaced(index: Index, new: Mapping[int, Index]) -> Index:

@@ -41,6 +41,11 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
 
 
+def itemised(lines: Iterable[str]) -> str:
+    """Lines of LaTeX as a list."""
+    return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+
+
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
     if isinstance(sentence, Stated):

@@ -21,8 +21,12 @@ def bound(node: Tensor, slot: int, size: sympy.Expr) -> tuple[sympy.Dummy, sympy
     The index is numbered by the node's height. Indices passed down come from higher nodes, so nothing is captured,
     and the same expression has the same entry every time.
     """
-    number = node.height * 64 + slot + 100
-    return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number), sympy.S.Zero, size - 1
+    return bound_index(node.height * 64 + slot + 100), sympy.S.Zero, size - 1
+
+
+def bound_index(number: int) -> sympy.Dummy:
+    """The bound index of a number, the same one every time."""
+    return sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=number)
 
 
 _LONGEST = 60  # parts of a formula that is written out where it is read

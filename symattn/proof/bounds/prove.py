@@ -26,7 +26,7 @@ from ...facts.ranges import ANYTHING, POSITIVE, REAL, UNIT, ZERO, End, Range, ab
 from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
-from ...printing.align import tex_text
+from ...printing.align import itemised, tex_text
 from ...printing.matrix import latex_printer, text
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
@@ -115,7 +115,7 @@ class BoundProof(Argument):
         if self.relations:
             lines.append("the sides are compared by $" + r" \text{ and } ".join(map(sympy.latex, self.relations)) + "$")
         lines.append(f"so ${self.claim.latex()}$")
-        return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+        return itemised(lines)
 
 
 def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr, at_most_sign: str = " <= ") -> str:

@@ -14,7 +14,7 @@ import sympy
 from ...core.node import Tensor
 from ...facts.linear import extreme_of, replaced, total_of
 from ...ops.leaves import variable
-from ...scalars.formulas import INDEX, Choice, Max, Min, Read, _OfAll, at_index, is_short
+from ...scalars.formulas import INDEX, Choice, Max, Min, Read, _OfAll, at_index, bound_index, is_short
 
 _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, of which there are as many at most
 
@@ -75,10 +75,7 @@ def _in_one_spelling(formula: Any) -> Any:
 def _respelled(fold: Any) -> Any:
     inner = (k.dummy_index for part in fold.atoms(sympy.Sum, Max, Min) if _is_numbered(part) for k, _, _ in part.limits)
     first = max(inner, default=_NUMBERED - 1) + 1
-    new = {
-        k: sympy.Dummy("k", integer=True, nonnegative=True, dummy_index=first + n)
-        for n, (k, _, _) in enumerate(fold.limits)
-    }
+    new = {k: bound_index(first + n) for n, (k, _, _) in enumerate(fold.limits)}
     term, limits = fold.function.xreplace(new), [limit.xreplace(new) for limit in fold.limits]
     return total_of(term, limits) if isinstance(fold, sympy.Sum) else extreme_of(fold.func, term, limits)
 

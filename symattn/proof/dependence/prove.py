@@ -19,7 +19,7 @@ from ...graph.entries import index_symbols
 from ...graph.names import displayed_names
 from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
-from ...printing.align import tex_text
+from ...printing.align import itemised, tex_text
 from ...printing.matrix import latex_printer, text
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
@@ -65,8 +65,7 @@ class DependenceProof(Argument):
             name = sympy.latex(sympy.Symbol(step.tensor)) if step.tensor.isidentifier() else _texttt(step.tensor)
             entry = rf"$\left({name}\right)_{{{_listed(step.index)}}}$"
             lines.append(f"{entry} " + _reads(step.condition, f"${{{x}}}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
-        conclusion = f"so {self.claim.written(latex_printer(self.claim.sides))}"
-        return "\\begin{itemize}\n" + "\n".join(rf"  \item {s}" for s in [*lines, conclusion]) + "\n\\end{itemize}"
+        return itemised([*lines, f"so {self.claim.written(latex_printer(self.claim.sides))}"])
 
 
 def _texttt(text: str) -> str:

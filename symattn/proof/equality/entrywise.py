@@ -12,7 +12,7 @@ from ...core.node import Tensor
 from ...normal_form.indices import symbols
 from ...normal_form.terms import Poly
 from ...normal_form.writing import Writer
-from ...printing.align import tex_text
+from ...printing.align import itemised, tex_text
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .decide import Comparison, Piece, compare
@@ -73,8 +73,7 @@ class EntrywiseProof(Argument):
                 lines = [rf"\text{{left}}{below} = \text{{right}}{below} = {written}", *also]
                 blocks.append("\\begin{gather*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{gather*}")
         if self.rules:
-            items = "\n".join(rf"  \item {tex_text(rule)}" for rule in self.rules)
-            blocks.append("What was used:\n\\begin{itemize}\n" + items + "\n\\end{itemize}")
+            blocks.append("What was used:\n" + itemised(map(tex_text, self.rules)))
         return "\n".join(blocks)
 
 
