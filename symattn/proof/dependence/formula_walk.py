@@ -224,7 +224,6 @@ class FormulaWalk:
 
     def _within(self, e: Any, *more: Constraint) -> Callable[[Pattern], Pattern]:
         """What turns a pattern of a term into one of the whole: some values of the bound indices allow it."""
-        self._bind(e)
         edges = [room for k, low, high in e.limits for room in (k - low, high - k)]
         inside = self.beside([*more, *self.not_negative(*edges)])
         if inside is None:
@@ -234,21 +233,13 @@ class FormulaWalk:
         gone = {name for part, name in self.variables.items() if part in bound or part.has(*bound)}
         return lambda p: without(every(p, (inside,)), lambda name: name in gone)
 
-    def _bind(self, e: Any) -> None:
-        """Give bound indices their variables; one of the letter "b" is known to be >= 0."""
+    def _bound_term(self, e: Any) -> Facts:
+        """The facts of a term, with variables for its bound indices; one of the letter "b" is known to be >= 0."""
         for k, _, _ in e.limits:
             self._fresh(k, "b" if k.is_nonnegative else "f")
-
-    def _bound_term(self, e: Any) -> Facts:
-        self._bind(e)
         return self.facts(e.function)
 
-    def _total(self, e: Any) -> Facts:
-        term = self._bound_term(e)
-        some = self._within(e)
-        return Facts(support=some(term.support), reads=some(term.reads))
-
-    def _largest(self, e: Any) -> Facts:
+    def _fold(self, e: Any) -> Facts:
         term = self._bound_term(e)
         some = self._within(e)
         return Facts(some(term.support), some(term.finite) if isinstance(e, Max) else ANYWHERE, some(term.reads))
@@ -284,9 +275,9 @@ _WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {
     sympy.exp: FormulaWalk._exp,
     Choice: FormulaWalk._choice,
     sympy.KroneckerDelta: FormulaWalk._delta,
-    sympy.Sum: FormulaWalk._total,
-    Max: FormulaWalk._largest,
-    Min: FormulaWalk._largest,
+    sympy.Sum: FormulaWalk._fold,
+    Max: FormulaWalk._fold,
+    Min: FormulaWalk._fold,
     InverseEntry: FormulaWalk._inverse,
     _OfAll: FormulaWalk._of_all,
     Held: FormulaWalk._odd,
