@@ -110,11 +110,10 @@ class Range:
 
     def reciprocal(self) -> Range:
         """The range of ``1 / x``, of which nothing is known where x may have both signs."""
-        if self.low == self.high == 0:
+        far = oo if self.is_not_negative else -oo if at_most(self.high, sympy.S.Zero) else None
+        if far is None or self.low == self.high == 0:
             return REAL
-        if self.is_not_negative:
-            return Range(*_turned(self.high, self.high_open), *_turned(self.low, self.low_open))
-        return -(-self).reciprocal() if at_most(self.high, sympy.S.Zero) else REAL
+        return Range(*_turned(self.high, self.high_open, far), *_turned(self.low, self.low_open, far))
 
     def logarithm(self) -> Range:
         """The range of log, for a number that is not negative; it is -oo at 0."""
@@ -254,10 +253,10 @@ def _end_product(x: End, y: End) -> End:
     return sympy.expand(x[0] * y[0]), x[1] or y[1]
 
 
-def _turned(value: Any, is_open: bool) -> End:
-    """The end of a reciprocal for an end that is not negative."""
+def _turned(value: Any, is_open: bool, far: Any) -> tuple[Any, bool]:
+    """The end of a reciprocal, which is far away where the number may be 0."""
     if value == 0:
-        return oo, True
+        return far, True
     return (sympy.S.Zero, True) if _is_infinite(value) else (1 / value, is_open)
 
 
