@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..scalars.affine import coefficients
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 from .given import everywhere
@@ -98,10 +99,10 @@ def _at_most_zero(relation: Boolean) -> Iterator[sympy.Expr]:
 
 def _bounded(e: sympy.Expr, tops: Sizes) -> Iterator[tuple[sympy.Symbol, int]]:
     """The sizes that are bounded where a polynomial is at most 0, all of them being at least 1."""
-    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(e)]
-    most = sympy.Add(*(-c * rest.subs(tops) for c, rest in terms if c < 0))  # of what is taken off
+    terms = coefficients(e)
+    most = sympy.Add(*(-c * rest.subs(tops) for rest, c in terms.items() if c < 0))  # of what is taken off
     if most.is_number:
-        for c, rest in terms:
+        for rest, c in terms.items():
             yield from ((s, int(sympy.floor(most / c))) for s in rest.free_symbols if c > 0)
     if len(e.free_symbols) == 1:  # beyond Cauchy's bound a polynomial has the sign of its first coefficient
         (symbol,) = e.free_symbols

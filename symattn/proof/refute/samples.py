@@ -17,6 +17,7 @@ from ...core.node import Tensor, topological
 from ...ops.domain import rooms
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
+from ...scalars.affine import coefficients
 from ..relations import Relations, in_order
 from .balls import Number, in_sympy, rational
 from .fitted_sizes import Linear, fitted
@@ -106,7 +107,7 @@ class Sizes:
         found = []
         for room in (*rooms(self._nodes), *stated):
             offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
-            terms = sympy.expand(room.xreplace(self._solved).xreplace(offsets)).as_coefficients_dict()
+            terms = coefficients(room.xreplace(self._solved).xreplace(offsets))
             if terms.keys() - {sympy.S.One} and all(m == 1 or m in self.symbols for m in terms):
                 found.append(terms)
         return found
