@@ -11,6 +11,7 @@ _HOMES = {
     "attach": "language",  # operators and printing, in a process that has only unpickled
     "as_tensor": "ops.leaves",  # a MatrixSymbol stands for its tensor, also in ``subs``
     "from_sympy": "sympy_bridge",  # matrix expressions as operands
+    "broadcast_to": "ops.broadcasting",  # a number with new axes is repeated; copies lie above indexing
     "check_function": "codegen.check",  # which compiles functions itself
     "Derivation": "document.derivation",  # of an answer: documents write answers, among other things
 }

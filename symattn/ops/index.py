@@ -13,12 +13,13 @@ from typing import Any
 
 import sympy
 
+from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
 from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
-from .leaves import constant, from_index_op, zeros
+from .leaves import constant, zeros
 from .notation import Binding, Written, call
 
 Item = tuple[Any, ...]
@@ -176,8 +177,8 @@ def index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
 
 def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
     """An index of an index is one index, if it asks as much of sizes, and the whole tensor is itself."""
-    if x.op is constant and items:  # only new axes fit a number
-        return from_index_op(formula=x.params["formula"], shape=_index_shape(x, items))
+    if x.op is constant:  # only new axes fit a number
+        return late("broadcast_to")(x, _index_shape(x, items))
     joined = _composed(x, items) if x.op is index_op else None
     if joined is not None and _fits_as_well(joined, x, items):
         x, items = x.inputs[0], joined

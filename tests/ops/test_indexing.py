@@ -185,6 +185,12 @@ def _item(text):
 def test_a_number_is_indexed_by_new_axes_only():
     half = constant(formula=sympy.Rational(1, 2))
     assert half[()] is half
-    assert str(half[None]) == "from_index((1,), lambda i: 1/2)"
+    assert str(half[None]) == "broadcast_to(1/2, (1,))"
     with pytest.raises(sa.ShapeError):
         half[0]
+
+
+def test_a_number_in_the_place_of_a_scalar_with_new_axes_is_a_factor():
+    x, s = sa.tensor("x", "n"), sa.tensor("s")
+    assert str((s[None] * x).replace({s: constant(formula=sympy.Integer(3))})) == "3 * x"
+    assert str(sa.jvp(sa.sum(s[None] * x), {s: 3})) == "3 * sum(x)"
