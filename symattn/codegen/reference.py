@@ -92,7 +92,7 @@ def _evaluated(function: ScalarFunction) -> Callable[[Any], Any]:
     """A scalar function of numbers; where NumPy lacks it, no complex step passes."""
     if function.value is not None:
         return function.value
-    name = function.numpy or function.name
+    name = function.spelled("numpy")
     if not hasattr(np, name):
         return _of_reals(getattr(math, function.math or function.name))
 

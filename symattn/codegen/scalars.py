@@ -81,7 +81,7 @@ class ScalarCode:
 
     def _function(self, e: sympy.Expr) -> str:
         f = FUNCTIONS[type(e)]
-        module, _, name = (f.numpy or f.name).rpartition(".")
+        module, _, name = f.spelled("numpy").rpartition(".")
         number = f.math or f.name
         if not module:
             return self._call(name, number, e.args)
