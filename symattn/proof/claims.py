@@ -156,20 +156,17 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     letters = free_letters("ijklmnpqrtuvw", names_in([y, x]))
     symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
     out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
-    if when is not None and not callable(when):
+    asked = (lambda out, inp: True) if when is None else when
+    if not callable(asked):
         raise OperandError(f"independent: when is a function of two tuples of indices, not {described(when)}")
-    if when is not None:
-        check_takes("independent: when", when, 2)
-    condition = sympy.true if when is None else when(out, inp)
+    check_takes("independent: when", asked, 2)
+
+    def at(*place: Any) -> Any:
+        return asked(place[: y.rank], place[y.rank :])
+
+    condition = at(*symbols)
     condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
     if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
         raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {described(condition)}")
-    if when is not None:
-        check_comparisons(
-            "independent: when",
-            lambda *place: when(place[: y.rank], place[y.rank :]),
-            symbols,
-            (*y.shape, *x.shape),
-            condition,
-        )
+    check_comparisons("independent: when", at, symbols, (*y.shape, *x.shape), condition)
     return Independence(y, x, out, inp, condition)

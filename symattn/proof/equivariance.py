@@ -139,7 +139,8 @@ class _Questions:
         self.f, self.arguments, self.budget = f, arguments, budget
         self.result = self._called(arguments)
         self.taken = {*names_in([self.result, *arguments]), "f"}
-        self.labels = [self._label(k) for k in range(len(arguments))]
+        names = [x.name for x in arguments]
+        self.labels = [x if x and names.count(x) == 1 else f"argument {k}" for k, x in enumerate(names, 1)]
         self.shown = f"f({', '.join(self.labels)})"
 
     def _called(self, arguments: Sequence[Tensor]) -> Tensor:
@@ -148,11 +149,6 @@ class _Questions:
             shown = ", ".join(x.brief() for x in arguments)
             raise OperandError(f"equivariance: f of {shown} gives {described(y)}, which is not a tensor")
         return y
-
-    def _label(self, k: int) -> str:
-        name = self.arguments[k].name
-        unique = [x.name for x in self.arguments].count(name) == 1
-        return name if name and unique else f"argument {k + 1}"
 
     def _new(self, name: str, *shape: Any, **hypotheses: bool) -> Tensor:
         return tensor(fresh_name(name, self.taken), *shape, **hypotheses)

@@ -120,15 +120,11 @@ def _is_far(part: Tensor) -> bool:
 
 def _are_disjoint(read: Sequence[Tensor]) -> bool:
     """Whether each two of the parts have an axis along which they lie behind each other."""
+    turned = [[places for _, places in _axes(part)[::-1]] for part in read]  # axes are counted from the end
     return all(
-        any(map(_behind, a[::-1], b[::-1]))  # axes are counted from the end
-        for a, b in itertools.combinations(map(_axes, read), 2)
+        any(p and q and (p.stop <= q.start or q.stop <= p.start) for p, q in zip(a, b, strict=False))
+        for a, b in itertools.combinations(turned, 2)
     )
-
-
-def _behind(a: tuple[sympy.Expr, range | None], b: tuple[sympy.Expr, range | None]) -> bool:
-    (_, p), (_, q) = a, b
-    return p is not None and q is not None and (p.stop <= q.start or q.stop <= p.start)
 
 
 def _wanted(x: Tensor, part: Tensor) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -122,6 +122,10 @@ class Proof(_Worded):
         return self.text()
 
 
+def _listed(*lists: tuple[str, Sequence[str]]) -> list[str]:
+    return [f"{word} {'; '.join(said)}" for word, said in lists if said]
+
+
 @dataclass(frozen=True, eq=False)
 class Verdict(_Worded):
     """An answer to a claim. Only Proved is true."""
@@ -132,11 +136,8 @@ class Verdict(_Worded):
 
     def _headed(self, *lines: str) -> str:
         """The lines below the claim, what was given, and the intermediates that are mentioned."""
-        given, definitions = self.wording.given, self.wording.definitions
-        head = [f"{self.status}: {self.wording.claim}"]
-        head += ["given " + "; ".join(given)] if given else []
-        head += ["with " + "; ".join(definitions)] if definitions else []
-        return "\n".join([*head, *lines])
+        said = _listed(("given", self.wording.given), ("with", self.wording.definitions))
+        return "\n".join([f"{self.status}: {self.wording.claim}", *said, *lines])
 
     def __bool__(self) -> bool:
         return self.status == "proved"
@@ -180,9 +181,9 @@ class Proved(Verdict):
         return self.found.latex()
 
     def __str__(self) -> str:
-        lists = (("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
+        said = _listed(("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
         unseen = ["no example of what is given was found"] * bool(self.found.given and self.found.witness is None)
-        return self._headed(*(f"{word} {'; '.join(said)}" for word, said in lists if said), *unseen)
+        return self._headed(*said, *unseen)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

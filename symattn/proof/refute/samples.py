@@ -270,13 +270,10 @@ def _permutation(n: int, rng: random.Random, symmetric: bool) -> Matrix:
 
 def _orthogonal(n: int, rng: random.Random, symmetric: bool) -> Matrix:
     """A rational rotation of two axes, after a permutation with signs; or a reflection; or a permutation alone."""
-    start: Matrix
     if not symmetric and rng.randrange(4) == 0:
         return _permutation(n, rng, rng.randrange(2) == 0)
-    if symmetric:
-        start = [[int(i == j) * rng.choice((1, -1)) for j in range(n)] for i in range(n)]
-    else:
-        start = [[x * rng.choice((1, -1)) for x in row] for row in _permutation(n, rng, False)]
+    rows = [[int(i == j) for j in range(n)] for i in range(n)] if symmetric else _permutation(n, rng, False)
+    start: Matrix = [[x * rng.choice((1, -1)) for x in row] for row in rows]
     if n == 1:
         return start
     a, b = sorted(rng.sample(range(n), 2))
