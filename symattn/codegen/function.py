@@ -12,10 +12,9 @@ from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
-from .conditions import size_conditions
 from .gate import admitted
 from .graph import Graph
-from .plan import Binding, Plan
+from .plan import Binding, Plan, size_conditions
 from .source import Writer
 
 

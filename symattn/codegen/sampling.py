@@ -11,7 +11,7 @@ import sympy
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import variable
-from .conditions import size_conditions
+from .plan import size_conditions
 
 _VALUES = 11  # from 2 on, that are tried while they suffice
 
