@@ -43,14 +43,14 @@ def values(
 def _value(node: Tensor, found: Mapping[Tensor, np.ndarray], symbols: Mapping[sympy.Symbol, Any]) -> np.ndarray:
     """One node's array: its entry formula, with its inputs read as arrays, at every index."""
     entries = entries_of(node)
-    arguments = [*(Entries(found[x]) for x in node.inputs), *(symbols[s] for s in entries.symbols)]
+    arguments = [*(Array(found[x]) for x in node.inputs), *(symbols[s] for s in entries.symbols)]
     array = entries.program.function(numbers())(*arguments)
     shape = np.add(max(array), 1) if node.rank else ()
     return np.array(list(array.values())).reshape(shape)
 
 
-class Entries(dict[tuple[int, ...], Any]):
-    """The entries of an array, truth as 0 and 1; there are none elsewhere."""
+class Array(dict[tuple[int, ...], Any]):
+    """An array by its indices, truth as 0 and 1; it has no entry elsewhere."""
 
     def __init__(self, array: np.ndarray) -> None:
         super().__init__(np.ndenumerate(array.astype(int) if array.dtype == bool else array))

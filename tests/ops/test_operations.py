@@ -8,7 +8,7 @@ import scipy.linalg
 import sympy
 
 import symattn as sa
-from symattn.codegen.reference import Entries, numbers, values
+from symattn.codegen.reference import Array, numbers, values
 from symattn.scalars.evaluate import Compiled
 from symattn.scalars.formulas import Held, InverseEntry, Unknown
 
@@ -251,7 +251,7 @@ def test_the_entry_of_an_inverse_has_the_derivative_of_the_inverse(rng):
     moved[2, 0] += 1e-30j
     want = np.linalg.inv(moved).imag / 1e-30
     for place in np.ndindex(4, 4):
-        got = slope(Entries(array), 4, *place, 2)
+        got = slope(Array(array), 4, *place, 2)
         assert got == pytest.approx(want[place], rel=1e-12, abs=1e-15)
 
 
