@@ -44,7 +44,9 @@ def as_scalar(value: Any) -> sympy.Expr:
     if scalar.has(sympy.nan, sympy.zoo, sympy.S.Infinity, sympy.I) or scalar.is_extended_real is False:
         raise OperandError(f"{value} is not a real scalar")
     for symbol in scalar.free_symbols - _BOUND:
-        _check_symbol(symbol, scalar)
+        if not isinstance(symbol, sympy.Symbol) or isinstance(symbol, sympy.Dummy):
+            raise OperandError(f"the scalar {scalar} holds {symbol}: a scalar is an expression of plain symbols")
+        check_name(symbol.name)
     return scalar
 
 
@@ -53,12 +55,6 @@ def exact(value: sympy.Expr) -> sympy.Expr:
     if not value.has(sympy.Float):
         return value
     return value.replace(lambda part: part.is_Float, lambda part: _exact_float(str(part)))
-
-
-def _check_symbol(symbol: Any, scalar: sympy.Expr) -> None:
-    if not isinstance(symbol, sympy.Symbol) or isinstance(symbol, sympy.Dummy):
-        raise OperandError(f"the scalar {scalar} holds {symbol}: a scalar is an expression of plain symbols")
-    check_name(symbol.name)
 
 
 def _exact_float(spelled: str) -> sympy.Expr:

@@ -123,17 +123,13 @@ def everywhere(claim: Any, given: Given, new: dict[Any, Any]) -> tuple[Any, Give
 def _declared(claim: Any, claims: list[Claim], declared: list[Tensor]) -> tuple[Any, list[Claim]]:
     """Tensors take the properties with which they are declared again."""
     for x in declared:
-        met = [y for y in topological([*claim.sides, *(s for c in claims for s in c.sides)]) if y.op is variable]
-        for y in met:
-            if y.name == x.name and y is not x:
-                if not same_shape(x.shape, y.shape):
-                    raise ShapeError(
-                        f"{x.brief()} is given with properties; the claim holds {y.brief()}, of another shape"
-                    )
-                both = {*x.params["hypotheses"], *y.params["hypotheses"]}
-                joined = tuple(h for h in HYPOTHESES if h in both)
-                new = variable(name=x.name, shape=y.shape, hypotheses=joined)
-                claim, claims = replaced(claim, {y: new}), [replaced(c, {y: new}) for c in claims]
+        met = topological([*claim.sides, *(side for c in claims for side in c.sides)])
+        for y in [y for y in met if y.op is variable and y.name == x.name and y is not x]:
+            if not same_shape(x.shape, y.shape):
+                raise ShapeError(f"{x.brief()} is given with properties; the claim holds {y.brief()}, of another shape")
+            both = {*x.params["hypotheses"], *y.params["hypotheses"]}
+            new = variable(name=x.name, shape=y.shape, hypotheses=tuple(h for h in HYPOTHESES if h in both))
+            claim, claims = replaced(claim, {y: new}), [replaced(c, {y: new}) for c in claims]
     return claim, claims
 
 

@@ -202,7 +202,7 @@ class Search:
         """The entry that differs and is best to read, or None; raises Undecided."""
         left, right = (found[x] for x in self.claim.sides)
         holds, apart, close = HOLDS[self.claim.relation], [], False
-        for at in self.entries(left, point):
+        for at in self.dependence.entries(left, point) if self.dependence else left:
             truth = holds(left[at], right[at]) if _is_value(left[at]) and _is_value(right[at]) else None
             if truth is False:
                 apart.append(Difference(at, left[at], right[at]))
@@ -211,10 +211,6 @@ class Search:
         if close and not apart:
             raise Undecided("values that are too close to call")
         return min(apart, key=lambda difference: difference.exactness, default=None)
-
-    def entries(self, left: Array, point: Point) -> Sequence[tuple[int, ...]]:
-        """The entries that the claim speaks of."""
-        return list(left) if self.dependence is None else self.dependence.entries(left, point)
 
     # --- examples ---
 
