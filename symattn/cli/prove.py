@@ -128,9 +128,8 @@ def _related(names: Mapping[str, Any], text: str) -> tuple[dict[str, Any], Any]:
     if any(side.op is not constant for side in sides) or not all(s.is_integer and s.is_positive for s in symbols):
         raise OperandError(f"--given {text}: this is no relation of sizes; of a scalar, say by its name: c: positive")
     a, b = (side.params["formula"] for side in sides)
-    make = {"<=": sympy.Le, "<": sympy.Lt, ">=": sympy.Ge, ">": sympy.Gt}
-    if sign in make:
-        return dict(names), make[sign](a, b)
+    if sign not in ("=", "=="):
+        return dict(names), sympy.Rel(a, b, sign)
     symbol, other = (a, b) if a.is_Symbol else (b, a)
     if symbol.is_Symbol and symbol not in other.free_symbols:
         replaced = {name: x.subs({symbol: other}) for name, x in names.items()}

@@ -57,14 +57,24 @@ def _axes_read(items: tuple[Item, ...]) -> int:
     return sum(item != NEW for item in items)
 
 
+def _core(x: Tensor, items: tuple[Item, ...]) -> Shape:
+    """The sizes of the axes that an index reads."""
+    return x.shape[x.rank - _axes_read(items) :]
+
+
+def _sized(items: tuple[Item, ...], core: Shape) -> list[tuple[Item, sympy.Expr | None]]:
+    """The items of an index, each with the size of the axis that it reads, if it reads one."""
+    sizes = iter(core)
+    return [(item, None if item == NEW else next(sizes)) for item in items]
+
+
 def _whole(size: sympy.Expr) -> Item:
     return ("slice", sympy.S.Zero, 1, size)
 
 
 def items_read(x: Tensor, items: tuple[Item, ...]) -> Iterator[tuple[Item, sympy.Expr]]:
     """The items of an index that read an axis, each with the size of that axis."""
-    reading = [item for item in items if item != NEW]
-    return zip(reading, x.shape[x.rank - len(reading) :], strict=True)
+    return ((item, size) for item, size in _sized(items, _core(x, items)) if size is not None)
 
 
 def reads_all(item: Item, size: sympy.Expr) -> bool:
@@ -103,16 +113,13 @@ def _index_entry(read: Any, index: Any, node: Tensor) -> Any:
 
 def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
     """Where the index only adds or removes axes of size 1, the way back is an index too."""
-    core = x.shape[x.rank - _axes_read(items) :]
-    sizes = iter(core)
-    back = []
-    for item in items:
-        size = next(sizes) if item != NEW else None
+    core, back = _core(x, items), []
+    for item, size in _sized(items, core):
         if item == NEW:
             back.append(("at", sympy.S.Zero))
         elif item[0] == "at" and size == 1:
             back.append(NEW)
-        elif item[0] == "slice" and reads_all(item, size):
+        elif size is not None and reads_all(item, size):
             back.append(item)
         else:
             return embed_op(g, items=items, core=core)
@@ -144,8 +151,7 @@ def _item_text(p: Any, item: Item, size: sympy.Expr | None) -> str:
 
 def _index_notation(p: Any, node: Tensor) -> Written:
     x, items = node.inputs[0], node.params["items"]
-    core = iter(x.shape[x.rank - _axes_read(items) :])
-    shown = [_item_text(p, item, next(core) if item != NEW else None) for item in items]
+    shown = [_item_text(p, item, size) for item, size in _sized(items, _core(x, items))]
     base = p.operand(x, Binding.ATOM)
     shown = [":"] * (x.rank - _axes_read(items)) + shown
     if not p.latex:
@@ -285,8 +291,7 @@ def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
 
 
 def _embed_notation(p: Any, node: Tensor) -> Written:
-    core = iter(node.params["core"])
-    shown = [_item_text(p, item, next(core) if item != NEW else None) for item in node.params["items"]]
+    shown = [_item_text(p, item, size) for item, size in _sized(node.params["items"], node.params["core"])]
     if p.latex:
         inside = ", ".join(shown)
         return rf"\operatorname{{embed}}_{{\left[{inside}\right]}}\left({p.operand(node.inputs[0], 1)}\right)", 9
