@@ -39,28 +39,17 @@ def by_comparisons(
         c = c if holds else c.negated
         if isinstance(c, sympy.Ne):
             return some(read(sympy.Lt(*c.args), True), read(sympy.Gt(*c.args), True))
-        part, condition, *values = next(filter(None, map(_choice, sympy.preorder_traversal(c))), (None, None))
-        if part is None:
+        choice = next((part for part in sympy.preorder_traversal(c) if isinstance(part, Choice)), None)
+        if choice is None:
             return literal(c)
-        sides = [replaced(c, {part: value}) for value in values]
+        condition, *values = choice.args
+        sides = [replaced(c, {choice: value}) for value in values]
         if None in sides:
             return every()
         cases = zip(sides, (True, False), strict=True)
         return some(*(every(read(condition, taken), read(side, True)) for side, taken in cases))
 
     return read(c, holds)
-
-
-def _choice(e: Any) -> tuple[Any, ...] | None:
-    """A choice, its condition and its values, for a part of a comparison that is one."""
-    if isinstance(e, Choice):
-        return e, *e.args
-    if isinstance(e, sympy.Abs) and not e.has(Read):
-        return e, e.args[0] >= 0, e.args[0], -e.args[0]
-    if isinstance(e, (sympy.Max, sympy.Min)) and len(e.args) == 2 and not e.has(Read):
-        a, b = e.args
-        return e, a >= b if isinstance(e, sympy.Max) else a <= b, a, b
-    return None
 
 
 class Case(NamedTuple):

@@ -36,6 +36,8 @@ R = sa.tensor("R", T, S)
 STOCHASTIC = [le(0, R), eq(sa.sum(R, -1), 1)]
 KERNEL = sa.exp(-beta * (x[:, None] - x[None, :]) ** 2)
 BLOCK = sa.from_index((h * g,), lambda i: sympy.floor(i / h))
+FAR, NEAR = (sa.from_index((T, T), f) for f in (lambda i, j: abs(i - j), lambda i, j: abs(i - j) <= h))
+LATER, EARLY = (sa.from_index((T, T), f) for f in (sympy.Max, lambda i, j: sympy.Max(i, j) < h))
 LSE = sa.log(sa.sum(E))
 A, A2 = sa.tensor("A", T, T), sa.tensor("A_2", T, T)
 LONGER, LONGER2 = sa.tensor("u", n + 2), sa.tensor("v", n + 2)
@@ -168,6 +170,8 @@ TRUE: dict[str, Callable[[], Claim | Case]] = {
     "block of an index, as a whole number": lambda: le(BLOCK, g - 1),
     "index < size": lambda: lt(sa.from_index((n,), lambda i: i), n),
     "index <= size - 1": lambda: le(sa.from_index((n,), lambda i: i), n - 1),
+    "distance within a window": lambda: le(-h, sa.where(NEAR, -FAR, 0)),
+    "larger of two indices under a condition": lambda: le(sa.where(EARLY, LATER, 0), h - 1),
     "sum of indices": lambda: le(sa.from_index((T, S), lambda i, j: i + j), T + S - 2),
     "remainder": lambda: lt(sa.from_index((h * g,), lambda i: sympy.Mod(i, h)), h),
     "kernel": lambda: le(KERNEL, 1),

@@ -8,6 +8,7 @@ side, a product only where no factor is 0, exp only where its argument is not -o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from math import lcm
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -115,6 +116,8 @@ class FormulaWalk:
 
     def condition(self, c: Any, holds: bool = True) -> Pattern:
         """Where a condition may hold, or where it may fail."""
+        if c.has(sympy.Abs, sympy.Max, sympy.Min):
+            c = c.replace(_is_of_indices, _as_choice)
         return by_comparisons(c, holds, self._comparison, every, either)
 
     def _comparison(self, c: Any) -> Pattern:
@@ -259,6 +262,17 @@ class FormulaWalk:
                 support = self._pattern(*self.not_negative(high - low))
                 return Facts(support, reads=either(every(support, between(term.reads)), self._reads(e.places)))
         return self._of_all(e)
+
+
+def _is_of_indices(e: Any) -> bool:
+    return isinstance(e, (sympy.Abs, sympy.Max, sympy.Min)) and not e.has(Read)
+
+
+def _as_choice(e: Any) -> Any:
+    """An absolute value, or the largest or the smallest of some values, as choices."""
+    if isinstance(e, sympy.Abs):
+        return Choice(e.args[0] >= 0, e.args[0], -e.args[0])
+    return reduce(lambda a, b: Choice(a >= b if isinstance(e, sympy.Max) else a <= b, a, b), e.args)
 
 
 def _one_matters(parts: Sequence[Facts], others: Callable[[Facts], Pattern]) -> Pattern:
