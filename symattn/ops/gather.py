@@ -73,9 +73,7 @@ def _scatter_entry(read: Any, index: Any, node: Tensor) -> Any:
     by, axis = node.inputs[1], node.params["axis"]
     limits = [bound(node, slot, size) for slot, size in enumerate(by.shape)]
     own = tuple(k for k, _, _ in limits)
-    place = len(index) + axis
-    here = sympy.Eq(read(1, own), index[place])
-    term = Choice(here, read(0, (*index[:place], *own, *index[place + 1 :])), sympy.S.Zero)
+    term = Choice(sympy.Eq(read(1, own), index[axis]), read(0, replaced(index, axis, *own)), sympy.S.Zero)
     return sympy.Sum(term, *limits) if limits else term
 
 
@@ -149,7 +147,7 @@ def _others(count: int) -> tuple[sympy.Dummy, ...]:
 def _shift_entry(read: Any, index: Any, node: Tensor) -> Any:
     axis, x = node.params["axis"], node.inputs[0]
     others = dict(zip(_others(len(index) - 1), replaced(index, axis), strict=True))
-    at = index[len(index) + axis] + node.params["by"].xreplace(others)
+    at = index[axis] + node.params["by"].xreplace(others)
     inside = sympy.And(sympy.Ge(at, 0), sympy.Lt(at, x.shape[axis]))
     return sympy.S.Zero if inside == sympy.false else Choice(inside, read(0, replaced(index, axis, at)), sympy.S.Zero)
 

@@ -143,7 +143,7 @@ def _concat_shape(*inputs: Tensor, axis: int) -> Shape:
 
 def _concat_entry(read: Any, index: Any, node: Tensor) -> Any:
     axis, end, values, ends = node.params["axis"], sympy.S.Zero, [], []
-    at = index[len(index) + axis]
+    at = index[axis]
     for k, x in enumerate(node.inputs):
         values.append(read(k, replaced(index, axis, at - end)))
         end = end + x.shape[axis]
@@ -321,7 +321,7 @@ def copied(name: str, source: Callable[[Any, Any, Any], Any], back: Callable[...
 
     def entry(read: Any, index: Any, node: Tensor) -> Any:
         axis, times = node.params["axis"], node.params["times"]
-        return read(0, replaced(index, axis, source(index[len(index) + axis], times, node.inputs[0].shape[axis])))
+        return read(0, replaced(index, axis, source(index[axis], times, node.inputs[0].shape[axis])))
 
     return moved(
         name,

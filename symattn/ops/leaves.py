@@ -41,10 +41,6 @@ def _tensor_kind(name: str, shape: Any, hypotheses: tuple[str, ...]) -> str:
     return next((h for h in ("binary", "integer") if h in hypotheses), "real")
 
 
-def _tensor_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
-    return indexed(node.params["name"], index)
-
-
 def indexed(name: str, index: tuple[sympy.Expr, ...], finite: bool = True) -> sympy.Expr:
     """``Q[i, j]`` as a SymPy scalar, real, or extended real if not finite; a rank-0 tensor is a symbol of its name."""
     symbol = sympy.Symbol(name, real=True) if finite else sympy.Symbol(name, extended_real=True)
@@ -54,7 +50,7 @@ def indexed(name: str, index: tuple[sympy.Expr, ...], finite: bool = True) -> sy
 variable = Operation(
     "tensor",
     shape=lambda name, shape, hypotheses: shape,
-    entry=_tensor_entry,
+    entry=lambda read, index, node: indexed(node.params["name"], index),
     numpy=lambda code, node: node.params["name"],
     notation=_by_name,
     reason="a given tensor",

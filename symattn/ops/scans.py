@@ -23,7 +23,7 @@ from .rows import along
 def _cumsum_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     axis = node.params["axis"]
     k, first, last = bound(node, 0, node.shape[axis])
-    here = index[len(index) + axis]
+    here = index[axis]
     return sympy.Sum(read(0, replaced(index, axis, k)), (k, here, last) if node.params["reverse"] else (k, first, here))
 
 
