@@ -37,7 +37,6 @@ class Relations:
 
     def __init__(self, relations: Sequence[Boolean]) -> None:
         self.symbols = tuple(sorted({s for r in relations for s in r.free_symbols}, key=str))
-        self.numbers = sorted({n for r in relations for n in r.atoms(sympy.Integer)})
         code, arithmetic = Compiled(self.symbols), Arithmetic((), Budget(float("inf")))
         self._conditions = [code.program(code.write(r)).function(arithmetic.names) for r in relations]
 

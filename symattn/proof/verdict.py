@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..core.node import Tensor
 from ..printing.align import tex_text
 from .argument import Argument, Given
 from .claims import Claim, Independence
@@ -66,11 +65,8 @@ class Proof(_Worded):
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
-        return conditions(self._parts, Given.of(self.given), self.argument.divisors)
-
-    @property
-    def _parts(self) -> tuple[Tensor, ...]:
-        return self.claim.sides if isinstance(self.claim, Claim) else self.claim.sides[:1]
+        sides = self.claim.sides if isinstance(self.claim, Claim) else (self.claim.output,)
+        return conditions(sides, Given.of(self.given), self.argument.divisors)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -88,7 +84,7 @@ class Proof(_Worded):
             return False
         if self.witness is None:
             return not self.side_conditions
-        return self.witness.shows(self.claim, stated) and self.witness.check()
+        return (self.witness.claim, self.witness.given) == (self.claim, stated) and self.witness.check()
 
     @property
     def assumes_something(self) -> bool:

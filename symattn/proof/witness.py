@@ -22,10 +22,6 @@ class Witness:
     given: Given
     point: Point
 
-    def shows(self, claim: Claim | Independence, given: Given) -> bool:
-        """Whether it is a point of this claim, under what is given."""
-        return self.claim == claim and self.given == given
-
     def check(self) -> bool:
         """Whether both sides have values at the point, and all that is given and declared holds there."""
         return _search(self.claim, self.given).is_example(self.point)

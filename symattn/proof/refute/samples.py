@@ -53,17 +53,13 @@ class Sizes:
         self._composite = list(dict.fromkeys(n for x in nodes for n in x.shape if not (n.is_Symbol or n.is_Integer)))
         self._nodes, self._given = nodes, relations
         self._relations = Relations(relations)
+        self.related = self._relations.symbols  # the sizes that relations speak of
         self._solved: dict[sympy.Symbol, sympy.Expr] = {}
         for r in relations:  # T = S + 1 gives T
             for symbol, value in (r.args, r.args[::-1]) if isinstance(r, sympy.Eq) else ():
                 if symbol in self.symbols and self._is_apart(symbol, value):
                     self._solved[symbol] = value
                     break
-
-    @property
-    def related(self) -> Sequence[sympy.Symbol]:
-        """The sizes that relations speak of."""
-        return self._relations.symbols
 
     def _is_apart(self, symbol: sympy.Symbol, value: sympy.Expr) -> bool:
         """Whether the symbol can be computed from others that are drawn, and nothing is computed from it."""
@@ -89,7 +85,8 @@ class Sizes:
     def _fitting(self) -> list[dict[sympy.Symbol, int]]:
         """Values for the sizes that relations speak of and that none of them gives, the smallest first."""
         drawn = [s for s in self.related if s not in self._solved]
-        spoken = {int(n) + k for n in self._relations.numbers for k in (-1, 0, 1)}
+        numbers = {n for r in self._given for n in r.atoms(sympy.Integer)}
+        spoken = {int(n) + k for n in numbers for k in (-1, 0, 1)}
         pool = list(dict.fromkeys([*_SMALL[:4], *sorted(n for n in spoken if 0 < n <= _LARGEST), *_SMALL]))
         most = max(2, int(_CHOICES ** (1 / max(1, len(drawn)))))
         choices = itertools.islice(itertools.product(pool[:most], repeat=len(drawn)), _CHOICES)
