@@ -70,9 +70,10 @@ class FormulaRange:
         return found if self.known.finite(a) and self.known.finite(b) else hull(found, ZERO)
 
     def _by_kind(self, e: Any) -> Range:
-        if type(e) in _RULES:
-            return _RULES[type(e)](self, e)
-        return self._function(e, FUNCTIONS[type(e)]) if type(e) in FUNCTIONS else REAL
+        if type(e) not in _RULES:
+            return self._function(e, FUNCTIONS[type(e)]) if type(e) in FUNCTIONS else REAL
+        found = _RULES[type(e)](self, e)
+        return found & _sign(e) if (e.is_Add or e.is_Mul) and not e.has(Read) else found
 
     def under(self, facts: Sequence[Fact] = (), index: Mapping[Any, Range] | None = None) -> FormulaRange:
         """The same index under more conditions, or with one more index."""
@@ -297,6 +298,13 @@ class FormulaRange:
         walk, (term,) = self.at_term(e)
         counts = (self._count(low, high) for _, low, high in e.limits)
         return walk.of(term) if all(count.is_positive for count in counts) else ANYTHING
+
+
+def _sign(e: Any) -> Range:
+    """What SymPy knows of the sign of a formula of indices."""
+    if e.is_nonpositive:
+        return -NOT_NEGATIVE
+    return POSITIVE if e.is_positive else NOT_NEGATIVE if e.is_nonnegative else REAL
 
 
 def _repeated(factor: Any) -> list[Any]:

@@ -172,6 +172,7 @@ TRUE: dict[str, Callable[[], Claim | Case]] = {
     "index <= size - 1": lambda: le(sa.from_index((n,), lambda i: i), n - 1),
     "distance within a window": lambda: le(-h, sa.where(NEAR, -FAR, 0)),
     "larger of two indices under a condition": lambda: le(sa.where(EARLY, LATER, 0), h - 1),
+    "sum of the larger of two indices": lambda: lt(-1, sa.sum(LATER, -1)),
     "sum of indices": lambda: le(sa.from_index((T, S), lambda i, j: i + j), T + S - 2),
     "remainder": lambda: lt(sa.from_index((h * g,), lambda i: sympy.Mod(i, h)), h),
     "kernel": lambda: le(KERNEL, 1),
