@@ -384,7 +384,7 @@ trace_op = linear(
     "trace",
     shape=lambda x: _square(x, "trace").shape[:-2],
     entry=_trace_entry,
-    back=lambda g, x: multiply(expand_axes(g, (-2, -1)), eye(x.shape[-1])),
+    back=lambda g, x: multiply(expand_axes(g, (-2, -1)) if g.rank else g, eye(x.shape[-1])),
     numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
     notation=function("trace", r"\operatorname{tr}"),
     reason="the trace has the identity as its gradient",

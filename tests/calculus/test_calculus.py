@@ -450,3 +450,8 @@ def test_what_the_calculus_named_is_written_below_the_text(make, names):
     assert all(re.match(r"# where \w+ = ", line) for line in defined)
     known = {x.name: x for x in topological([result]) if x.name}
     assert str(read(str(result), known)) == str(result)
+
+
+def test_the_gradient_of_a_function_of_a_trace_is_a_number_times_the_identity():
+    A = sa.tensor("A", "n n")
+    assert sa.gradient(sa.cos(sa.trace(A)), A).steps[-1].expression is -sa.sin(sa.trace(A)) * sa.eye("n")
