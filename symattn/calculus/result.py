@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import sympy
@@ -11,8 +12,8 @@ import sympy
 from ..core.arguments import one_of
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
-from ..graph.names import LONGEST, displayed_names, tree_size
-from ..ops.leaves import as_tensor
+from ..graph.names import LONGEST, displayed_names, mentioned_names, tree_size
+from ..ops.leaves import as_tensor, cotangent_op
 from ..printing.align import align
 from ..printing.matrix import Printer, latex_printer, printer_in, text
 
@@ -35,29 +36,27 @@ def _restored(shape: list[Any], table: Table, side_conditions: tuple[str, ...]) 
     def back(part: Any) -> Any:
         return tensors[part] if isinstance(part, _Place) else part
 
-    mappings = [{back(k): back(v) for k, v in part} for part in (shape[0], shape[1], shape[4])]
-    steps = [tuple(Step(*map(back, row)) for row in part) for part in shape[2:4]]
-    return Gradient(mappings[0], mappings[1], steps[0], steps[1], mappings[2], side_conditions)
+    results, named, cotangents = ({back(k): back(v) for k, v in part} for part in shape[:3])
+    return Gradient(results, named, tuple(Step(*map(back, row)) for row in shape[3]), cotangents, side_conditions)
 
 
 @dataclass(frozen=True, eq=False)
 class Gradient(Mapping[Any, Tensor]):
     """The gradients of a gradient call: a mapping from variables and from names (``g[Q]``, ``g["dZ"]``).
 
-    ``steps`` are the lines in the order a person would write them; ``definitions`` the intermediates that were named
-    on the way; ``cotangents`` pairs each output with its cotangent; ``side_conditions`` what was assumed.
+    ``steps`` are the lines in the order a person would write them; ``cotangents`` pairs each output with its
+    cotangent; ``side_conditions`` is what was assumed.
     """
 
     results: Mapping[Any, Tensor]
     named: Mapping[str, Tensor]
     steps: tuple[Step, ...]
-    definitions: tuple[Step, ...]
     cotangents: Mapping[Tensor, Tensor]
     side_conditions: tuple[str, ...]
 
     def __reduce__(self) -> Any:
         """One flat table for all tensors, so that what the steps share is pickled once."""
-        parts = (self.results, self.named, self.steps, self.definitions, self.cotangents)
+        parts = (self.results, self.named, self.cotangents, self.steps)
         roots: list[Tensor] = []
 
         def placed(part: Any) -> Any:
@@ -123,6 +122,12 @@ class Gradient(Mapping[Any, Tensor]):
         return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
 
     __repr__ = __str__
+
+    @cached_property
+    def definitions(self) -> tuple[Step, ...]:
+        """What the names stand for that the steps mention and that no user gave."""
+        mentioned = mentioned_names(step.expression for step in self.steps)
+        return tuple(Step(str(x.name), x.inputs[0], "where") for x in mentioned if x.op is not cotangent_op)
 
     def lines(self) -> tuple[Step, ...]:
         """The steps, then what was named on the way."""

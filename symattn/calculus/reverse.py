@@ -13,7 +13,7 @@ from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor, topological, with_inputs
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
-from ..graph.names import mentioned_names, numbered
+from ..graph.names import numbered
 from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op, summed
 from ..ops.index import index_op, only_adds_axes
@@ -226,7 +226,6 @@ class Reverse:
             {v: final.get(self.results[key], self.results[key]) for v, key in self.keys.items()},
             by_name,
             steps,
-            _definitions([step.expression for step in steps]),
             dict(self.cotangents),
             tuple(dict.fromkeys([*self.conditions, *self._stated()])),
         )
@@ -254,12 +253,6 @@ class Reverse:
             if tied:
                 stated.append(f"the gradient by {v.name} is the ambient one: that {v.name} is {tied[0]} is not imposed")
         return stated
-
-
-def _definitions(expressions: Sequence[Tensor]) -> tuple[Step, ...]:
-    """What the automatic names stand for that the steps mention."""
-    mentioned = (x for x in mentioned_names(expressions) if x.op is not cotangent_op)
-    return tuple(Step(str(x.name), x.inputs[0], "where") for x in mentioned)
 
 
 def _reason(reasons: Sequence[str], paths: int) -> str:
