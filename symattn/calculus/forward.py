@@ -13,7 +13,7 @@ from ..core.node import Tensor, topological, with_inputs
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
 from ..graph.names import displayed_names, numbered
-from ..ops.leaves import by_derivative, constant, from_index_op, is_named, let_op, named, variable
+from ..ops.leaves import by_derivative, constant, from_index_op, is_named, let_op, named, named_by, variable
 
 Variable: TypeAlias = Tensor | sympy.Symbol
 
@@ -44,12 +44,19 @@ def scalars_of(node: Tensor, symbols: Collection[sympy.Symbol]) -> list[sympy.Sy
 
 
 def _read(roots: Sequence[Tensor], variables: Collection[Variable]) -> dict[Tensor, Tensor]:
-    """Each node, with spelled-out normalisers read as what they are, unless a part of one may be asked for."""
+    """Each node, with spelled-out normalisers read as what they are, unless a part of one may be asked for.
+
+    What has one name is one node, whoever gave it: a sum of derivatives may hold the same name from several.
+    """
     asked = any(isinstance(v, Tensor) and v.op is not variable for v in variables)
     new: dict[Tensor, Tensor] = {}
+    givers: dict[tuple[str, Tensor], str] = {}
     for node in topological(roots):
         read = None if asked else normaliser(node, tuple(new[x] for x in node.inputs))
-        new[node] = with_inputs(node, new) if read is None else read
+        by = {}
+        if node.op is let_op and named_by(node):
+            by["by"] = givers.setdefault((str(node.name), new[node.inputs[0]]), named_by(node))
+        new[node] = with_inputs(node, new, **by) if read is None else read
     return new
 
 

@@ -86,12 +86,12 @@ def one_hot(shape: Shape) -> Tensor:
 def _closed(g: Tensor) -> Tensor:
     """The gradient without the names of its cotangents, tidied: those of the forward pass stay."""
     bare: dict[Tensor, Tensor] = {}
+    kept: dict[Tensor, Tensor] = {}  # what stands inside of a name
     for node in computed([g]):
+        kept[node] = node if node.op is cotangent_op else with_inputs(node, kept, **by_derivative(node))
         if node.op is cotangent_op:
             bare[node] = bare[node.inputs[0]]
-        elif node.op is let_op:
-            bare[node] = let_op(*node.inputs, **{**node.params, **by_derivative(node)})
         else:
-            bare[node] = with_inputs(node, bare)
+            bare[node] = kept[node] if node.op is let_op else with_inputs(node, bare)
     fixed = {node: node for node in computed([bare[g]]) if is_named(node)}
     return tidy(bare[g], fixed)

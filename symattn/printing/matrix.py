@@ -185,8 +185,9 @@ def text_and_names(x: Tensor) -> str:
     if not any(named_by(y) == "derivative" for y in mentioned):
         return text(x)
     printer = text_printer([x])
-    defined = [f"# where {printer.names[y]} = {text_in(printer, y)}" for y in mentioned[-MOST_DEFINITIONS:]]
-    left_out = len(mentioned) - len(defined)
+    by_name = {printer.names[y]: y for y in mentioned}
+    defined = [f"# where {name} = {text_in(printer, y)}" for name, y in [*by_name.items()][-MOST_DEFINITIONS:]]
+    left_out = len(by_name) - len(defined)
     return "\n".join([text_in(printer, x), *defined, *([f"# and {left_out} intermediates more"] if left_out else [])])
 
 

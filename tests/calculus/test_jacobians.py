@@ -196,6 +196,23 @@ def test_identities_keep_the_value(x):
     np.testing.assert_allclose(values([plain], given, sizes)[plain], values([x], given, sizes)[x], atol=1e-13)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sa.jacobian(sa.softmax(sa.max(A, keepdims=True)), A),
+        lambda: sa.jacobian(sa.softmax(abs(sa.logsumexp(z, keepdims=True))), z),
+        lambda: sa.hessian(sa.sum(sa.softmax(abs(sa.logsumexp(z, keepdims=True)))), z),
+        lambda: sa.hvp(sa.logsumexp(z * z), z, y) + sa.gradient(sa.logsumexp(z * z), z)[z],
+        lambda: sa.jacobian(sa.hvp(sa.logsumexp(z * z), z, y) + sa.gradient(sa.logsumexp(z * z), z)[z], z),
+    ],
+    ids=["whole", "row", "hessian", "sum", "of a sum"],
+)
+def test_a_name_is_defined_once_whatever_gave_it(make):
+    defined = [line.removeprefix("# where ") for line in str(make()).splitlines()[1:]]
+    assert len({line.split(" = ")[0] for line in defined}) == len(defined) > 0
+    assert not [line for line in defined if len(set(line.split(" = "))) == 1]
+
+
 def test_one_hot_is_the_identity_on_tensors():
     X = sa.tensor("X", 2, 3)
     E = run(one_hot(X.shape) + 0 * sa.tensor("c"), {sa.tensor("c"): 0.0})
