@@ -202,12 +202,12 @@ def _key(lowering: Lowering, x: sa.Tensor, index: tuple[Any, ...]) -> int:
     while names := definitions_in(poly):
         top = max(lowering.definitions[name].node.height for name in names)
         highest = {name for name in names if lowering.definitions[name].node.height == top}
-        poly = lowering.ring.rewrite(poly, partial(_unfolded, lowering, highest))
+        poly = lowering.ring.rewrite(poly, partial(_unfolded, lowering, highest), "definition")
     return lowering.ring.poly_key(in_one_order(lowering.ring, poly))
 
 
 def _unfolded(lowering: Lowering, names: set[int], atom: Any) -> Any:
-    return lowering.unfolded(atom) if atom.kind == "definition" and atom.name in names else None
+    return lowering.unfolded(atom) if atom.name in names else None
 
 
 def terms_judged(world: str, seed: int, size: int = _BATCH) -> Tally:

@@ -170,10 +170,8 @@ class Lowering:
                     if never_negative(at - 1) and never_negative(size - at - 1):
                         self.partition.cut(size, at)
 
-    def unfolded(self, atom: Atom) -> Poly | None:
+    def unfolded(self, atom: Atom) -> Poly:
         """What a definition's atom stands for."""
-        if atom.kind != "definition":
-            return None
         known = self.definitions[atom.name]
         return self.ring.replace(known.poly, dict(zip(known.symbols, atom.indices, strict=True)))
 

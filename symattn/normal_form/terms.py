@@ -43,7 +43,7 @@ class Atom:
     ``indices`` are index expressions, ``inner`` polynomials, ``bound`` the index symbols bound in them.
     """
 
-    __slots__ = ("bound", "free", "indices", "inner", "keys", "kind", "name")
+    __slots__ = ("_kinds", "bound", "free", "indices", "inner", "keys", "kind", "name")
 
     free: frozenset[int]  # the index symbols that occur and are not bound in it
 
@@ -60,6 +60,14 @@ class Atom:
         inside = {s for poly in inner for s in poly.free}
         self.free = frozenset(free | (inside - set(bound)) if inner else free)
         self.keys: dict[Any, int] | None = {}
+        self._kinds: frozenset[str] | None = None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the atom and of all inside it."""
+        if self._kinds is None:
+            self._kinds = frozenset({self.kind}).union(*(poly.kinds for poly in self.inner))
+        return self._kinds
 
 
 Factor = tuple[Atom, Number]
@@ -82,7 +90,7 @@ class Term:
 class Poly:
     """A sum of terms with rational coefficients; the empty sum is zero."""
 
-    __slots__ = ("free", "keys", "terms")
+    __slots__ = ("_kinds", "free", "keys", "terms")
 
     free: frozenset[int]
     terms: tuple[tuple[Number, Term], ...]
@@ -91,6 +99,14 @@ class Poly:
         self.terms = tuple(terms)
         self.free = NOTHING.union(*(term.free for _, term in self.terms))
         self.keys: dict[Any, int] | None = {}
+        self._kinds: frozenset[str] | None = None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of all atoms, at any depth."""
+        if self._kinds is None:
+            self._kinds = frozenset[str]().union(*(atom.kinds for _, term in self.terms for atom, _e in term.factors))
+        return self._kinds
 
     def __bool__(self) -> bool:
         return bool(self.terms)

@@ -244,19 +244,19 @@ class _Expansion:
 
         def change(atom: Atom) -> Poly | None:
             source = self.problem.expectation.source_of.get(str(atom.name))
-            if source is None or atom.kind not in ("entry", "symmetric"):
+            if source is None:
                 return None
             mean = source.joint([atom])
             self.used.append(mean)
-            return self.ring.rewrite(mean, self._value)
+            return self.ring.rewrite(mean, self._value, "scalar")
 
         try:
-            return self.ring.rewrite(f, change)
+            return self.ring.rewrite(f, change, "entry", "symmetric")
         except Undefined as problem:
             raise NoRuleError(f"the delta method needs derivatives at the means, and there is {problem}") from None
 
     def _value(self, atom: Atom) -> Poly | None:
-        known = self.problem.symbols.known.get(atom.name) if atom.kind == "scalar" else None
+        known = self.problem.symbols.known.get(atom.name)
         return scalar(self.ring, known.value) if known is not None and known.value is not None else None
 
     # --- what has no derivative ---

@@ -160,8 +160,9 @@ class Problem:
         lowering = self.lowering
         lowering.define(topological([x]), [x])
         for key, known in lowering.definitions.items():  # inputs before users: what each unfolds into has none
-            lowering.definitions[key] = replace(known, poly=self.ring.rewrite(known.poly, lowering.unfolded))
-        return self.ring.rewrite(lowering.entry(x, ()), lowering.unfolded)
+            unfolded = self.ring.rewrite(known.poly, lowering.unfolded, "definition")
+            lowering.definitions[key] = replace(known, poly=unfolded)
+        return self.ring.rewrite(lowering.entry(x, ()), lowering.unfolded, "definition")
 
     def _find_indices(self, formula: sympy.Expr) -> None:
         """The index symbols of a formula, each with the range that the formula leaves to it."""
@@ -202,11 +203,9 @@ class Problem:
             return poly
 
         def change(atom: Any) -> Poly | None:
-            if atom.kind in ("entry", "symmetric") and atom.name in values:
-                return self.ring.constructors["size"](self.ring, values[atom.name])
-            return None
+            return self.ring.constructors["size"](self.ring, values[atom.name]) if atom.name in values else None
 
-        return self.ring.rewrite(poly, change)
+        return self.ring.rewrite(poly, change, "entry", "symmetric")
 
     def _check_all_occur(self, parameters: Sequence[Tensor]) -> None:
         expressions = self.expressions

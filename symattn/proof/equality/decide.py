@@ -209,7 +209,7 @@ def _reduced(lowering: Lowering, gap: Poly, facts: Sequence[Fact]) -> Poly:
         if names:
             top = max(lowering.definitions[name].node.height for name in names)
             highest = {name for name in names if lowering.definitions[name].node.height == top}
-            gap = lowering.ring.rewrite(gap, partial(_unfold, lowering, highest))
+            gap = lowering.ring.rewrite(gap, partial(_unfold, lowering, highest), "definition")
             continue
         if facts:
             gap = with_facts(lowering.ring, gap, facts)
@@ -230,8 +230,6 @@ def in_one_order(ring: Ring, poly: Poly) -> Poly:
     """
 
     def oriented(atom: Atom) -> Poly | None:
-        if atom.kind != "range":
-            return None
         start, coefficients = affine(atom.indices[0])
         if sorted(map(str, coefficients.values())) != ["-1", "1"] or not start.is_Integer:
             return None
@@ -243,7 +241,7 @@ def in_one_order(ring: Ring, poly: Poly) -> Poly:
     if not any(atom.kind == "range" for _, term in poly.terms for atom, _e in term.factors):
         return poly
     ring.use("i <= j, i < j and i = j are written by one another")
-    return ring.rewrite(ring.in_canonical_names(poly), oriented)
+    return ring.rewrite(ring.in_canonical_names(poly), oriented, "range")
 
 
 def _from_zero(ring: Ring, index: Index) -> Poly:
@@ -264,12 +262,12 @@ def _from_zero(ring: Ring, index: Index) -> Poly:
 def _unfolded(lowering: Lowering, poly: Poly) -> Poly:
     """The polynomial with every definition written out."""
     while names := definitions_in(poly):
-        poly = lowering.ring.rewrite(poly, partial(_unfold, lowering, names))
+        poly = lowering.ring.rewrite(poly, partial(_unfold, lowering, names), "definition")
     return poly
 
 
 def _unfold(lowering: Lowering, chosen: set[int], atom: Atom) -> Poly | None:
-    return lowering.unfolded(atom) if atom.kind == "definition" and atom.name in chosen else None
+    return lowering.unfolded(atom) if atom.name in chosen else None
 
 
 def definitions_in(poly: Poly) -> set[int]:
@@ -278,7 +276,7 @@ def definitions_in(poly: Poly) -> set[int]:
     pending, seen = [poly], set()
     while pending:
         p = pending.pop()
-        if id(p) in seen:
+        if id(p) in seen or "definition" not in p.kinds:
             continue
         seen.add(id(p))
         for _, term in p.terms:
