@@ -153,9 +153,6 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     y, x = as_tensor(output), as_tensor(variable)
     if x.op is not named_tensor:
         raise OperandError(f"independent takes a named tensor as its variable, not {x.brief()}")
-    letters = free_letters("ijklmnpqrtuvw", names_in([y, x]))
-    symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
-    out, inp = tuple(symbols[: y.rank]), tuple(symbols[y.rank :])
     asked = (lambda out, inp: True) if when is None else when
     if not callable(asked):
         raise OperandError(f"independent: when is a function of two tuples of indices, not {described(when)}")
@@ -164,9 +161,14 @@ def independent(output: Any, variable: Any, when: Callable[..., Any] | None = No
     def at(*place: Any) -> Any:
         return asked(place[: y.rank], place[y.rank :])
 
-    condition = at(*symbols)
-    condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
-    if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
-        raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {described(condition)}")
+    taken = names_in([y, x])
+    for _ in range(2):  # once more with letters that no size of the condition has
+        letters = free_letters("ijklmnpqrtuvw", taken)
+        symbols = [sympy.Symbol(next(letters), integer=True, nonnegative=True) for _ in range(y.rank + x.rank)]
+        condition = at(*symbols)
+        condition = sympy.sympify(condition) if isinstance(condition, bool) else condition
+        if not isinstance(condition, Boolean) or isinstance(condition, sympy.Symbol):
+            raise OperandError(f"independent: when(out, inp) gives a relation of indices, not {described(condition)}")
+        taken |= {s.name for s in condition.free_symbols.difference(symbols)}
     check_comparisons("independent: when", at, symbols, (*y.shape, *x.shape), condition)
-    return Independence(y, x, out, inp, condition)
+    return Independence(y, x, tuple(symbols[: y.rank]), tuple(symbols[y.rank :]), condition)

@@ -292,3 +292,14 @@ def test_the_fuzz_proves_something() -> None:
     outputs = [_random(random.Random(seed)) for seed in range(8)]
     proved = [proof(y, X, when) is not None for y in outputs for when in _CONDITIONS]
     assert sum(proved) > 10
+
+
+def test_a_condition_may_name_a_size_that_no_tensor_has() -> None:
+    n, k = sa.sizes("n k")
+    W = sa.tensor("W", n, n)
+    near = sa.independent(sa.tril(W), W, when=lambda out, inp: inp[0] - inp[1] < k)
+    assert str(near) == "(tril(W))[i, j] is independent of W[l, m] where l - m < k"  # k is the size
+    found = sa.prove(near)
+    assert found.counterexample is not None
+    assert found.counterexample.sizes == {n: 1, k: 1}
+    assert sa.prove(sa.independent(sa.tril(W), W, when=lambda out, inp: inp[1] - inp[0] >= k))

@@ -91,7 +91,8 @@ class Search:
         self.order = ordered(sides.sides, self.definitions)
         self.given_order = ordered([x for g in self.given for x in g.sides], self.definitions)
         drawn = [x for x in nodes if x.op is variable and x not in self.definitions]
-        self.sampler = Sampler(nodes, hypotheses.relations, drawn, self.rng)
+        self.asked = self.dependence.symbols if self.dependence else frozenset()
+        self.sampler = Sampler(nodes, hypotheses.relations, drawn, self.rng, self.asked)
         self.conditions = [*hypotheses.relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
         self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
@@ -321,7 +322,7 @@ class Search:
             found = self.evaluator.values(self.order, point)
             difference = self.difference(found, point)
         assert difference is not None
-        used = {s for x in self.order for s in x.own_symbols} | set(self.sampler.sizes.related)
+        used = self.asked.union(self.sampler.sizes.related, *(x.own_symbols for x in self.order))
         return Counterexample(
             *self.parts(point, {x: found[x] for x in self.order if x.op is variable}, used),
             index=difference.index,
@@ -371,6 +372,7 @@ class _Dependence:
         self.sides = Claim(claim.output, "=", rebuild([claim.output], {x: twin})[0])
         self.given = [Claim(a, g.relation, b) for g in given for a, b in [rebuild(g.sides, {x: twin})]]
         self._condition = Relations([claim.condition])
+        self.symbols = claim.condition.free_symbols.difference(claim.out, claim.inp)  # sizes, for example
 
     def ignored(self, out: tuple[int, ...], inp: tuple[int, ...], point: Point) -> bool:
         """Whether the claim says that this entry of the output ignores that entry of the variable."""

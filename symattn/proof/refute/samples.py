@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -46,8 +46,10 @@ Matrix: TypeAlias = list[list[Any]]
 class Sizes:
     """Values for the size symbols such that every size is a positive integer and every relation holds."""
 
-    def __init__(self, nodes: Sequence[Tensor], relations: Sequence[Boolean]) -> None:
-        symbols = {s for node in nodes for s in node.own_symbols} | {s for r in relations for s in r.free_symbols}
+    def __init__(
+        self, nodes: Sequence[Tensor], relations: Sequence[Boolean], asked: Set[sympy.Symbol] = frozenset()
+    ) -> None:
+        symbols = set(asked).union(*(x.own_symbols for x in nodes), *(r.free_symbols for r in relations))
         self.symbols = sorted((s for s in symbols if s.is_integer and s.is_positive), key=lambda s: s.name)
         self.scalars = sorted(symbols.difference(self.symbols), key=lambda s: s.name)
         self._composite = list(dict.fromkeys(n for x in nodes for n in x.shape if not (n.is_Symbol or n.is_Integer)))
@@ -306,9 +308,14 @@ class Sampler:
     """Points for the trials of a claim: everything that is given without conditions on several arrays at once."""
 
     def __init__(
-        self, nodes: Sequence[Tensor], relations: Sequence[Boolean], drawn: Sequence[Tensor], rng: random.Random
+        self,
+        nodes: Sequence[Tensor],
+        relations: Sequence[Boolean],
+        drawn: Sequence[Tensor],
+        rng: random.Random,
+        asked: Set[sympy.Symbol] = frozenset(),
     ) -> None:
-        self.sizes, self._rng = Sizes(nodes, relations), rng
+        self.sizes, self._rng = Sizes(nodes, relations, asked), rng
         self._shapes = {x.shape: x for x in nodes}.values()
         self.aims: Aims | None = None  # values that the claim points to, which are also what shrinking tries
         self.drawn = sorted(drawn, key=lambda x: (x.params["name"], str(x.shape), x.params["hypotheses"]))
