@@ -54,9 +54,11 @@ class Array(dict[tuple[int, ...], Any]):
 
     def __init__(self, array: np.ndarray) -> None:
         super().__init__(np.ndenumerate(array.astype(int) if array.dtype == bool else array))
+        self.shape = array.shape
 
     def __missing__(self, at: tuple[int, ...]) -> Any:
-        raise IndexError(f"the entry formula reads at the index {at}")
+        place = ", ".join(map(str, at))
+        raise IndexError(f"the entry formula reads at the index {place} of an array of shape {self.shape}")
 
 
 def numbers() -> dict[str, Any]:

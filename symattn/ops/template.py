@@ -81,7 +81,7 @@ def entries_of(node: Tensor) -> Entries:
 
 @lru_cache(maxsize=1024)
 def _entries(op: Operation, params: Any, inputs: Any) -> Entries:
-    reads = [f"_{k}" for k in range(len(inputs))]  # no symbol of the user's has such a name
+    reads = [f"_input{k}" for k in range(len(inputs))]  # no symbol of the user's has such a name
     node = op.node(*(stand_in(f"x{k}", *known) for k, known in enumerate(inputs)), **dict(params))
     code = Compiled((), reads)
 

@@ -1,5 +1,7 @@
 """Reference values: entry formulas evaluated as they stand, against NumPy written by hand."""
 
+import re
+
 import numpy as np
 import pytest
 import sympy
@@ -138,7 +140,14 @@ def test_a_read_out_of_range_is_an_error(shift, error):
 def test_a_sum_that_runs_too_far_is_an_error():
     k = sympy.Dummy("k", integer=True)
     x = odd(lambda read, index, node: sympy.Sum(read(0, (index[0], k)), (k, 0, d)))
-    with pytest.raises(IndexError):
+    width = a["X"].shape[1]
+    with pytest.raises(IndexError, match=re.escape(f"at the index 0, {width} of an array of shape {a['X'].shape}")):
+        reference(x)
+
+
+def test_what_an_input_is_called_where_no_value_is_known():
+    x = odd(lambda read, index, node: sympy.gamma(read(0, index)))
+    with pytest.raises(sa.NoRuleError, match=re.escape("no value is known for gamma in gamma(_input0[")):
         reference(x)
 
 
