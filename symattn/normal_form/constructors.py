@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from .functions import IMAGINARY, exp, extreme, log, positive, power, zero
+from .functions import IMAGINARY, exp, extreme, function, log, positive, power, zero
 from .indices import Index, affine
 from .ring import Ring
 from .terms import ONE, Atom, Poly, Unsupported, constant, plain, single
@@ -30,9 +30,10 @@ def composed(ring: Ring, e: Any, read: Callable[[Any], Poly]) -> Poly | None:
     below = read(e.base)
     if e.exp.is_Rational:
         return power(ring, below, plain(e.exp))
+    above = read(e.exp)
     if not ring.is_positive(below):
-        raise Unsupported("a power of what is not known to be positive")
-    return exp(ring, ring.multiply(read(e.exp), log(ring, below)))
+        return function(ring, "power", (below, above))
+    return exp(ring, ring.multiply(above, log(ring, below)))
 
 
 def scalar(ring: Ring, value: sympy.Expr, known: Mapping[sympy.Symbol, Poly] = MappingProxyType({})) -> Poly:

@@ -86,7 +86,9 @@ class Derivative:
         )
 
     def _function(self, atom: Atom) -> Poly:
-        slope = self.of(atom.inner[0])
+        slope, *others = map(self.of, atom.inner)
+        if any(others):
+            raise Unsupported(f"the derivative of {atom.name}")
         if not slope:
             return ZERO
         name = str(atom.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import sympy
 
 import symattn as sa
 from symattn.core.budget import Budget, OutOfBudget
@@ -94,3 +95,11 @@ def test_a_rank_0_tensor():
     x = sa.tensor("x", "n")
     g = sa.gradient(sa.sum(sa.exp(c * x)), [c])
     assert is_proved(g[c], Budget(20))
+
+
+def test_no_argument_of_a_function_is_taken_as_constant():
+    x, y, dO = sa.tensor("x", "n"), sa.tensor("y", "n"), sa.tensor("dO", "n")
+    i, j = sympy.symbols("i j", real=True)
+    angle = sa.elementwise(sympy.Lambda((i, j), sympy.atan2(i, j)), x, y)
+    with pytest.raises(Unreached):
+        comparison(angle, y, 0 * dO, dO)

@@ -25,6 +25,7 @@ I = sa.tensor("I", m, integer=True)
 N = sa.tensor("N", n, n, binary=True)
 c = sympy.Symbol("c", real=True)
 p = sympy.Symbol("p", positive=True)
+SIGNS = sa.from_index((n,), lambda i: (-1) ** i)
 
 
 def same(a, b, given=()):
@@ -111,6 +112,8 @@ EQUAL = {
     "a sum in a maximum along a permutation": (sa.max(Pi.T @ x * x), sa.max(x * (Pi @ x))),
     "deltas with permutations": (Pi @ (2 * sa.eye(n)), (2 * sa.eye(n)) @ Pi),
     "powers of a positive scalar": (sa.exp(x * sympy.log(p)), p**x),
+    "alternating signs": (sa.sum(SIGNS * (x + 1)), sa.sum(x * SIGNS) + sa.sum(SIGNS)),
+    "a quotient of a quotient": (1 / (1 / (x * SIGNS)), SIGNS * x),
     "comparison with itself": (sa.where(Pi @ N > 0, 1, 0), Pi @ N),
 }
 DIFFERENT = {
@@ -131,6 +134,7 @@ DIFFERENT = {
     "unknown functions of other names": (sa.unknown("f", x), sa.unknown("g", x)),
     "the inverse of another matrix": (sa.inv(R) @ U, sa.eye(n)),
     "exponents": (sa.exp(A @ B), sa.exp(A) @ sa.exp(B)),
+    "signs in the other order": (SIGNS, sa.flip(SIGNS, 0)),
 }
 
 
