@@ -67,6 +67,7 @@ _OTHER = {
     "pos": lambda x: x,
     "getitem": _getitem,
     "str": text_and_names,
+    "repr": text,  # one line, also inside of lists and mappings
 }
 
 

@@ -90,9 +90,6 @@ class Tensor:
     def __reduce__(self) -> Any:
         return _only, (unflatten, flatten([self]))
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def _sympy_(self) -> Any:
         if sys._getframe(1).f_code.co_name == "_do_eq_sympify":
             return sympy.Dummy()  # ``symbol == tensor`` is a question that has an answer: False

@@ -213,6 +213,14 @@ def test_a_name_is_defined_once_whatever_gave_it(make):
     assert not [line for line in defined if len(set(line.split(" = "))) == 1]
 
 
+def test_derivatives_in_a_mapping_stand_in_one_line():
+    found = sa.hessian(sa.logsumexp(z * z), [z, y])
+    assert str(found) == (
+        "{(z, z): 4 * P * (diag(z) - rowsum(P * diag(z))) * z + 2 * diag(P), (z, y): zeros(n, n), "
+        "(y, z): zeros(n, n), (y, y): zeros(n, n)}"
+    )
+
+
 def test_one_hot_is_the_identity_on_tensors():
     X = sa.tensor("X", 2, 3)
     E = run(one_hot(X.shape) + 0 * sa.tensor("c"), {sa.tensor("c"): 0.0})
