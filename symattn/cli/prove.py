@@ -163,13 +163,16 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _point(found: Example) -> dict[str, Any]:
-    def entries(nested: Any) -> Any:
-        return list(map(entries, nested)) if isinstance(nested, list) else str(nested)
+    def entries(array: Any) -> Any:
+        return str(array[()]) if not array.shape else nested(array.tolist())
+
+    def nested(part: Any) -> Any:
+        return list(map(nested, part)) if isinstance(part, list) else str(part)
 
     return {
         "sizes": {str(s): n for s, n in found.sizes.items()},
         "scalars": {str(s): str(q) for s, q in found.scalars.items()},
-        "arrays": {str(x.name): entries(array.tolist()) for x, array in found.arrays.items()},
+        "arrays": {str(x.name): entries(array) for x, array in found.arrays.items()},
         "functions": dict(found.functions),
     }
 

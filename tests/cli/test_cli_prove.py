@@ -88,6 +88,12 @@ def test_hypotheses_are_given_in_their_three_forms(run, arguments, code):
     assert run("prove", *arguments)[0] == code
 
 
+def test_a_tensor_without_axes_is_a_number_in_json(run):
+    code, out, _ = run("prove", "c*c", "c", "--shape", "c:", "--to", "json")
+    assert code == 1
+    assert json.loads(out)["counterexample"]["arrays"] == {"c": "-1"}
+
+
 def test_latex_and_json(run):
     _, out, _ = run("prove", *MOVED, "--given", "Pi: permutation", "--to", "latex")
     assert r"\Pi \, \operatorname{softmax}\left(X\right)" in out
