@@ -12,7 +12,7 @@ import sympy
 from .functions import IMAGINARY, exp, extreme, function, log, positive, power, zero
 from .indices import Index, affine
 from .ring import Ring
-from .terms import ONE, Atom, Poly, Unsupported, constant, plain, single
+from .terms import ONE, POWER, Atom, Poly, Unsupported, constant, plain, single
 
 
 def composed(ring: Ring, e: Any, read: Callable[[Any], Poly]) -> Poly | None:
@@ -32,7 +32,7 @@ def composed(ring: Ring, e: Any, read: Callable[[Any], Poly]) -> Poly | None:
         return power(ring, below, plain(e.exp))
     above = read(e.exp)
     if not ring.is_positive(below):
-        return function(ring, "power", (below, above))
+        return function(ring, POWER, (below, above))
     return exp(ring, ring.multiply(above, log(ring, below)))
 
 

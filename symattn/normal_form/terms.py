@@ -22,6 +22,7 @@ Number = int | Fraction
 Label = tuple[Any, ...]
 Labels = Mapping[int, Label]
 NOTHING: frozenset[int] = frozenset()
+POWER = "**"  # a function of two arguments, for a base that may be negative: no other function has such a name
 _LARGEST_SYMMETRY = 5040
 
 

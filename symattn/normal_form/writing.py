@@ -14,7 +14,7 @@ import sympy
 
 from ..core.naming import free_letters, latex_name
 from .indices import Index
-from .terms import Atom, Factor, Number, Poly, Term, plain
+from .terms import POWER, Atom, Factor, Number, Poly, Term, plain
 
 _LETTERS = "klmnpqrtuvwabcefgh"
 LONGEST = 1200  # characters of a polynomial that is still written out
@@ -159,6 +159,9 @@ class Writer:
         return rf"{written}_{{{inside}}}" if indices else latex_name(base)
 
     def _function(self, name: str, atom: Atom) -> str:
+        if name == POWER:
+            base, exponent = map(self.poly, atom.inner)
+            return rf"{self._between(base)}^{{{exponent}}}" if self.latex else f"(({base})**({exponent}))"
         inside = ", ".join(map(self.poly, atom.inner))
         if not self.latex:
             return f"{name}({inside})"

@@ -169,3 +169,11 @@ def test_a_calculation_does_not_disturb_the_next():
     first = [same(*EQUAL["sums in any order"]) for _ in range(3)]
     assert not same(*DIFFERENT["a transpose"])
     assert first == [True] * 3
+
+
+def test_a_power_of_a_negative_number_is_written_as_one():
+    verdict = sa.prove(SIGNS * SIGNS, SIGNS)
+    assert verdict.status == "refuted"
+    proof = sa.prove(sa.sum(SIGNS[:, None] * A), sa.sum((SIGNS[:, None] * A).T)).proof
+    assert r"\left(-1\right)^{" in proof.latex()
+    assert "((-1)**(" in proof.text()
