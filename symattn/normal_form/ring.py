@@ -412,15 +412,12 @@ class Ring(Keys):
         """The polynomial with atoms of some kinds replaced by what ``change`` makes of them, also inside functions."""
 
         def again(atom: Atom) -> Poly | Atom:
+            if atom.kinds.isdisjoint(kinds):
+                return atom
             new = change(atom) if atom.kind in kinds else None
             return self.mapped_inside(atom, lambda p: self.rewrite(p, change, *kinds)) if new is None else new
 
-        kept, touched = list[tuple[Number, Term]](), list[tuple[Number, Term]]()
-        for c, term in poly.terms:
-            (kept if all(atom.kinds.isdisjoint(kinds) for atom, _ in term.factors) else touched).append((c, term))
-        part = Poly(touched)
-        changed = self.mapped(part, again) if touched else part
-        return poly if changed is part else self.add(changed, Poly(kept))
+        return self.mapped(poly, again)  # all terms are made again: beside others they may become simpler
 
     def mapped(self, poly: Poly, again: Callable[[Atom], Poly | Atom]) -> Poly:
         """The polynomial with every atom made again, or the same one if that changes nothing."""
