@@ -76,11 +76,6 @@ class Derivation:
         """The lines, the claims and the calculations, without the paragraphs between them."""
         return tuple(part for part in self._parts if not isinstance(part, str))
 
-    @property
-    def _defined(self) -> set[tuple[Tensor | None, Tensor]]:
-        """The names that have a line, with what they stand for."""
-        return {(step.named, step.expression) for step in self.steps if isinstance(step, Line)}
-
     # --- writing it ---
 
     def extend(self, *parts: Gradient | Tensor | Verdict | Moments) -> Self:
@@ -92,8 +87,9 @@ class Derivation:
         """
         for part in parts:
             if isinstance(part, Gradient):
+                defined = {(step.named, step.expression) for step in self.steps if isinstance(step, Line)}
                 definitions = [(named(s.name, s.expression), s.expression) for s in part.definitions]
-                self._parts += [Line(*pair, "where") for pair in definitions if pair not in self._defined]
+                self._parts += [Line(*pair, "where") for pair in definitions if pair not in defined]
                 remarks = part.side_conditions
                 self._parts += [Line(part.named[s.name], s.expression, s.reason, remarks) for s in part.steps]
             elif isinstance(part, Tensor) and part.op is let_op:

@@ -348,3 +348,13 @@ def test_a_refuted_claim_states_what_was_given():
     note = sa.Derivation("Masks", given=[M]).extend(verdict)
     assert "given ones(n) <= sum(M, axis=-1),\nis false." in note.text()
     assert "given $\\mathbf{1}_{n} \\le M \\, \\mathbf{1}$,\nis false." in note.latex()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_names_stand_for_is_said_once_in_a_derivation(shown):
+    Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+    O = sa.attention.scaled_dot_product(Q, K, V)
+    D = sa.Derivation("A").extend(*(O.intermediates if shown else ()))
+    D.extend(sa.gradient(O, [Q])).extend(sa.gradient(O, [V]))
+    lines = [step.named.name for step in D.steps]
+    assert lines == [*(["Z", "P", "O"] if shown else ["Z", "P"]), "dP", "dZ", "dQ", "dV"]
