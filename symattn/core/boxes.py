@@ -1,0 +1,238 @@
+"""The printed formula: a tree of boxes, plain data.
+
+Records and printers build the tree, ``printing/media`` writes it: LaTeX, MathML, Unicode and NumPy text, and widths are
+folds over one tree. Characters are Unicode (``α``, ``⊙``, ``≤``); each medium spells them in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+Style = Literal["italic", "upright", "bold", "blackboard", "calligraphic", "sans", "fraktur", "typewriter"]
+SignKind = Literal["relation", "sum", "product", "prefix", "punctuation", "large", "ordinary"]
+
+
+@dataclass(eq=False, slots=True)
+class Box:
+    """A part of a printed formula."""
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        """The boxes inside, in the order in which they are read."""
+        return ()
+
+    @property
+    def tall(self) -> bool:
+        """Whether it is higher than a line, so that a fence around it grows."""
+        return False
+
+
+@dataclass(eq=False, slots=True)
+class Row(Box):
+    """Boxes side by side; writers put the space that their kinds need between them."""
+
+    parts: tuple[Box, ...]
+    is_tall: bool = False
+
+    def __post_init__(self) -> None:
+        self.is_tall = any(part.tall for part in self.parts)
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return self.parts
+
+    @property
+    def tall(self) -> bool:
+        return self.is_tall
+
+
+@dataclass(eq=False, slots=True)
+class Name(Box):
+    """The letters of a symbol: one letter, or a word."""
+
+    letters: str
+    style: Style = "italic"
+
+
+@dataclass(eq=False, slots=True)
+class Number(Box):
+    """Digits, as in ``0.5``."""
+
+    digits: str
+
+
+@dataclass(eq=False, slots=True)
+class Sign(Box):
+    """An operator or a mark: ``=``, ``+``, ``⊙``, ``⊤``, ``∑``; its kind says how it stands among its neighbours."""
+
+    mark: str
+    kind: SignKind = "ordinary"
+
+
+@dataclass(eq=False, slots=True)
+class Function(Box):
+    """The upright name of a function or an operator that is applied to what follows."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Fraction(Box):
+    above: Box
+    below: Box
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return self.above, self.below
+
+    @property
+    def tall(self) -> bool:
+        return True
+
+
+@dataclass(eq=False, slots=True)
+class Root(Box):
+    inside: Box
+    degree: Box | None = None
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return (self.inside,) if self.degree is None else (self.inside, self.degree)
+
+    @property
+    def tall(self) -> bool:
+        return self.inside.tall
+
+
+@dataclass(eq=False, slots=True)
+class Script(Box):
+    """A base with a subscript, a superscript, or both; those of a large sign are its limits."""
+
+    base: Box
+    below: Box | None = None
+    above: Box | None = None
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return [box for box in (self.base, self.below, self.above) if box is not None]
+
+    @property
+    def tall(self) -> bool:
+        return self.base.tall or is_large(self.base)
+
+
+@dataclass(eq=False, slots=True)
+class Accent(Box):
+    """A base under a mark: ``^``, ``~``, ``‾``, ``˙``, ``¨``, ``→``, ``ˇ``, ``˘``, ``´``, ``ˋ``; ``_`` is below it."""
+
+    base: Box
+    mark: str
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return (self.base,)
+
+    @property
+    def tall(self) -> bool:
+        return self.base.tall
+
+
+@dataclass(eq=False, slots=True)
+class Fence(Box):
+    """Something between two marks: ``( )``, ``[ ]``, ``{ }``, ``| |``, ``‖ ‖``, ``⌊ ⌋``, ``⟨ ⟩``; "" is no mark."""
+
+    inside: Box
+    left: str = "("
+    right: str = ")"
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return (self.inside,)
+
+    @property
+    def tall(self) -> bool:
+        return self.inside.tall
+
+
+@dataclass(eq=False, slots=True)
+class Matrix(Box):
+    """Cells in rows between two marks; ``cases`` has a brace on the left and its cells at the left."""
+
+    rows: tuple[tuple[Box, ...], ...]
+    left: str = "["
+    right: str = "]"
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return [cell for row in self.rows for cell in row]
+
+    @property
+    def tall(self) -> bool:
+        return True
+
+
+@dataclass(eq=False, slots=True)
+class Text(Box):
+    """Words within a formula."""
+
+    words: str
+
+
+@dataclass(eq=False, slots=True)
+class Differential(Box):
+    """The upright d of a gradient in front of what it belongs to."""
+
+    of: Box
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return (self.of,)
+
+    @property
+    def tall(self) -> bool:
+        return self.of.tall
+
+
+@dataclass(eq=False, slots=True)
+class Space(Box):
+    """Room between two formulas of one line, in em."""
+
+    width: float = 1.0
+
+
+@dataclass(eq=False, slots=True)
+class Code(Box):
+    """Source text as it stands, in a formula of the NumPy dialect or where a person gave LaTeX that is not known."""
+
+    source: str
+
+
+def row(*parts: Box) -> Box:
+    """Boxes side by side; rows among them are opened, and one alone is itself."""
+    flat = [kid for part in parts for kid in (part.parts if isinstance(part, Row) else (part,))]
+    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+
+
+def is_large(box: Box) -> bool:
+    """Whether scripts of a box are the limits of a large sign."""
+    return isinstance(box, Sign) and box.kind == "large"
+
+
+def fold(root: Box, write: Callable[[Any, Sequence[T]], T]) -> T:
+    """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion."""
+    done: dict[int, T] = {}
+    pending: list[Box] = [root]
+    while pending:
+        box = pending[-1]
+        if id(box) in done:
+            pending.pop()
+            continue
+        waiting = [kid for kid in box.kids if id(kid) not in done]
+        if waiting:
+            pending.extend(waiting)
+        else:
+            done[id(pending.pop())] = write(box, [done[id(kid)] for kid in box.kids])
+    return done[id(root)]
