@@ -74,9 +74,13 @@ class Sign(Box):
 
 @dataclass(eq=False, slots=True)
 class Function(Box):
-    """The upright name of a function or an operator that is applied to what follows."""
+    """A function or an operator that is applied to what follows; a name that is a word is upright: ``softmax``."""
 
-    name: str
+    name: Box
+
+    @property
+    def kids(self) -> Sequence[Box]:
+        return (self.name,)
 
 
 @dataclass(eq=False, slots=True)
@@ -208,6 +212,11 @@ class Code(Box):
     """Source text as it stands, in a formula of the NumPy dialect or where a person gave LaTeX that is not known."""
 
     source: str
+
+
+def function(word: str) -> Function:
+    """A function by its upright name."""
+    return Function(Name(word, "upright"))
 
 
 def row(*parts: Box) -> Box:
