@@ -1,0 +1,1 @@
+"""Printed formulas from their boxes, one file a medium."""

@@ -1,0 +1,101 @@
+r"""How LaTeX spells characters, fonts, accents, fences and spaces: one table for who writes and who reads.
+
+Greek follows SymPy's symbol conventions: ``ϵ`` is ``\epsilon`` and ``ε`` is ``\varepsilon``, ``ϕ`` is ``\phi``.
+"""
+
+from __future__ import annotations
+
+from ...core.boxes import SignKind, Style
+
+LETTERS = {
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ϵ": r"\epsilon", "ε": r"\varepsilon",
+    "ζ": r"\zeta", "η": r"\eta", "θ": r"\theta", "ϑ": r"\vartheta", "ι": r"\iota", "κ": r"\kappa", "ϰ": r"\varkappa",
+    "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "ξ": r"\xi", "π": r"\pi", "ϖ": r"\varpi", "ρ": r"\rho",
+    "ϱ": r"\varrho", "σ": r"\sigma", "ς": r"\varsigma", "τ": r"\tau", "υ": r"\upsilon", "ϕ": r"\phi", "φ": r"\varphi",
+    "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega", "ϝ": r"\digamma",
+    "Γ": r"\Gamma", "Δ": r"\Delta", "Θ": r"\Theta", "Λ": r"\Lambda", "Ξ": r"\Xi", "Π": r"\Pi", "Σ": r"\Sigma",
+    "Υ": r"\Upsilon", "Φ": r"\Phi", "Ψ": r"\Psi", "Ω": r"\Omega",
+    "ℓ": r"\ell", "ℏ": r"\hbar", "ı": r"\imath", "ȷ": r"\jmath", "ð": r"\eth", "℧": r"\mho",
+    "ℵ": r"\aleph", "ℶ": r"\beth", "ℷ": r"\gimel", "ℸ": r"\daleth", "℘": r"\wp", "ℜ": r"\Re", "ℑ": r"\Im",
+}  # fmt: skip
+CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")  # Greek letters that LaTeX sets upright, and fonts change
+
+SIGNS: dict[SignKind, dict[str, str]] = {
+    "relation": {
+        "=": "=", "<": "<", ">": ">", ":": ":", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx",
+        "≡": r"\equiv", "∼": r"\sim", "≃": r"\simeq", "≅": r"\cong", "∝": r"\propto", "≪": r"\ll", "≫": r"\gg",
+        "≺": r"\prec", "≻": r"\succ", "≼": r"\preceq", "≽": r"\succeq", "≐": r"\doteq", "≜": r"\triangleq",
+        "≔": ":=", "∈": r"\in", "∉": r"\notin", "∋": r"\ni", "⊂": r"\subset", "⊆": r"\subseteq", "⊃": r"\supset",
+        "⊇": r"\supseteq", "∣": r"\mid", "∤": r"\nmid", "∥": r"\parallel", "⊢": r"\vdash", "⊨": r"\models",
+        "→": r"\to", "←": r"\leftarrow", "↔": r"\leftrightarrow", "↦": r"\mapsto", "⇒": r"\Rightarrow",
+        "⇐": r"\Leftarrow", "⇔": r"\Leftrightarrow", "⟶": r"\longrightarrow", "⟼": r"\longmapsto",
+        "⟹": r"\implies", "⟺": r"\iff", "↪": r"\hookrightarrow", "↑": r"\uparrow", "↓": r"\downarrow",
+    },
+    "sum": {"+": "+", "−": "-", "±": r"\pm", "∓": r"\mp", "⊕": r"\oplus", "⊖": r"\ominus"},
+    "product": {
+        "×": r"\times", "⋅": r"\cdot", "⊙": r"\odot", "⊘": r"\oslash", "⊗": r"\otimes", "∘": r"\circ", "∗": r"\ast",
+        "⋆": r"\star", "•": r"\bullet", "÷": r"\div", "∧": r"\wedge", "∨": r"\vee", "⊻": r"\veebar",
+        "∪": r"\cup", "∩": r"\cap", "∖": r"\setminus", "⊔": r"\sqcup", "⊓": r"\sqcap", "⊎": r"\uplus",
+        "⊛": r"\circledast", "mod": r"\bmod",
+    },
+    "prefix": {"¬": r"\lnot", "∀": r"\forall", "∃": r"\exists"},
+    "punctuation": {",": ",", ";": ";"},
+    "large": {
+        "∑": r"\sum", "∏": r"\prod", "∐": r"\coprod", "∫": r"\int", "∬": r"\iint", "∮": r"\oint", "⋃": r"\bigcup",
+        "⋂": r"\bigcap", "⨁": r"\bigoplus", "⨂": r"\bigotimes", "⨀": r"\bigodot", "⋀": r"\bigwedge",
+        "⋁": r"\bigvee", "⨆": r"\bigsqcup", "max": r"\max", "min": r"\min", "sup": r"\sup", "inf": r"\inf",
+        "lim": r"\lim",
+    },
+    "ordinary": {
+        "/": "/", "!": "!", "?": "?", ".": ".", "@": "@", "|": "|", "‖": r"\Vert", "⊤": r"\top", "⊺": r"\intercal",
+        "⊥": r"\bot", "∞": r"\infty", "∂": r"\partial", "∇": r"\nabla", "∅": r"\emptyset", "†": r"\dagger",
+        "‡": r"\ddagger", "′": r"\prime", "□": r"\square", "■": r"\blacksquare", "△": r"\triangle", "◇": r"\diamond",
+        "∠": r"\angle",
+        "♯": r"\sharp", "♭": r"\flat", "♮": r"\natural", "✓": r"\checkmark", "…": r"\ldots", "⋯": r"\cdots",
+        "⋮": r"\vdots", "⋱": r"\ddots", "%": r"\%", "#": r"\#", "&": r"\&", "$": r"\$", "_": r"\_", "√": r"\surd",
+        "♢": r"\diamondsuit", "♡": r"\heartsuit", "♣": r"\clubsuit", "♠": r"\spadesuit", "§": r"\S",
+    },
+}  # fmt: skip
+SPELLED = {mark: word for marks in SIGNS.values() for mark, word in marks.items()} | {"-": "-", "*": "*"}
+ALIKE = {
+    r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\lt": "<", r"\gt": ">", r"\coloneqq": "≔", r"\leqslant": "≤",
+    r"\geqslant": "≥", r"\rightarrow": "→", r"\gets": "←", r"\owns": "∋", r"\land": "∧", r"\lor": "∨", r"\neg": "¬",
+    r"\varnothing": "∅", r"\perp": "⊥", r"\dots": "…", r"\dotsc": "…", r"\dotsb": "⋯",
+    r"\colon": ":", r"\vert": "|", r"\|": "‖", r"\Longrightarrow": "⟹",
+    r"\Longleftrightarrow": "⟺", r"\smallsetminus": "∖", r"\dag": "†", r"\ddag": "‡", r"\Box": "□",
+}  # fmt: skip
+
+FUNCTIONS = frozenset(
+    "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup ln log max "
+    "min Pr sec sin sinh sup tan tanh".split()
+)
+
+FONTS: dict[Style, str] = {
+    "italic": r"\mathit", "upright": r"\mathrm", "bold": r"\mathbf", "blackboard": r"\mathbb",
+    "calligraphic": r"\mathcal", "sans": r"\mathsf", "fraktur": r"\mathfrak", "typewriter": r"\mathtt",
+}  # fmt: skip
+FONTS_ALIKE: dict[str, Style] = {
+    r"\boldsymbol": "bold", r"\bm": "bold", r"\bf": "bold", r"\rm": "upright", r"\mathnormal": "italic",
+    r"\mathscr": "calligraphic",
+}  # fmt: skip
+
+ACCENTS = {
+    "^": r"\hat", "~": r"\tilde", "‾": r"\bar", "˙": r"\dot", "¨": r"\ddot", "→": r"\vec", "ˇ": r"\check",
+    "˘": r"\breve", "´": r"\acute", "ˋ": r"\grave", "_": r"\underline",
+}  # fmt: skip
+WIDE_ACCENTS = {"^": r"\widehat", "~": r"\widetilde", "‾": r"\overline", "→": r"\overrightarrow"}
+
+LEFT = {
+    "(": "(", "[": "[", "{": r"\{", "|": r"\lvert", "‖": r"\lVert", "⌊": r"\lfloor", "⌈": r"\lceil", "⟨": r"\langle",
+}  # fmt: skip
+RIGHT = {
+    ")": ")", "]": "]", "}": r"\}", "|": r"\rvert", "‖": r"\rVert", "⌋": r"\rfloor", "⌉": r"\rceil", "⟩": r"\rangle",
+}  # fmt: skip
+BRACES = {r"\lbrace": "{", r"\rbrace": "}", r"\lbrack": "[", r"\rbrack": "]"}
+
+MATRICES = {
+    ("[", "]"): "bmatrix", ("(", ")"): "pmatrix", ("|", "|"): "vmatrix", ("‖", "‖"): "Vmatrix", ("{", "}"): "Bmatrix",
+    ("{", ""): "cases", ("", ""): "matrix",
+}  # fmt: skip
+
+SPACES = {-1 / 6: r"\!", 1 / 6: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
