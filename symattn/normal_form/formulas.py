@@ -167,7 +167,7 @@ class Reader:
         first, last = self.index(low, env), self.index(high, env)
         size, guards = self._range(first, last)
         parts = []
-        for index, held in self.lowering.over(size):
+        for index, held in self.lowering.over(size, self.node):
             gate = self.ring.product(self.lowering.at_least_zero(guard(index)) for guard in guards)
             if gate:
                 body = self._over(inner, term, {**env, k: index})
@@ -194,7 +194,7 @@ class Reader:
             size, guards = self._range(self.index(low, env), self.index(high, env))
             if guards:
                 raise Unsupported("an extreme over a part of a range")
-            ranges.append(self.lowering.over(size))
+            ranges.append(self.lowering.over(size, self.node))
         name, found = type(e).__name__, []
         for choice in itertools.product(*ranges):
             inside = {**env, **{k: index for (k, *_), (index, _held) in zip(e.limits, choice, strict=True)}}

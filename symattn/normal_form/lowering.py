@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -28,6 +28,8 @@ from .indices import affine as parts_of
 from .ring import Ring
 from .terms import ONE, ZERO, Atom, Poly, Unsupported, single
 
+Summed: TypeAlias = tuple[Tensor, sympy.Expr]  # a node, and a range that it sums over
+
 _LEAVES = (variable, constant, from_index_op)
 _DEEP = 24
 
@@ -40,11 +42,11 @@ class Repartition(Exception):
 
 @dataclass
 class Partition:
-    """How the ranges of index symbols are taken apart, by their size."""
+    """How the ranges of index symbols are taken apart, by their size; the sums of a node may differ from the others."""
 
     cuts: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
     digits: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
-    tried: list[sympy.Expr] = field(default_factory=list)
+    own_digits: dict[Summed, sympy.Expr] = field(default_factory=dict)
 
     def holds(self, size: sympy.Expr) -> bool:
         return size in self.cuts or size in self.digits
@@ -59,31 +61,44 @@ class Partition:
         self.digits[size] = inner
         raise Repartition(f"the range {size} is taken as {inner} times a quotient and a rest")
 
-    def digits_instead(self, inner: sympy.Expr) -> None:
-        """Take a range as two digits that was cut before, if it has them; once for each range."""
-        for size in [size for size in self.cuts if size not in self.tried]:
-            if size != inner and _has_digits(size, inner):
-                self.tried.append(size)
-                del self.cuts[size]
-                self.split(size, inner)
+    def split_where_cut(self, inner: sympy.Expr, summed: Iterable[Summed]) -> None:
+        """Take a range as two digits that was cut before, if it has them: in the sums of a node first, then in all."""
+        wanted = [size for size in self.cuts if size != inner and _has_digits(size, inner)]
+        for node, size in summed:
+            if size in wanted and (node, size) not in self.own_digits:
+                self.own_digits[node, size] = inner
+                raise Repartition(f"the range {size} is taken as two digits in {node.op.title}")
+        for size in wanted:
+            del self.cuts[size]
+            self.split(size, inner)
 
-    def pieces(self, ring: Ring, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
-        """The index over a range, piece by piece: an expression and the new symbols in it."""
+    def split_alike(self) -> bool:
+        """Take a range as two digits in all sums where a node does in its own; whether there is one."""
+        for (_, size), inner in self.own_digits.items():
+            if size in self.cuts:
+                del self.cuts[size]
+                self.digits[size] = inner
+                return True
+        return False
+
+    def pieces(self, ring: Ring, size: sympy.Expr, node: Tensor | None = None) -> list[tuple[Index, tuple[int, ...]]]:
+        """The index over a range, piece by piece: an expression and the new symbols in it; ``node`` sums over it."""
         if size == 1:
             return [(number(0), ())]
-        if (inner := self.digits.get(size)) is not None:
+        own = None if node is None else self.own_digits.get((node, size))
+        if (inner := self.digits.get(size, own)) is not None:
             outer = divided(size, inner)
             assert outer is not None
             return [
                 (plus(b, a, inner), (*held, *more))
-                for a, held in self.pieces(ring, outer)
-                for b, more in self.pieces(ring, inner)
+                for a, held in self.pieces(ring, outer, node)
+                for b, more in self.pieces(ring, inner, node)
             ]
         if (at := self.cuts.get(size)) is not None:
             rest = sympy.expand(size - at)
             return [
-                *self.pieces(ring, at),
-                *((plus(k, number(at)), held) for k, held in self.pieces(ring, rest)),
+                *self.pieces(ring, at, node),
+                *((plus(k, number(at)), held) for k, held in self.pieces(ring, rest, node)),
             ]
         symbol = ring.fresh(size)
         return [(symbol, (symbol,))]
@@ -108,6 +123,7 @@ class Lowering:
         self._defined: dict[Tensor, tuple[int, tuple[Any, ...], tuple[bool, ...]]] = {}
         self._templates: dict[Tensor, Template] = {}
         self._known: dict[tuple[Tensor, tuple[Index, ...]], Poly] = {}
+        self._summed: dict[Index, Summed] = {}  # where a bound symbol comes from
 
     # --- definitions ---
 
@@ -150,6 +166,8 @@ class Lowering:
 
         Only one side may do so: heads that are split, or a sum of the sums over two halves.
         """
+        if self.partition.split_alike():
+            raise Repartition("a range is taken as two digits everywhere")
         for node, entry in self._templates.items():
             for k, where in entry.reads.values():
                 for size, place in zip(node.inputs[k].shape, where, strict=True):
@@ -212,9 +230,12 @@ class Lowering:
 
     # --- sums over a range ---
 
-    def over(self, size: sympy.Expr) -> list[tuple[Index, tuple[int, ...]]]:
-        """A new index over a range, piece by piece."""
-        return self.partition.pieces(self.ring, size)
+    def over(self, size: sympy.Expr, node: Tensor | None = None) -> list[tuple[Index, tuple[int, ...]]]:
+        """A new index over a range, piece by piece; ``node`` sums over it."""
+        pieces = self.partition.pieces(self.ring, size, node)
+        if node is not None:
+            self._summed.update({s: (node, size) for _, held in pieces for s in held})
+        return pieces
 
     def places(self, shape: Sequence[sympy.Expr]) -> Iterator[tuple[tuple[Index, ...], tuple[int, ...]]]:
         """All places of a shape, piece by piece: index expressions, and the symbols in them that run over a range."""
@@ -277,7 +298,7 @@ class Lowering:
                     self.partition.split(size, inner)
                 if size.is_Integer and size <= SMALLEST_PIECES:
                     self.partition.cut(size, sympy.S.One)
-        self.partition.digits_instead(by)
+        self.partition.split_where_cut(by, [self._summed[base] for base in coefficients if base in self._summed])
         raise Unsupported("a quotient of an index whose range is not a multiple of the divisor")
 
 

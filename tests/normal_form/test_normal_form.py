@@ -25,6 +25,7 @@ I = sa.tensor("I", m, integer=True)
 N = sa.tensor("N", n, n, binary=True)
 c = sympy.Symbol("c", real=True)
 p = sympy.Symbol("p", positive=True)
+a, b, w = q[::2], q[1::2], sa.tensor("w", r)
 SIGNS = sa.from_index((n,), lambda i: (-1) ** i)
 
 
@@ -42,6 +43,15 @@ def test_every_rule_of_rewriting_is_proved_at_symbolic_size(rule):
 @pytest.mark.parametrize("name", TRUE)
 def test_what_rewriting_explains_the_normal_form_decides(name):
     assert isinstance(entrywise_proof(*TRUE[name], (), Budget(20)), EntrywiseProof)
+
+
+def joined(*parts):
+    return sa.concat(parts)
+
+
+def paired(*parts):
+    """The parts one feature after the other: (a0, b0, a1, b1, ...)."""
+    return sa.merge_axes(sa.concat([part[:, None] for part in parts], axis=-1), (-2, -1))
 
 
 EQUAL = {
@@ -102,6 +112,17 @@ EQUAL = {
     "heads": (sa.sum(W, -1), sa.sum(sa.sum(sa.split_axis(W, -1, (h, d)), -1), -1)),
     "halves": (sa.sum(q * q), sa.sum(q[:r] ** 2) + sa.sum(q[r:] ** 2)),
     "even and odd": (sa.sum(q * q), sa.sum(q[::2] ** 2) + sa.sum(q[1::2] ** 2)),
+    "halves and pairs": (sa.sum(joined(a * w, b)), sa.sum(paired(a * w, b))),
+    "thirds and triples": (sa.sum(joined(a, b * w, a) ** 2), sa.sum(paired(a, b * w, a) ** 2)),
+    "the largest of halves and of pairs": (sa.max(joined(a * w, b)), sa.max(paired(a * w, b))),
+    "weights of halves and of pairs": (
+        sa.softmax(joined(a, b) @ sa.exp(joined(a * w, b)) * x),
+        sa.softmax(paired(a, b) @ sa.exp(paired(a * w, b)) * x),
+    ),
+    "pairs beside halves and a sum over all": (
+        sa.sum(joined(a * w, b)) * x + sa.sum(paired(a, b) ** 2),
+        sa.sum(joined(a * w, b)) * x + sa.sum(q * q),
+    ),
     "repeat by take": (sa.repeat(x, d, 0), sa.take(x, sa.from_index((n * d,), lambda j: sympy.floor(j / d)), 0)),
     "tile by concat": (sa.tile(x, 2, 0), sa.concat([x, x])),
     "largest of a join": (sa.max(sa.concat([x, y])), sa.maximum(sa.max(x), sa.max(y))),
@@ -125,6 +146,7 @@ DIFFERENT = {
     "a shift of a permuted vector": (Pi.T @ sa.shift(Pi @ x, 1), sa.shift(x, 1)),
     "deltas of two ranges": (sa.from_index((n, m), lambda i, j: sympy.KroneckerDelta(i, j)) @ y, x),
     "a delta beyond the range": (sa.sum(sa.shift(x, 1)), sa.sum(x)),
+    "halves and pairs in the other order": (sa.sum(joined(a * w, b)), sa.sum(paired(b * w, a))),
     "merged in the other order": (sa.merge_axes(sa.split_axis(W, -1, (h, d)).mT, (1, 2)), W),
     "repeat is not tile": (sa.repeat(x, 2, 0), sa.tile(x, 2, 0)),
     "root of a square of unknown sign": (sa.sqrt(x * x), x),

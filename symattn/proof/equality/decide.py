@@ -142,7 +142,8 @@ def _taken_apart(calculate: Callable[[Partition], Comparison]) -> Comparison:
         except Repartition:
             continue
         except (Unsupported, Undefined, TooLarge) as problem:
-            raise Unreached(str(problem)) from None
+            if not partition.split_alike():
+                raise Unreached(str(problem)) from None
         except RecursionError:
             raise Unreached("the entries are nested too deeply") from None
     raise Unreached("the ranges of the indices were taken apart too often")
