@@ -1,0 +1,68 @@
+"""What two boxes side by side mean to each other, for every medium: a product, an application, or nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...core.boxes import (
+    Accent,
+    Box,
+    Code,
+    Differential,
+    Fence,
+    Fraction,
+    Function,
+    Matrix,
+    Name,
+    Number,
+    Root,
+    Row,
+    Script,
+    Sign,
+)
+
+Link = Literal["", "times", "apply"]
+_FACTORS = (Name, Number, Function, Fraction, Root, Accent, Fence, Matrix, Differential, Code)
+MINUS = str.maketrans("-*", "−∗")  # as they stand in a formula
+
+
+def edge(box: Box, end: Literal[0, -1]) -> Box:
+    """The first or the last box of rows within rows, without its scripts."""
+    while True:
+        if isinstance(box, Row) and box.parts:
+            box = box.parts[end]
+        elif isinstance(box, Script):
+            box = box.base
+        else:
+            return box
+
+
+def link(left: Box, right: Box) -> Link:
+    """What stands unwritten between two neighbours."""
+    before, after = edge(left, -1), edge(right, 0)
+    if not (isinstance(before, _FACTORS) and isinstance(after, _FACTORS)):
+        return ""
+    letter = isinstance(before, Name) and before.style == "blackboard"  # of an expectation
+    applied = isinstance(before, Function) or (letter and isinstance(after, Fence))
+    return "apply" if applied else "times"
+
+
+def is_apart(left: Box, right: Box) -> bool:
+    """Whether linked neighbours need a thin space, since a word or a differential would run into the other."""
+    before, after = edge(left, -1), edge(right, 0)
+    return not isinstance(after, (Fence, Matrix)) and (_is_word(before) or _is_word(after))
+
+
+def _is_word(box: Box) -> bool:
+    return isinstance(box, (Function, Differential)) or (isinstance(box, Name) and len(box.letters) > 1)
+
+
+def is_row_of(box: Box) -> bool:
+    """Whether a box is a row of several boxes, or of none."""
+    return isinstance(box, Row) and len(box.parts) != 1
+
+
+def sign_before(box: Box) -> Sign | None:
+    """The sign at the end of a box, if it ends with one."""
+    last = edge(box, -1)
+    return last if isinstance(last, Sign) else None
