@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import sympy
 
 from ..core.node import Tensor
-from ..graph.names import LONGEST, tree_size
 from ..ops.leaves import definition
 from ..printing.align import Row, align, tex_text
 from ..printing.matrix import Printer
 from ..probability.notation import latex_writer
 from ..probability.report import Moments
 from ..proof.claims import LATEX_RELATIONS, Claim
-from ..proof.equality.rewriting import MOST, Lemma, RewritingProof
+from ..proof.equality.rewriting import MOST, RewritingProof
+from ..proof.equality.telling import Step
 from ..proof.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -42,15 +42,14 @@ class Statement:
     @property
     def roots(self) -> list[Tensor]:
         """The tensors that are written out."""
-        return [*self.verdict.claim.sides, *(x for step in self._lemmas for x in (step.before, step.after))]
+        return [*self.verdict.claim.sides, *(x for step in self._steps for x in step.sides)]
 
     @property
-    def _lemmas(self) -> tuple[Lemma, ...]:
-        """The steps of a proof by rewriting that are written out: those that are short enough to be read."""
+    def _steps(self) -> tuple[Step, ...]:
+        """The steps of a proof by rewriting, where all are short enough to be read."""
         argument = self.verdict.proof.argument if self.verdict.proof is not None else None
-        if not isinstance(argument, RewritingProof) or len(argument.lemmas) > MOST:
-            return ()
-        return argument.lemmas if all(_is_readable(x) for x in argument.lemmas) else ()
+        steps = argument.told.steps if isinstance(argument, RewritingProof) else ()
+        return steps if len(steps) <= MOST and all(step.is_short for step in steps) else ()
 
     def checked(self, checker: Checker) -> Check:
         return checker.verdict(self.name, self.verdict)
@@ -68,12 +67,11 @@ class Statement:
         assert verdict.proof is not None
         premises = _premises(verdict.proof.hypotheses, verdict.proof.side_conditions)
         lines += [_filled(f"{title} {listed}.") for title, listed in premises]
-        if not self._lemmas:
+        if not self._steps:
             return "\n".join([*lines, "Proof.", *_indented(verdict.proof.argument.text())])
         lines.append("Proof.")
-        for number, lemma in enumerate(self._lemmas, 1):
-            lines.append(f"  {number}. {printer.refer(lemma.before)} = {printer.refer(lemma.after)}")
-            lines.append(_filled(lemma.rule.reason, "     "))
+        for step in self._steps:
+            lines += [f"  {step.number}. {step.written(printer)}", _filled(step.lemma.rule.reason, "     ")]
         return "\n".join(lines)
 
     def _claim_text(self, printer: Printer) -> list[str]:
@@ -97,12 +95,9 @@ class Statement:
         assert verdict.proof is not None
         assumed = tuple(map(tex_text, verdict.proof.side_conditions))
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
-        if not self._lemmas:
+        if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
-        rows = [
-            rf"  \item ${printer.refer(x.before)} = {printer.refer(x.after)}$. {tex_text(x.rule.reason)}"
-            for x in self._lemmas
-        ]
+        rows = [rf"  \item ${step.written(printer)}$. {tex_text(step.lemma.rule.reason)}" for step in self._steps]
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 
@@ -178,10 +173,6 @@ def aligned(rows: Iterable[tuple[str, str, str]]) -> list[str]:
     return [
         f"  {x:<{column}}  # {reason}" if reason else f"  {x}" for x, (*_, reason) in zip(sides, listed, strict=True)
     ]
-
-
-def _is_readable(lemma: Lemma) -> bool:
-    return max(map(tree_size, (lemma.before, lemma.after))) <= LONGEST
 
 
 def _premises(given: tuple[str, ...], assumed: tuple[str, ...]) -> list[tuple[str, str]]:

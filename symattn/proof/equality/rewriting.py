@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ...core.budget import Budget
 from ...core.node import Tensor, with_inputs
@@ -20,7 +21,8 @@ from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from ..rules import PHASES, RULES, Rule, rules_for
+from ..rules import PHASES, Rule, rules_for
+from .telling import ROUTINE, Lemma, Step, Told, told
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
 _MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the proof
@@ -28,29 +30,6 @@ _MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the pr
 
 class TooLong(Exception):
     """The number of lemmas is beyond what a proof may have."""
-
-
-@dataclass(frozen=True)
-class Lemma:
-    """One step, used wherever its left side occurs: ``before = after`` by one rule, in the pass of one phase."""
-
-    number: int
-    rule: Rule
-    before: Tensor
-    after: Tensor
-    phase: int
-
-    @property
-    def nonzero(self) -> tuple[Tensor, ...]:
-        """The tensors that must have no entry 0 for the step to hold."""
-        return self.rule.nonzero(self.before)
-
-    def holds(self) -> bool:
-        """Whether the rule, applied again, gives this step."""
-        return self.rule in RULES and self.rule.apply(self.before) is self.after
-
-    def __str__(self) -> str:
-        return f"({self.number}) {self.before} = {self.after}  [{self.rule.name}]"
 
 
 @dataclass
@@ -98,55 +77,58 @@ class RewritingProof(Argument):
             sides = [_replayed(side, steps) for side in sides]
         return sides == [self.common, self.common]
 
+    @cached_property
+    def told(self) -> Told:
+        """The steps as people read them, by the names that the claim mentions."""
+        return told((self.left, self.right), (self.left_lemmas, self.right_lemmas), self.common)
+
     def text(self) -> str:
-        """The lemmas of the left side, those that the right side needs besides, and the common form."""
+        """The steps of the left side, those that the right side needs besides, and the common form."""
         printer = Printer(displayed_names(self._roots()), latex=False)
         lines = []
-        for title, lemmas in self._sides():
-            if lemmas:
+        for title, steps in self._sides():
+            if steps:
                 lines.append(title)
-                lines += [f"  {self._row(printer, x)}" for x in lemmas[:MOST]]
-            if len(lemmas) > MOST:
-                lines.append(f"  ... and {len(lemmas) - MOST} lemmas more")
-        short = tree_size(self.common) <= LONGEST
-        shown = printer.refer(self.common) if short else f"one form, {self.common.brief()}"
-        return "\n".join([*lines, f"Both sides are {shown}."])
+                lines += [f"  {self._row(printer, x)}" for x in steps[:MOST]]
+            if len(steps) > MOST:
+                lines.append(f"  ... and {len(steps) - MOST} lemmas more")
+        common = self.told.common
+        shown = printer.refer(common) if tree_size(common) <= LONGEST else f"one form, {common.brief()}"
+        return "\n".join([*lines, *[ROUTINE] * self.told.shortened, f"Both sides are {shown}."])
 
-    def _row(self, printer: Printer, lemma: Lemma) -> str:
-        if max(map(tree_size, (lemma.before, lemma.after))) > LONGEST:
-            return f"({lemma.number}) {lemma.rule.reason}"
-        return f"({lemma.number}) {printer.refer(lemma.before)} = {printer.refer(lemma.after)}  # {lemma.rule.reason}"
+    def _row(self, printer: Printer, step: Step) -> str:
+        reason = step.lemma.rule.reason
+        return f"({step.number}) {step.written(printer)}  # {reason}" if step.is_short else f"({step.number}) {reason}"
 
     def latex(self) -> str:
-        """The same as lists of lemmas, each with its reason."""
+        """The same as lists of steps, each with its reason."""
         try:
             printer = latex_printer(self._roots())
         except OperandError:  # a tree too large to read: the reasons are told without it
             printer = None
         blocks = []
-        for title, lemmas in self._sides():
-            if lemmas:
-                items = "\n".join(self._latex_item(printer, x) for x in lemmas[:MOST])
+        for title, steps in self._sides():
+            if steps:
+                items = "\n".join(self._latex_item(printer, x) for x in steps[:MOST])
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
-            if len(lemmas) > MOST:
-                blocks.append(f"And {len(lemmas) - MOST} lemmas more.")
-        end = "Both sides have one form" + ("." if printer is None else f": ${printer.refer(self.common)}$.")
-        return "\n".join([*blocks, end])
+            if len(steps) > MOST:
+                blocks.append(f"And {len(steps) - MOST} lemmas more.")
+        end = "Both sides have one form" + ("." if printer is None else f": ${printer.refer(self.told.common)}$.")
+        return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, end])
 
-    def _latex_item(self, printer: Printer | None, lemma: Lemma) -> str:
-        reason = tex_text(lemma.rule.reason)
-        if printer is None:
-            return rf"  \item {reason}"
-        return rf"  \item ${printer.refer(lemma.before)} = {printer.refer(lemma.after)}$. {reason}"
+    def _latex_item(self, printer: Printer | None, step: Step) -> str:
+        reason = tex_text(step.lemma.rule.reason)
+        return rf"  \item {reason}" if printer is None else rf"  \item ${step.written(printer)}$. {reason}"
 
-    def _sides(self) -> list[tuple[str, Sequence[Lemma]]]:
-        first = "Of the left side:" if self.right_lemmas else "Step by step:"
-        return [(first, self.left_lemmas), ("Of the right side, besides:", self.right_lemmas)]
+    def _sides(self) -> list[tuple[str, Sequence[Step]]]:
+        first = "Of the left side:" if self.told.right else "Step by step:"
+        return [(first, self.told.left), ("Of the right side, besides:", self.told.right)]
 
     def _roots(self) -> list[Tensor]:
-        lemmas = [*self.left_lemmas[:MOST], *self.right_lemmas[:MOST]]
-        sides = [x for lemma in lemmas for x in (lemma.before, lemma.after)]
-        return [*sides, self.common, self.left, self.right]
+        """What is written out, after the claim and what is given, so that names have their numbers."""
+        steps = [*self.told.left[:MOST], *self.told.right[:MOST]]
+        stated = [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
+        return [*stated, *(x for step in steps for x in step.sides), self.told.common]
 
 
 def rewrite(left: Tensor, right: Tensor, budget: Budget, given: Sequence[Claim] = ()) -> RewritingProof | None:

@@ -261,11 +261,11 @@ def _undone(x: Tensor) -> Tensor | None:
 ALGEBRA = (
     Rule(
         "terms collected", "Like terms are added, and the order of terms does not matter.",
-        1, _collected_sum, (add_op, multiply_op),
+        1, _collected_sum, (add_op, multiply_op), routine=True,
     ),
     Rule(
         "factors collected", "Equal factors are gathered, and their order does not matter.",
-        1, _collected_product, _PRODUCTS,
+        1, _collected_product, _PRODUCTS, routine=True,
     ),
     Rule("exponentials cancel", "An exponential is never 0.", 2, lambda x: _without_common(x, True), _PRODUCTS),
     Rule(

@@ -159,7 +159,7 @@ LAYOUT = (
         "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
-        1, unpermuted(_transposed), (transpose_op,),
+        1, unpermuted(_transposed), (transpose_op,), routine=True,
     ),
     Rule(
         "split and merged", "An axis that is merged and split again is as before.",
@@ -167,7 +167,7 @@ LAYOUT = (
     ),
     Rule(
         "contraction as a product", "A sum over one shared label is a matrix product.",
-        1, _einsum_as_product, (einsum_op,),
+        1, _einsum_as_product, (einsum_op,), routine=True,
     ),
     Rule("blocks", "A product of blocks is the sum of the products.", 2, unpermuted(_blocks), (matmul_op,)),
     Rule(

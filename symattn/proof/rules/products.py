@@ -177,9 +177,9 @@ _LINEAR = (
 )  # fmt: skip
 
 
-def _product(name: str, reason: str, phase: int, apply: Callable[..., Tensor | None]) -> Rule:
+def _product(name: str, reason: str, phase: int, apply: Callable[..., Tensor | None], routine: bool = False) -> Rule:
     """A rule for matrix products, of which it is given the factors."""
-    return Rule(name, reason, phase, lambda x: apply(x, *x.inputs, x.params["core"]), (matmul_op,))
+    return Rule(name, reason, phase, lambda x: apply(x, *x.inputs, x.params["core"]), (matmul_op,), routine=routine)
 
 
 PRODUCTS = (
@@ -195,7 +195,10 @@ PRODUCTS = (
     ),
     Rule("inverse of an inverse", "The inverse of the inverse is the matrix.", 1, _inverse_undone, (inv_op,)),
     _product("identity", "The identity changes nothing.", 1, _identity),
-    Rule("scalar out", "A scalar factor comes out of what is linear.", 1, unpermuted(_scalar_out), _LINEAR),
+    Rule(
+        "scalar out", "A scalar factor comes out of what is linear.",
+        1, unpermuted(_scalar_out), _LINEAR, routine=True,
+    ),
     _product("product over one index", "A sum of one term is that term.", 1, unpermuted(_thin)),
     _product(
         "product with equal rows", "A product with equal rows sums each row.", 1, unpermuted(_constant_factor)
@@ -203,7 +206,7 @@ PRODUCTS = (
     _product(
         "product with a vector", "A product with one column is a product with a vector.", 1, unpermuted(_vector)
     ),
-    _product("brackets", "A matrix product is associative.", 1, _left_nested),
+    _product("brackets", "A matrix product is associative.", 1, _left_nested, routine=True),
     Rule("outer product", "The outer product, entry by entry.", 2, _outer, (outer_op,)),
     _product(
         "diagonal matrix", "A diagonal matrix scales rows from the left and columns from the right.",

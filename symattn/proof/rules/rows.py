@@ -244,10 +244,13 @@ ROWS = (
         "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
         1, unpermuted(_constant_out),
     ),
-    Rule("new axis in front", "A new axis in front is what broadcasting adds.", 1, _front_axis, (index_op,)),
+    Rule(
+        "new axis in front", "A new axis in front is what broadcasting adds.",
+        1, _front_axis, (index_op,), routine=True,
+    ),
     Rule(
         "new axis inward", "What works entry by entry may be made a column before or after.",
-        1, _new_axis, (index_op,),
+        1, _new_axis, (index_op,), routine=True,
     ),
     Rule("function of joins", "What works entry by entry works on each part of joins.", 2, _joined),
     Rule("sum of a join", "A sum over a join is the sum over its parts.", 2, _sum_of_join, (sum_op,)),

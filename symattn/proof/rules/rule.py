@@ -42,6 +42,8 @@ class Rule:
         the operations that the left side may have at its top; none means any.
     ``nonzero``
         the tensors in a node that must have no entry 0 for it to hold.
+    ``routine``
+        whether it only regroups, reorders or transposes, which is not told of what a claim has a name for.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Rule:
     apply: Callable[[Tensor], Tensor | None]
     heads: tuple[Operation, ...] = ANY
     nonzero: Callable[[Tensor], tuple[Tensor, ...]] = _needs_nothing
+    routine: bool = False
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"

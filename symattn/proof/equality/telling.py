@@ -1,0 +1,107 @@
+"""The steps of a proof by rewriting as people read them: by the names of the claim, without what these make plain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...core.node import Tensor
+from ...graph.folding import Folding
+from ...graph.names import LONGEST, tree_size
+from ...ops.leaves import definition
+from ...printing.index import IndexPrinter
+from ...printing.matrix import Printer
+from ..rules import RULES, Rule
+
+ROUTINE = "Steps that only regroup, reorder or transpose what a name stands for are left out."
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """One step, used wherever its left side occurs: ``before = after`` by one rule, in the pass of one phase."""
+
+    number: int
+    rule: Rule
+    before: Tensor
+    after: Tensor
+    phase: int
+
+    @property
+    def nonzero(self) -> tuple[Tensor, ...]:
+        """The tensors that must have no entry 0 for the step to hold."""
+        return self.rule.nonzero(self.before)
+
+    def holds(self) -> bool:
+        """Whether the rule, applied again, gives this step."""
+        return self.rule in RULES and self.rule.apply(self.before) is self.after
+
+    def __str__(self) -> str:
+        return f"({self.number}) {self.before} = {self.after}  [{self.rule.name}]"
+
+
+class Step(NamedTuple):
+    """A line of a proof: tensors that are equal, each to the next, and why."""
+
+    number: int
+    sides: tuple[Tensor, ...]
+    lemma: Lemma
+
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody reads it."""
+        return max(map(tree_size, self.sides)) <= LONGEST
+
+    def written(self, printer: Printer | IndexPrinter) -> str:
+        """The tensors by the names of a printer, with equality signs between them."""
+        return " = ".join(map(printer.refer, self.sides))
+
+
+class Told(NamedTuple):
+    """The steps of the left side, those that the right side needs besides, and the common form.
+
+    ``shortened`` says that steps were left out which only regroup what has a name.
+    """
+
+    left: tuple[Step, ...]
+    right: tuple[Step, ...]
+    common: Tensor
+    shortened: bool
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return *self.left, *self.right
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return [*(side for step in self.steps for side in step.sides), self.common]
+
+
+def told(claim: tuple[Tensor, Tensor], lemmas: tuple[Sequence[Lemma], Sequence[Lemma]], common: Tensor) -> Told:
+    """What a proof says: each lemma by the names that its claim mentions; all of it where nothing would be left."""
+    fold = Folding(map(definition, claim))
+    in_order = sorted((*lemmas[0], *lemmas[1]), key=lambda lemma: lemma.number)
+    dropped = {lemma.number for lemma in in_order if _is_plain(lemma, fold)}
+    if len(dropped) == len(in_order):
+        fold, dropped = Folding(()), set()
+    left, right = (_steps(side, fold, dropped) for side in lemmas)
+    numbered = [step._replace(number=k) for k, step in enumerate((*left, *right), 1)]
+    return Told(tuple(numbered[: len(left)]), tuple(numbered[len(left) :]), fold(common), bool(dropped))
+
+
+def _is_plain(lemma: Lemma, fold: Folding) -> bool:
+    """Whether a step ends where it begins, by the names; what it only regroups has the name still."""
+    before = fold(lemma.before)
+    if lemma.rule.routine and fold.mentions(before):
+        fold.show_as(lemma.after, before)
+    return fold(lemma.after) is before
+
+
+def _steps(lemmas: Sequence[Lemma], fold: Folding, dropped: set[int]) -> list[Step]:
+    return [Step(x.number, _chain(fold(x.before), fold(x.after)), x) for x in lemmas if x.number not in dropped]
+
+
+def _chain(before: Tensor, after: Tensor) -> tuple[Tensor, ...]:
+    """Both sides of a step, and between them what a name stands for that is one of them."""
+    return tuple(dict.fromkeys((before, definition(before), definition(after), after)))

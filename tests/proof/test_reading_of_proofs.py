@@ -1,0 +1,71 @@
+"""Proofs are read by the names of their claim, and each step says what it does."""
+
+from __future__ import annotations
+
+import sympy
+
+import symattn as sa
+
+T, S, d, e, n = sa.sizes("T S d e n")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
+P = sa.let("P", sa.softmax(Z))
+O = sa.let("O", P @ V)
+X, PI = sa.tensor("X", n, d), sa.tensor("Pi", n, n, permutation=True)
+W = {name: sa.tensor(f"W_{name}", d, e) for name in "qkv"}
+
+
+def attention(x: sa.Tensor) -> sa.Tensor:
+    q, k, v = (sa.let(name.upper(), x @ w) for name, w in W.items())
+    return sa.let("O", sa.let("P", sa.softmax(sa.let("Z", q @ k.T / sympy.sqrt(e)))) @ v)
+
+
+def steps(verdict: sa.Verdict) -> list[str]:
+    """The steps of a proof without numbers and reasons."""
+    rows = (line.split("  # ")[0] for line in verdict.proof.argument.text().splitlines() if line.startswith("  ("))
+    return [row.partition(") ")[2] for row in rows]
+
+
+def test_intermediates_stay_named_in_a_proof_of_equivariance():
+    verdict = sa.prove(attention(PI @ X), PI @ attention(X))
+    found, proof = steps(verdict), verdict.proof
+    assert found[0] == "Q_1 = Pi @ X @ W_q = Pi @ Q_2"
+    assert "softmax(Z_2 @ Pi.T) = P_2 @ Pi.T" in found
+    assert proof.argument.text().endswith("Both sides are Pi @ O_2.")
+    assert "softmax(X @ W_q" not in proof.text()
+    assert proof.check()
+
+
+def test_rows_of_the_gradient_of_logits_sum_to_0():
+    dZ = sa.gradient(O, [Q])["dZ"]
+    assert steps(sa.prove(sa.sum(dZ, axis=1), sa.zeros(T))) == [
+        "dZ = P * (dP - rowsum(P * dP)) = P * dP - P * rowsum(P * dP)",
+        "sum(P * dP - P * rowsum(P * dP), axis=-1) = sum(P * dP, axis=-1) + sum(-P * rowsum(P * dP), axis=-1)",
+        "sum(-P * rowsum(P * dP), axis=-1) = sum(-P, axis=-1) * rowsum(P * dP)[:, 0]",
+        "sum(-P, axis=-1) = -sum(P, axis=-1)",
+        "sum(P, axis=-1) = ones(T)",
+        "rowsum(P * dP)[:, 0] = sum(P * dP, axis=-1)",
+        "sum(P * dP, axis=-1) - sum(P * dP, axis=-1) = zeros(T)",
+    ]
+
+
+def test_a_step_to_what_has_a_name_says_what_that_is():
+    c = sa.tensor("c", T)
+    assert steps(sa.prove(sa.softmax(Z + c[:, None]) @ V, O)) == ["softmax(Z + c[:, None]) = softmax(Z) = P"]
+    assert steps(sa.prove((Q / sympy.sqrt(d)) @ K.T @ V, Z @ V))[-1].endswith("= Q @ K.T / sqrt(d) = Z")
+
+
+def test_steps_that_only_regroup_are_told_where_nothing_else_is():
+    a, b, c = (sa.tensor(name, n, n) for name in "ABC")
+    assert steps(sa.prove(a @ (b @ c), a @ b @ c)) == ["A @ (B @ C) = A @ B @ C"]
+    product = sa.let("M", a @ b)
+    verdict = sa.prove((product @ c).T, c.T @ (b.T @ a.T))
+    assert steps(verdict)
+    assert verdict.proof.check()
+
+
+def test_a_long_proof_says_that_steps_were_left_out_and_is_checked_whole():
+    argument = sa.prove(attention(PI @ X), PI @ attention(X)).proof.argument
+    assert "only regroup, reorder or transpose" in argument.text()
+    assert len(argument.told.steps) < len(argument.lemmas)
+    assert [step.number for step in argument.told.steps] == list(range(1, len(argument.told.steps) + 1))
