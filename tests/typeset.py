@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,13 @@ def compiled(latex: str, folder: Path) -> str:
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[-2000:]
     return run.stdout
+
+
+def widths(formulas: Iterable[str], folder: Path) -> list[float]:
+    """How wide TeX sets each formula in display style, in em."""
+    measured = (
+        rf"\setbox0\hbox{{$\displaystyle {formula}$}}\immediate\write\widths{{\the\wd0}}" + "\n" for formula in formulas
+    )
+    compiled(r"\newwrite\widths\immediate\openout\widths=widths.txt" + "\n" + "".join(measured), folder)
+    em = 10.00002  # points
+    return [float(line.removesuffix("pt")) / em for line in (folder / "widths.txt").read_text().split()]

@@ -1,0 +1,230 @@
+"""How wide a formula is that TeX sets in display style: an estimate, from classes of letters and TeX's spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Literal
+
+from ..core.boxes import (
+    Accent,
+    Box,
+    Code,
+    Differential,
+    Fence,
+    Fraction,
+    Function,
+    Matrix,
+    Name,
+    Number,
+    Root,
+    Row,
+    Script,
+    Sign,
+    SignKind,
+    Space,
+    Style,
+    Text,
+    fold,
+    is_large,
+)
+from .media.neighbours import edge, is_apart, link
+
+Widths = tuple[float, float, float, float]  # in em: in display style, in text style, and in the two sizes of scripts
+Atom = Literal["ord", "op", "bin", "rel", "open", "close", "punct", "inner"]
+
+_SIZES: Widths = (1.0, 1.0, 0.79, 0.67)  # small letters are wider than their size says
+_DISPLAY, _TEXT, _SCRIPT, _TINY = range(4)
+_SCRIPT_OF = (_SCRIPT, _SCRIPT, _TINY, _TINY)
+_PART_OF = (_TEXT, _SCRIPT, _TINY, _TINY)  # the style of what stands above or below a line
+_THIN, _MEDIUM, _THICK = 3 / 18, 4 / 18, 5 / 18
+_CLASSES = (  # letters that are about as wide, slanted and upright
+    ("ijltιℓ", 0.36, 0.30),
+    ("bceoqrsτθ", 0.47, 0.46),
+    ("adgvyzγδνσηεϵςρξζIp", 0.52, 0.48),
+    ("fhknuxαβκλπφχωψϕμ", 0.59, 0.52),
+    ("JLSΓ", 0.67, 0.59),
+    ("wFTZ", 0.75, 0.68),
+    ("ABCEGOPQRUVYΔΘΛΞΠΣΥΦΨΩ", 0.79, 0.72),
+    ("mDHKNX", 0.88, 0.78),
+    ("MW", 1.04, 0.95),
+    ("0123456789", 0.5, 0.5),
+)
+_SLANTED = {letter: slanted for letters, slanted, _ in _CLASSES for letter in letters}
+_UPRIGHT = {letter: upright for letters, _, upright in _CLASSES for letter in letters}
+_STYLES: dict[Style, float] = {"bold": 1.15, "sans": 0.96, "blackboard": 1.0, "calligraphic": 1.0, "fraktur": 1.0}
+_MARKS = {
+    **dict.fromkeys(".,;:!⋅·'′", 0.28),
+    **dict.fromkeys("()⌊⌋⌈⌉⟨⟩", 0.39),
+    **dict.fromkeys("[]|∣", 0.28),
+    **dict.fromkeys("{}/‖∗*√−-", 0.5),
+    **dict.fromkeys("∈∧∨¬∪∩∂", 0.62),
+    **dict.fromkeys("→←⇒⇔↦≔∞", 1.03),
+    **dict.fromkeys("…⋯", 1.17),
+    "−": 0.78,
+    "-": 0.78,
+    " ": 0.33,
+}
+_ATOMS: dict[SignKind, Atom] = {
+    "relation": "rel",
+    "sum": "bin",
+    "product": "bin",
+    "prefix": "ord",
+    "punctuation": "punct",
+    "large": "op",
+    "ordinary": "ord",
+}
+_LARGE = {"∑": (1.44, 1.06), "∏": (1.28, 0.94), "∫": (1.0, 0.66)}
+
+
+def width(box: Box) -> float:
+    """The width of a formula, in em of Computer Modern."""
+    return fold(box, _widths)[_DISPLAY]
+
+
+def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
+    match box:
+        case Row():
+            return _of_row(box, kids)
+        case Name(letters, style):
+            return _letters(letters, style)
+        case Number(text) | Text(text):
+            return _letters(text, "upright")
+        case Sign(mark, kind):
+            return _large(mark) if kind == "large" else _letters("o mod" if mark == "mod" else mark, "upright")
+        case Fraction():
+            return _each(lambda s: max(kid[_PART_OF[s]] for kid in kids) + 0.24)
+        case Root():
+            degree = 0.0 if len(kids) == 1 else max(0.0, kids[1][_TINY] - 0.28)
+            return _each(lambda s: kids[0][s] + _SIZES[s] * (1.0 if box.tall else 0.83) + degree)
+        case Script():
+            return _of_script(box, kids)
+        case Accent() | Function():
+            return kids[0]
+        case Fence(_, left, right):
+            return _each(lambda s: kids[0][s] + _mark(left, s, box.tall) + _mark(right, s, box.tall))
+        case Matrix(_, left, right):
+            return _of_matrix(box, kids)
+        case Differential():
+            return _each(lambda s: kids[0][s] + 0.556 * _SIZES[s])
+        case Space(em):
+            return (em,) * 4
+        case Code(source):
+            return _letters(_ink(source), "italic")
+    raise TypeError(f"no width of a {type(box).__name__}")
+
+
+def _each(of: Callable[[int], float]) -> Widths:
+    return of(_DISPLAY), of(_TEXT), of(_SCRIPT), of(_TINY)
+
+
+def _letters(letters: str, style: Style) -> Widths:
+    """Letters in a row; where no class has one it is a mark."""
+    of_class = _SLANTED if style == "italic" else _UPRIGHT
+    em = _STYLES.get(style, 1.0) * sum(of_class.get(c) or _MARKS.get(c, 0.78) for c in letters)
+    return _each(lambda s: em * _SIZES[s])
+
+
+def _ink(source: str) -> str:
+    """The signs of LaTeX source, one for a command."""
+    ink, in_command = "", False
+    for c in source:
+        if not (in_command and c.isalpha()):
+            ink += "" if c in "\\{}^_ " else c
+            ink += "o" if c == "\\" else ""
+            in_command = c == "\\"
+    return ink
+
+
+def _large(mark: str) -> Widths:
+    """A large sign, in display style larger than in a line; one that is a word is as wide in both."""
+    if mark not in _LARGE:
+        return _letters(mark, "upright")
+    display, text = _LARGE[mark]
+    return _each(lambda s: display if s == _DISPLAY else text * _SIZES[s])
+
+
+def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
+    base, *scripts = kids
+    if is_large(box.base):
+        limits = max(kid[_SCRIPT] for kid in scripts)
+        return _each(lambda s: max(base[s], limits) if s == _DISPLAY else base[s] + _beside(scripts, s))
+    slanted = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters.isupper()
+    tucked = 0.08 if slanted and box.above is None else 0.0
+    return _each(lambda s: base[s] + _beside(scripts, s) - tucked)
+
+
+def _beside(scripts: Sequence[Widths], style: int) -> float:
+    return max(kid[_SCRIPT_OF[style]] for kid in scripts) + 0.05
+
+
+def _mark(mark: str, style: int, grown: bool) -> float:
+    """A mark of a fence: one that grows is wider, and none leaves a little room."""
+    if not mark:
+        return 0.12
+    return _MARKS[mark] * (_SIZES[style] if not grown else 1.9 if style == _DISPLAY else 1.5)
+
+
+def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
+    """Cells are set in text style, and columns stand an em apart."""
+    cells = iter(kids)
+    rows = [[next(cells) for _ in row] for row in box.rows]
+    columns = zip_longest(*rows, fillvalue=(0.0,) * 4)
+    em = sum(max(cell[_TEXT] for cell in column) for column in columns) + max(map(len, rows)) - 1.0
+    em += sum(_mark(mark, _DISPLAY, grown=True) for mark in (box.left, box.right))
+    return _each(lambda s: em)
+
+
+# --- the space between parts of a row ---
+
+
+def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
+    parts = [part for part in row.parts if not isinstance(part, Space)]
+    sides = [(_side(part, 0), _side(part, -1)) for part in parts]
+    spaces = [0.0, 0.0]  # in a line, and in scripts, where only names of functions stand apart
+    for k in range(len(parts) - 1):
+        em = _between(_met(sides, k, 1), _met(sides, k + 1, 0))
+        if not em and link(parts[k], parts[k + 1]) and is_apart(parts[k], parts[k + 1]):
+            em = _THIN
+        spaces[0] += em
+        spaces[1] += em if "op" in (sides[k][1], sides[k + 1][0]) or not em else 0.0
+    return _each(lambda s: sum(kid[s] for kid in kids) + spaces[s >= _SCRIPT] * _SIZES[s])
+
+
+def _side(box: Box, end: Literal[0, -1]) -> Atom:
+    """What TeX takes the left or the right end of a box for."""
+    match edge(box, end):
+        case Sign(_, kind):
+            return _ATOMS[kind]
+        case Function(Name(style="upright")):
+            return "op"
+        case Matrix():
+            return "inner"
+        case Fence() as fence:
+            return "inner" if fence.tall else "close" if end else "open"
+        case _:
+            return "ord"
+
+
+def _met(sides: Sequence[tuple[Atom, Atom]], k: int, end: Literal[0, 1]) -> Atom:
+    """The end of a part where it stands: a sign of a sum or a product that lacks an operand is a mark."""
+    atom = sides[k][end]
+    if atom != "bin":
+        return atom
+    before = sides[k - 1][1] if k else None
+    after = sides[k + 1][0] if k + 1 < len(sides) else None
+    lacks = before in (None, "bin", "op", "rel", "open", "punct") or after in (None, "rel", "close", "punct")
+    return "ord" if lacks else "bin"
+
+
+def _between(left: Atom, right: Atom) -> float:
+    """The space between two atoms (The TeXbook, chapter 18)."""
+    if "bin" in (left, right):
+        return _MEDIUM
+    if left == "open" or right == "close" or (left, right) == ("rel", "rel"):
+        return 0.0
+    if "rel" in (left, right):
+        return 0.0 if right == "punct" else _THICK
+    if left == "punct" or "inner" in (left, right):
+        return _THIN
+    return _THIN if right == "op" or (left == "op" and right == "ord") else 0.0
