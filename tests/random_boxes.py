@@ -44,13 +44,13 @@ def _above(
     leaves: st.SearchStrategy[Box], fences: st.SearchStrategy[Marks], matrices: st.SearchStrategy[Marks]
 ) -> st.SearchStrategy[Box]:
     def larger(part: st.SearchStrategy[Box]) -> st.SearchStrategy[Box]:
-        some = st.none() | part
         accents = st.sampled_from(list(ACCENTS))
         return st.one_of(
             st.lists(part, min_size=2, max_size=5).map(lambda parts: row(*parts)),
             st.builds(Fraction, part, part),
-            st.builds(Root, part, some),
-            st.builds(Script, part, some, some).filter(lambda box: len(box.kids) > 1),
+            st.builds(Root, part, st.none() | part),
+            st.builds(Script, part, part, st.none() | part),
+            st.builds(Script, part, st.none(), part),
             st.builds(Accent, part, accents),
             st.builds(lambda inside, marks: Fence(inside, *marks), part, fences),
             st.builds(lambda rows, marks: Matrix(rows, *marks), _tables(part), matrices),
@@ -60,35 +60,41 @@ def _above(
     return st.recursive(leaves, larger, max_leaves=12)
 
 
-_letters = st.sampled_from("abcdehkqvxzABCEKQTVZ") | st.sampled_from(list(LETTERS))
-_names = st.builds(Name, _letters, st.sampled_from(["italic", "italic", "italic", "bold", "upright"]))
-_capitals = st.builds(Name, st.sampled_from("ABCERTZ"), st.sampled_from(list(FONTS)))
-_words = st.builds(Name, st.sampled_from(_WORDS), st.sampled_from(["upright", "italic", "bold"]))
-_numbers = st.builds(Number, st.sampled_from(["0", "1", "2", "17", "0.5"]))
-_signs = st.sampled_from([Sign(mark, kind) for kind, marks in SIGNS.items() for mark in marks])
-_functions = st.sampled_from([*sorted(FUNCTIONS), *_WORDS]).map(function) | _names.map(Function)
-_others = st.sampled_from(_SENTENCES).map(Text) | st.sampled_from([1.0, 2.0, 1 / 6]).map(Space)
+_LETTERS = st.sampled_from("abcdehkqvxzABCEKQTVZ") | st.sampled_from(list(LETTERS))
+_NAMES = st.builds(Name, _LETTERS, st.sampled_from(["italic", "italic", "italic", "bold", "upright"]))
+_LEAVES = [
+    _NAMES,
+    _NAMES,
+    st.builds(Name, st.sampled_from("ABCERTZ"), st.sampled_from(list(FONTS))),
+    st.builds(Name, st.sampled_from(_WORDS), st.sampled_from(["upright", "italic", "bold"])),
+    st.builds(Number, st.sampled_from(["0", "1", "2", "17", "0.5"])),
+    st.sampled_from([Sign(mark, kind) for kind, marks in SIGNS.items() for mark in marks]),
+    st.sampled_from([*sorted(FUNCTIONS), *_WORDS]).map(function),
+    _NAMES.map(Function),
+    st.sampled_from(_SENTENCES).map(Text),
+    st.sampled_from([1.0, 2.0, 1 / 6]).map(Space),
+]
+_TEXT = st.text(max_size=6)
+_ANYTHING = [
+    st.builds(Name, _TEXT, st.sampled_from(list(FONTS))),
+    st.builds(Number, _TEXT),
+    st.builds(Sign, _TEXT, st.sampled_from(list(SIGNS))),
+    st.builds(Function, st.builds(Name, _TEXT)),
+    st.builds(Text, _TEXT),
+    st.builds(Code, _TEXT),
+    st.builds(Space, st.floats(-2, 4)),
+    st.just(Row(())),
+]
 
-formulas = _above(
-    st.one_of(_names, _names, _numbers, _capitals, _words, _signs, _functions, _others),
-    st.sampled_from(_FENCES),
-    st.sampled_from(_MATRICES),
-)
+
+@st.composite
+def _one_of(draw: st.DrawFn, kind: str) -> Box:
+    """A leaf; hypothesis writes out what a strategy is made of, and this one is short."""
+    return draw(st.one_of(_LEAVES if kind == "formula" else _ANYTHING))
+
+
+formulas = _above(_one_of("formula"), st.sampled_from(_FENCES), st.sampled_from(_MATRICES))
 """Trees of the letters, the signs and the fences that the printers use."""
 
-_any = st.text(max_size=6)
-trees = _above(
-    st.one_of(
-        st.builds(Name, _any, st.sampled_from(list(FONTS))),
-        st.builds(Number, _any),
-        st.builds(Sign, _any, st.sampled_from(list(SIGNS))),
-        st.builds(Function, st.builds(Name, _any)),
-        st.builds(Text, _any),
-        st.builds(Code, _any),
-        st.builds(Space, st.floats(-2, 4)),
-        st.just(Row(())),
-    ),
-    st.tuples(_any, _any),
-    st.tuples(_any, _any),
-)
+trees = _above(_one_of("any"), st.tuples(_TEXT, _TEXT), st.tuples(_TEXT, _TEXT))
 """Trees that hold any text at all."""

@@ -57,12 +57,6 @@ def _is_word(box: Box) -> bool:
     return isinstance(box, (Function, Differential)) or (isinstance(box, Name) and len(box.letters) > 1)
 
 
-def is_row_of(box: Box) -> bool:
-    """Whether a box is a row of several boxes, or of none."""
-    return isinstance(box, Row) and len(box.parts) != 1
-
-
-def sign_before(box: Box) -> Sign | None:
-    """The sign at the end of a box, if it ends with one."""
-    last = edge(box, -1)
-    return last if isinstance(last, Sign) else None
+def is_prime(box: Box | None) -> bool:
+    """Whether a superscript is only primes, which belong to a name."""
+    return isinstance(box, Sign) and set(box.mark) == {"′"}
