@@ -71,7 +71,7 @@ class Statement:
             return "\n".join([*lines, "Proof.", *_indented(verdict.proof.argument.text())])
         lines.append("Proof.")
         for step in self._steps:
-            lines += [f"  {step.number}. {step.written(printer)}", _filled(step.lemma.rule.reason, "     ")]
+            lines += [f"  {step.number}. {step.written(printer)}", _filled(step.reason(printer), "     ")]
         return "\n".join(lines)
 
     def _claim_text(self, printer: Printer) -> list[str]:
@@ -97,7 +97,7 @@ class Statement:
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
         if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
-        rows = [rf"  \item ${step.written(printer)}$. {tex_text(step.lemma.rule.reason)}" for step in self._steps]
+        rows = [rf"  \item ${step.written(printer)}$. {step.reason(printer)}" for step in self._steps]
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 

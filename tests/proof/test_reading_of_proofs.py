@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import sympy
 
 import symattn as sa
+from symattn.proof.equality.rewriting import RewritingProof
+
+from ..claims_corpus import CLAIMS
 
 T, S, d, e, n = sa.sizes("T S d e n")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
@@ -69,3 +74,43 @@ def test_a_long_proof_says_that_steps_were_left_out_and_is_checked_whole():
     assert "only regroup, reorder or transpose" in argument.text()
     assert len(argument.told.steps) < len(argument.lemmas)
     assert [step.number for step in argument.told.steps] == list(range(1, len(argument.told.steps) + 1))
+
+
+def reasons(verdict: sa.Verdict) -> list[str]:
+    rows = (line.split("  # ") for line in verdict.proof.argument.text().splitlines() if line.startswith("  ("))
+    return [row[1] for row in rows]
+
+
+def test_a_reason_names_the_operation_and_the_permutation():
+    psi = sa.tensor("Psi", n, n, permutation=True)
+    A = sa.tensor("A", n, n)
+    assert reasons(sa.prove(sa.softmax(PI @ X), PI @ sa.softmax(X))) == [
+        "softmax commutes with a reordering of rows by Pi."
+    ]
+    assert reasons(sa.prove(sa.exp(A @ psi), sa.exp(A) @ psi)) == [
+        "exp works entry by entry, and so it commutes with a reordering of columns by Psi.T."
+    ]
+    assert reasons(sa.prove(sa.sum(PI @ X, axis=0), sa.sum(X, axis=0))) == [
+        "A sum over rows does not depend on their order."
+    ]
+    assert reasons(sa.prove(2 * (PI @ X), PI @ (2 * X)))[-1].startswith("A scalar factor commutes")
+    assert r"commutes with a reordering of rows by $\Pi$." in sa.prove(sa.softmax(PI @ X), PI @ sa.softmax(X)).latex()
+
+
+def test_terms_that_cancel_are_not_only_reordered():
+    a, b = sa.tensor("a", n), sa.tensor("b", n)
+    assert reasons(sa.prove(a + b - a, b))[-1] == "Equal terms cancel."
+    assert reasons(sa.prove(b + a, a + b)) == ["The order of terms does not matter."]
+    assert reasons(sa.prove(a + a + b, 2 * a + b))[0] == "Like terms are added."
+
+
+def test_no_sentence_is_the_reason_of_most_steps():
+    """Over the true claims of the corpus that are proved by rewriting."""
+    said: Counter[str] = Counter()
+    for build in CLAIMS.values():
+        case = build()
+        proof = sa.prove(case.left, case.right, case.given).proof if case.true else None
+        if proof is not None and isinstance(proof.argument, RewritingProof):
+            said.update("".join(map(str, step.why)) for step in proof.argument.told.steps)
+    assert said.total() > 500
+    assert max(said.values()) < said.total() / 5

@@ -97,7 +97,7 @@ class RewritingProof(Argument):
         return "\n".join([*lines, *[ROUTINE] * self.told.shortened, f"Both sides are {shown}."])
 
     def _row(self, printer: Printer, step: Step) -> str:
-        reason = step.lemma.rule.reason
+        reason = step.reason(printer)
         return f"({step.number}) {step.written(printer)}  # {reason}" if step.is_short else f"({step.number}) {reason}"
 
     def latex(self) -> str:
@@ -117,7 +117,7 @@ class RewritingProof(Argument):
         return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, end])
 
     def _latex_item(self, printer: Printer | None, step: Step) -> str:
-        reason = tex_text(step.lemma.rule.reason)
+        reason = step.reason(printer)
         return rf"  \item {reason}" if printer is None else rf"  \item ${step.written(printer)}$. {reason}"
 
     def _sides(self) -> list[tuple[str, Sequence[Step]]]:

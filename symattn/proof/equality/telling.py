@@ -10,9 +10,11 @@ from ...core.node import Tensor
 from ...graph.folding import Folding
 from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import definition
+from ...printing.align import tex_text
 from ...printing.index import IndexPrinter
-from ...printing.matrix import Printer
+from ...printing.matrix import Printer, latex_printer
 from ..rules import RULES, Rule
+from ..rules.rule import Said
 
 ROUTINE = "Steps that only regroup, reorder or transpose what a name stands for are left out."
 
@@ -45,7 +47,7 @@ class Step(NamedTuple):
 
     number: int
     sides: tuple[Tensor, ...]
-    lemma: Lemma
+    why: Said
 
     @property
     def is_short(self) -> bool:
@@ -55,6 +57,18 @@ class Step(NamedTuple):
     def written(self, printer: Printer | IndexPrinter) -> str:
         """The tensors by the names of a printer, with equality signs between them."""
         return " = ".join(map(printer.refer, self.sides))
+
+    def reason(self, printer: Printer | IndexPrinter | None) -> str:
+        """Why they are equal, as text or as LaTeX; in LaTeX too where there is no printer."""
+        latex = not isinstance(printer, Printer) or printer.latex
+        return "".join(_word(part, printer, latex) for part in self.why)
+
+
+def _word(part: str | Tensor, printer: Printer | IndexPrinter | None, latex: bool) -> str:
+    if isinstance(part, str):
+        return tex_text(part) if latex else part
+    written = (printer or latex_printer([part])).refer(part)
+    return f"${written}$" if latex else written
 
 
 class Told(NamedTuple):
@@ -99,7 +113,11 @@ def _is_plain(lemma: Lemma, fold: Folding) -> bool:
 
 
 def _steps(lemmas: Sequence[Lemma], fold: Folding, dropped: set[int]) -> list[Step]:
-    return [Step(x.number, _chain(fold(x.before), fold(x.after)), x) for x in lemmas if x.number not in dropped]
+    return [
+        Step(x.number, _chain(fold(x.before), fold(x.after)), x.rule.why(x.before, x.after))
+        for x in lemmas
+        if x.number not in dropped
+    ]
 
 
 def _chain(before: Tensor, after: Tensor) -> tuple[Tensor, ...]:

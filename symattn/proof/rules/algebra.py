@@ -81,6 +81,15 @@ def _collected_sum(x: Tensor) -> Tensor | None:
     return total(terms(x), x.shape)
 
 
+def _why_collected(x: Tensor, after: Tensor) -> str:
+    if x.op is multiply_op:
+        return "A scalar factor goes to each term."
+    before, left = ({t for _, t in terms(y)} for y in (x, after))
+    if not before - {None} <= left:
+        return "Equal terms cancel."
+    return "The order of terms does not matter." if len(terms(x)) == len(left) else "Like terms are added."
+
+
 def _in_order(a: Tensor, b: Tensor) -> bool:
     """Whether ``a + b`` is visibly collected, given that a and b are: then a long sum is not taken apart."""
     last = split_scalar(a.inputs[1] if a.op is add_op else a)[1]
@@ -159,6 +168,15 @@ def _collected_product(x: Tensor) -> Tensor | None:
     if x.op is multiply_op and scalar_value(x.inputs[0]) is not None and x.inputs[1].op not in _PRODUCTS:
         return None
     return product(*factors(x), x.shape)
+
+
+def _why_gathered(x: Tensor, after: Tensor) -> str:
+    _, listed = factors(x)
+    if len({base for base, _ in listed}) < len(listed):
+        return "Equal factors are gathered into a power."
+    if any(n < 0 for _, n in listed):
+        return "Factors are gathered above and below one fraction."
+    return "The order of factors does not matter."
 
 
 def _both_sides(listed: Sequence[Factor]) -> list[Tensor]:
@@ -261,11 +279,11 @@ def _undone(x: Tensor) -> Tensor | None:
 ALGEBRA = (
     Rule(
         "terms collected", "Like terms are added, and the order of terms does not matter.",
-        1, _collected_sum, (add_op, multiply_op), routine=True,
+        1, _collected_sum, (add_op, multiply_op), routine=True, says=_why_collected,
     ),
     Rule(
         "factors collected", "Equal factors are gathered, and their order does not matter.",
-        1, _collected_product, _PRODUCTS, routine=True,
+        1, _collected_product, _PRODUCTS, routine=True, says=_why_gathered,
     ),
     Rule("exponentials cancel", "An exponential is never 0.", 2, lambda x: _without_common(x, True), _PRODUCTS),
     Rule(

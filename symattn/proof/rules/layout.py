@@ -18,7 +18,7 @@ from ...ops.leaves import from_index_op
 from ...ops.rows import REDUCTIONS, softmax_op
 from .alike import works_entrywise
 from .permutations import declared, unpermuted
-from .rule import Rule
+from .rule import Rule, called
 
 _MATRICES = (2, 2)
 
@@ -43,6 +43,19 @@ def _transposed(x: Tensor) -> Tensor | None:
     if y.op is index_op:
         return _new_axes_moved(y, order)
     return _entry_by_entry(y, order)
+
+
+def _why_transposed(x: Tensor, after: Tensor) -> str:
+    y = x.inputs[0]
+    if y.op in (matmul_op, outer_op):
+        return "The transpose of a product is the product of the transposes, turned around."
+    if after is y:
+        return f"A {'diagonal' if y.op is diag_op else 'symmetric'} matrix is its own transpose."
+    if y.op is inv_op:
+        return "The transpose of the inverse is the inverse of the transpose."
+    if works_entrywise(y):
+        return f"{called(y, first=True)} works entry by entry, so that it may be taken after a transpose."
+    return f"{called(y, first=True)} along one axis is {called(y)} along another of the transpose."
 
 
 def _reindexed(y: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -159,7 +172,7 @@ LAYOUT = (
         "transpose inward",
         "The transpose of a product is the product of the transposes, turned around; "
         "what acts entry by entry may be transposed before.",
-        1, unpermuted(_transposed), (transpose_op,), routine=True,
+        1, unpermuted(_transposed), (transpose_op,), routine=True, says=_why_transposed,
     ),
     Rule(
         "split and merged", "An axis that is merged and split again is as before.",

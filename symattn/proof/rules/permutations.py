@@ -10,11 +10,12 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from ...core.node import Tensor
+from ...ops.arithmetic import multiply_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, matrix_transpose, transpose, transpose_op
-from ...ops.leaves import variable
+from ...ops.leaves import scalar_value, variable
 from .alike import Group, facts
-from .rule import Rule, constant_along
+from .rule import Rule, Said, called, constant_along, places
 
 Word = tuple[Tensor, ...]  # permutation matrices, the outermost first
 Actions = Mapping[int, Word]
@@ -112,20 +113,24 @@ def _reduced(word: Word) -> Word:
 
 def _commuted(x: Tensor) -> Tensor | None:
     r"""``f(P X) -> P f(X)``: one group of axes of the operation at a time."""
-    if x.op is transpose_op or not x.inputs or peel(x)[1]:
-        return None
     peeled = [peel(i) for i in x.inputs]
-    if not any(actions for _, actions in peeled):
+    found = _moved(x, peeled)
+    if found is None:
         return None
-    for group in facts(x).groups:
-        word = _common_word(group, peeled)
-        if word:
-            inputs = tuple(
-                wrap(core, _without(actions, len(word), [axis for n, axis in group.inputs if n == k]))
-                for k, (core, actions) in enumerate(peeled)
-            )
-            return wrap(x.op(*inputs, **x.params), dict.fromkeys(group.outputs, word))
-    return None
+    group, word = found
+    inputs = tuple(
+        wrap(core, _without(actions, len(word), [axis for n, axis in group.inputs if n == k]))
+        for k, (core, actions) in enumerate(peeled)
+    )
+    return wrap(x.op(*inputs, **x.params), dict.fromkeys(group.outputs, word))
+
+
+def _moved(x: Tensor, peeled: list[tuple[Tensor, dict[int, Word]]]) -> tuple[Group, Word] | None:
+    """The first group of axes of the operation that permutations come out of, and these."""
+    if x.op is transpose_op or not any(actions for _, actions in peeled) or peel(x)[1]:
+        return None
+    found = ((group, word) for group in facts(x).groups if (word := _common_word(group, peeled)))
+    return next(found, None)
 
 
 def _common_word(group: Group, peeled: list[tuple[Tensor, dict[int, Word]]]) -> Word:
@@ -139,6 +144,36 @@ def _without(actions: Actions, length: int, axes: list[int]) -> dict[int, Word]:
     return {axis: word[length:] if axis in axes else word for axis, word in actions.items()}
 
 
+def _why_commuted(x: Tensor, after: Tensor) -> Said:
+    found = _moved(x, [peel(i) for i in x.inputs])
+    assert found is not None
+    group, word = found
+    if not group.outputs:
+        return _why_absorbed(x, group, word)
+    reordering: Said = (f"reordering of {places(x.rank, group.outputs[0])} by ", word[0])
+    for p in word[1:]:
+        reordering = (*reordering, " and ", p)
+    if x.op is matmul_op and len(group.inputs) == 1:
+        return ("A ", *reordering, " comes out of a matrix product.")
+    if x.op is multiply_op and scalar_value(x.inputs[0]) is not None:
+        return ("A scalar factor commutes with a ", *reordering, ".")
+    how = " works entry by entry, and so it" if facts(x).entrywise else ""
+    return (f"{called(x, first=True)}{how} commutes with a ", *reordering, ".")
+
+
+def _why_absorbed(x: Tensor, group: Group, word: Word) -> Said:
+    if x.op is matmul_op:
+        return (word[0], " and its transpose cancel: a permutation is orthogonal.")
+    k, axis = group.inputs[0]
+    return (f"{called(x, first=True)} over {places(x.inputs[k].rank, axis)} does not depend on their order.",)
+
+
+def _why_settled(x: Tensor, after: Tensor) -> str:
+    if x.op is transpose_op:
+        return "A transpose turns a reordering of rows into one of columns, by the transposed permutation."
+    return "Rows and columns are reordered independently."
+
+
 # --- the table ---
 
 PERMUTATIONS = (
@@ -149,11 +184,11 @@ PERMUTATIONS = (
     Rule(
         "permutations of rows and columns",
         "Rows and columns are permuted independently, and a transpose turns the one into the other.",
-        1, _settled, (matmul_op, transpose_op),
+        1, _settled, (matmul_op, transpose_op), says=_why_settled,
     ),
     Rule(
         "permutation outward",
         "The operation treats all positions along this axis alike, or sums over them in any order.",
-        1, _commuted,
+        1, _commuted, says=_why_commuted,
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from ...ops.leaves import eye, is_eye
 from ...ops.rows import mean_op
 from .algebra import factors, product, term, terms
 from .permutations import declared, is_permutation, unpermuted
-from .rule import Rule, bare, constant_along, one_of, size_at
+from .rule import Rule, bare, called, constant_along, one_of, size_at
 
 Core = tuple[int, int]  # how many axes of each factor are its own: 2 of a matrix, 1 of a vector
 
@@ -198,6 +198,7 @@ PRODUCTS = (
     Rule(
         "scalar out", "A scalar factor comes out of what is linear.",
         1, unpermuted(_scalar_out), _LINEAR, routine=True,
+        says=lambda x, after: f"A scalar factor comes out of {called(x)}, which is linear.",
     ),
     _product("product over one index", "A sum of one term is that term.", 1, unpermuted(_thin)),
     _product(
@@ -217,5 +218,8 @@ PRODUCTS = (
         "factor of a row or column out", "A factor of each row comes out on the left, one of each column on the right.",
         2, unpermuted(_factors_out),
     ),
-    Rule("linear", "What is linear may be applied term by term.", 2, unpermuted(_distributed), _LINEAR),
+    Rule(
+        "linear", "What is linear may be applied term by term.", 2, unpermuted(_distributed), _LINEAR,
+        says=lambda x, after: f"{called(x, first=True)} is linear, and is taken term by term.",
+    ),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op
 from .algebra import Term, factors, product, term, terms, total
 from .alike import facts, is_own, works_entrywise
 from .permutations import peel, unpermuted
-from .rule import Rule, bare, constant_along, new_in_front, one_of, size_at
+from .rule import Rule, bare, called, constant_along, new_in_front, one_of, size_at
 
 Axes = tuple[int, ...]
 
@@ -191,6 +191,13 @@ def _expanded(y: Tensor, axis: int) -> Tensor | None:
     return None
 
 
+def _why_new_axis(x: Tensor, after: Tensor) -> str:
+    y = x.inputs[0]
+    if y.op in REDUCTIONS:
+        return f"{called(y, first=True)} with its axis kept is the same with a new axis."
+    return f"{called(y, first=True)} works entry by entry, so that a new axis may be added before."
+
+
 # --- joins ---
 
 
@@ -243,6 +250,7 @@ ROWS = (
     Rule(
         "equal entries stay equal", "What works position by position gives equal entries for equal entries.",
         1, unpermuted(_constant_out),
+        says=lambda x, after: f"{called(x, first=True)} gives equal entries for equal entries.",
     ),
     Rule(
         "new axis in front", "A new axis in front is what broadcasting adds.",
@@ -250,9 +258,12 @@ ROWS = (
     ),
     Rule(
         "new axis inward", "What works entry by entry may be made a column before or after.",
-        1, _new_axis, (index_op,), routine=True,
+        1, _new_axis, (index_op,), routine=True, says=_why_new_axis,
     ),
-    Rule("function of joins", "What works entry by entry works on each part of joins.", 2, _joined),
+    Rule(
+        "function of joins", "What works entry by entry works on each part of joins.", 2, _joined,
+        says=lambda x, after: f"{called(x, first=True)} works entry by entry, and so on each part of a join.",
+    ),
     Rule("sum of a join", "A sum over a join is the sum over its parts.", 2, _sum_of_join, (sum_op,)),
     Rule(
         "factor out of a sum", "A factor that is constant along a sum comes out of it.",

@@ -14,11 +14,13 @@ from ...core.node import Tensor, topological
 from ...core.operation import Operation
 from ...core.sizes import ONE
 from ...ops.arithmetic import split_scalar
-from ...ops.broadcasting import broadcast_to, broadcast_to_op
+from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op
 from ...ops.index import NEW, index, index_op, replaced
 from ...ops.leaves import from_index_op
+from ...ops.rows import mean_op
 
 Item = TypeVar("Item")
+Said = tuple[str | Tensor, ...]  # a sentence, in which tensors stand by their names
 ANY: tuple[Operation, ...] = ()
 
 
@@ -44,6 +46,8 @@ class Rule:
         the tensors in a node that must have no entry 0 for it to hold.
     ``routine``
         whether it only regroups, reorders or transposes, which is not told of what a claim has a name for.
+    ``says``
+        the sentence on one use of it, of both sides, where that says more: of which operation, of which permutation.
     """
 
     name: str
@@ -53,9 +57,34 @@ class Rule:
     heads: tuple[Operation, ...] = ANY
     nonzero: Callable[[Tensor], tuple[Tensor, ...]] = _needs_nothing
     routine: bool = False
+    says: Callable[[Tensor, Tensor], Said | str] | None = None
+
+    def why(self, before: Tensor, after: Tensor) -> Said:
+        """The sentence on one use of the rule."""
+        said = self.reason if self.says is None else self.says(before, after)
+        return (said,) if isinstance(said, str) else said
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
+
+
+# --- words ---
+
+
+def called(node: Tensor, first: bool = False) -> str:
+    """What people call an operation, as the first word of a sentence or inside of it."""
+    if node.op in (sum_op, mean_op):
+        return f"{'A' if first else 'a'} {node.op.name}"
+    if node.op.called:
+        return node.op.called.capitalize() if first else node.op.called
+    return str(node.params.get("function") or node.op.name)
+
+
+def places(rank: int, axis: int) -> str:
+    """What lies along an axis: rows, columns, the entries of a vector."""
+    if rank == 1:
+        return "entries"
+    return {-1: "columns", -2: "rows"}.get(axis, f"axis {axis}")
 
 
 # --- one order for the terms of a sum and the factors of a product ---
