@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 Style = Literal["italic", "upright", "bold", "blackboard", "calligraphic", "sans", "fraktur", "typewriter"]
-SignKind = Literal["relation", "sum", "product", "prefix", "punctuation", "large", "ordinary"]
+SignKind = Literal["relation", "sum", "product", "prefix", "punctuation", "large", "opening", "closing", "ordinary"]
 
 
 @dataclass(eq=False, slots=True)
@@ -66,7 +66,10 @@ class Number(Box):
 
 @dataclass(eq=False, slots=True)
 class Sign(Box):
-    """An operator or a mark: ``=``, ``+``, ``⊙``, ``⊤``, ``∑``; its kind says how it stands among its neighbours."""
+    """An operator or a mark: ``=``, ``+``, ``⊙``, ``⊤``, ``∑``; its kind says how it stands among its neighbours.
+
+    One that opens or closes is half of a fence that is broken over two lines.
+    """
 
     mark: str
     kind: SignKind = "ordinary"

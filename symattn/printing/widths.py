@@ -72,6 +72,8 @@ _ATOMS: dict[SignKind, Atom] = {
     "prefix": "ord",
     "punctuation": "punct",
     "large": "op",
+    "opening": "open",
+    "closing": "close",
     "ordinary": "ord",
 }
 _LARGE = {"∑": (1.44, 1.06), "∏": (1.28, 0.94), "∫": (1.0, 0.66)}

@@ -39,6 +39,8 @@ _FORMS = {
     "prefix": {"form": "prefix"},
     "large": {"form": "prefix", "movablelimits": "true"},
     "punctuation": {"lspace": "0em", "rspace": "0.17em"},
+    "opening": {"form": "prefix", "fence": "true"},
+    "closing": {"form": "postfix", "fence": "true"},
     "ordinary": {"lspace": "0em", "rspace": "0em"},
 }
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -20,7 +20,15 @@ LETTERS = {
 }  # fmt: skip
 CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")  # Greek letters that LaTeX sets upright, and fonts change
 
+LEFT = {
+    "(": "(", "[": "[", "{": r"\{", "|": r"\lvert", "‖": r"\lVert", "⌊": r"\lfloor", "⌈": r"\lceil", "⟨": r"\langle",
+}  # fmt: skip
+RIGHT = {
+    ")": ")", "]": "]", "}": r"\}", "|": r"\rvert", "‖": r"\rVert", "⌋": r"\rfloor", "⌉": r"\rceil", "⟩": r"\rangle",
+}  # fmt: skip
 SIGNS: dict[SignKind, dict[str, str]] = {
+    "opening": LEFT,
+    "closing": RIGHT,
     "relation": {
         "=": "=", "<": "<", ">": ">", ":": ":", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx",
         "≡": r"\equiv", "∼": r"\sim", "≃": r"\simeq", "≅": r"\cong", "∝": r"\propto", "≪": r"\ll", "≫": r"\gg",
@@ -85,12 +93,6 @@ ACCENTS = {
 }  # fmt: skip
 WIDE_ACCENTS = {"^": r"\widehat", "~": r"\widetilde", "‾": r"\overline", "→": r"\overrightarrow"}
 
-LEFT = {
-    "(": "(", "[": "[", "{": r"\{", "|": r"\lvert", "‖": r"\lVert", "⌊": r"\lfloor", "⌈": r"\lceil", "⟨": r"\langle",
-}  # fmt: skip
-RIGHT = {
-    ")": ")", "]": "]", "}": r"\}", "|": r"\rvert", "‖": r"\rVert", "⌋": r"\rfloor", "⌉": r"\rceil", "⟩": r"\rangle",
-}  # fmt: skip
 BRACES = {r"\lbrace": "{", r"\rbrace": "}", r"\lbrack": "[", r"\rbrack": "]"}
 
 MATRICES = {

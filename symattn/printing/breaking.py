@@ -1,0 +1,178 @@
+"""Where a formula that is too wide goes on in a new line: fewest lines, then the cheapest breaks, then even lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, Space, Text, row
+from .media.neighbours import edge, link
+from .widths import width
+
+_LEVELS = 2  # of fences within fences that may be broken open
+_PER_LEVEL = 30
+_WORTH_OPENING = 9.0  # em
+_BETWEEN_FORMULAS = -10
+_BEFORE = {"relation": 0, "sum": 10, "product": 20}
+_AFTER_COMMA, _BEFORE_FACTOR = 5, 40
+_UNEVEN = 20  # for a line that is empty
+_NEEDS_MORE = frozenset(("relation", "sum", "product", "prefix", "punctuation", "large", "opening"))
+
+
+def broken(box: Box, room: float, indent: float = 2.0, measure: Callable[[Box], float] = width) -> list[Box]:
+    """The lines of a formula, of which all but the first stand ``indent`` to the right and begin with an operator.
+
+    ``measure`` gives the width of a box in the unit of ``room``. What cannot be broken is left too wide.
+    """
+    if measure(box) <= room:
+        return [box]
+    pieces = list(_pieces(box))
+    ends = _ends([_measured(pieces, k, measure) for k in range(len(pieces))], room, indent)
+    lines, start = [], 0
+    for end in ends:
+        lines.append(_line([part for piece in pieces[start:end] for part in piece.parts]))
+        start = end
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """One of the two marks of a fence that may be broken open."""
+
+    whole: Box  # a fence, or one with scripts
+    mark: Box
+    opens: bool
+
+
+class _Piece(NamedTuple):
+    """Parts that stay together, and the price of a break before them."""
+
+    price: float
+    parts: list[Box | _Half]
+
+
+class _Measured(NamedTuple):
+    price: float
+    width: float
+    lead: float  # of the space in front, which a break swallows
+
+
+# --- the pieces ---
+
+
+def _pieces(box: Box) -> Iterator[_Piece]:
+    piece = _Piece(0, [])
+    for price, part in _priced(box, 0):
+        if price is not None and piece.parts:
+            yield piece
+            piece = _Piece(price, [])
+        piece.parts.append(part)
+    yield piece
+
+
+def _priced(box: Box, level: int) -> Iterator[tuple[float | None, Box | _Half]]:
+    """Each part with the price of a break before it, None where there can be none; at most two levels deep."""
+    before: Box | None = None
+    for part in _opened_rows(box):
+        price = None if before is None else _price(before, part)
+        price = None if price is None else price + _PER_LEVEL * level
+        before = part
+        fence = part.base if isinstance(part, Script) else part
+        if level < _LEVELS and isinstance(fence, Fence) and not fence.tall and width(part) > _WORTH_OPENING:
+            yield price, _Half(part, _mark(fence.left, "opening"), True)
+            yield from _priced(fence.inside, level + 1)
+            closing = _mark(fence.right, "closing")
+            marked = Script(closing, part.below, part.above) if isinstance(part, Script) else closing
+            yield None, _Half(part, marked, False)
+        else:
+            yield price, part
+
+
+def _mark(mark: str, kind: Literal["opening", "closing"]) -> Box:
+    return Sign(mark, kind) if mark else Row(())
+
+
+def _opened_rows(box: Box) -> Iterator[Box]:
+    """The parts of a row, and those of rows among them."""
+    pending = [box]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Row):
+            pending.extend(reversed(part.parts))
+        else:
+            yield part
+
+
+def _price(before: Box, part: Box) -> float | None:
+    if isinstance(part, Space):
+        return _BETWEEN_FORMULAS if part.width >= 1 else None
+    if isinstance(before, Space):
+        return None
+    if isinstance(part, Text) or (isinstance(before, Sign) and before.kind == "punctuation"):
+        return _AFTER_COMMA
+    if isinstance(part, Sign) and part.kind in _BEFORE and not _needs_more(before):
+        return _BEFORE[part.kind]
+    if link(before, part) == "times" and isinstance(edge(part, 0), (Fence, Function, Matrix)):
+        return _BEFORE_FACTOR
+    return None
+
+
+def _needs_more(box: Box) -> bool:
+    """Whether a box has its operand to its right, so that a sign after it is none between two operands."""
+    end = edge(box, -1)
+    return isinstance(end, Function) or (isinstance(end, Sign) and end.kind in _NEEDS_MORE)
+
+
+# --- the lines ---
+
+
+def _measured(pieces: Sequence[_Piece], k: int, measure: Callable[[Box], float]) -> _Measured:
+    """A piece where it stands: with the space that its neighbour before gives it."""
+    parts = [_plain(part) for part in pieces[k].parts]
+    lead = measure(parts[0]) if isinstance(parts[0], Space) else 0.0
+    if k == 0:
+        return _Measured(0, measure(row(*parts)), lead)
+    before = _plain(pieces[k - 1].parts[-1])
+    return _Measured(pieces[k].price, measure(row(before, *parts)) - measure(before), lead)
+
+
+def _plain(part: Box | _Half) -> Box:
+    return part.mark if isinstance(part, _Half) else part
+
+
+def _ends(pieces: Sequence[_Measured], room: float, indent: float) -> Iterator[int]:
+    """Where lines end, by dynamic programming from the last piece on."""
+    best: dict[int, tuple[int, float, int]] = {len(pieces): (0, 0.0, 0)}
+    for start in reversed(range(len(pieces))):
+        left = room - (indent if start else 0.0) + pieces[start].lead
+        ways = []
+        for end in range(start + 1, len(pieces) + 1):
+            left -= pieces[end - 1].width
+            if left < 0 and end > start + 1:
+                break
+            lines, cost, _ = best[end]
+            price = pieces[start].price if start else 0
+            ways.append((lines + 1, cost + price + _UNEVEN * (left / room) ** 2, end))
+        best[start] = min(ways)
+    start = 0
+    while start < len(pieces):
+        start = best[start][2]
+        yield start
+
+
+def _line(parts: Iterable[Box | _Half]) -> Box:
+    """The parts of a line as one box: fences that close in their line are whole again."""
+    rows: list[list[Box]] = [[]]
+    for part in parts:
+        if not isinstance(part, _Half):
+            rows[-1].append(part)
+        elif part.opens:
+            rows.append([part.mark])
+        elif len(rows) > 1:
+            rows.pop()
+            rows[-1].append(part.whole)
+        else:
+            rows[-1].append(part.mark)
+    found = [box for opened in rows for box in opened]
+    return row(*(found[1:] if isinstance(found[0], Space) else found))

@@ -1,0 +1,158 @@
+"""Where printed formulas go on in a new line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symattn.core.boxes import (
+    Box,
+    Fence,
+    Fraction,
+    Function,
+    Name,
+    Number,
+    Row,
+    Script,
+    Sign,
+    SignKind,
+    Space,
+    Text,
+    fold,
+    function,
+    row,
+)
+from symattn.printing.breaking import broken
+from symattn.printing.widths import width
+
+_KINDS: dict[str, SignKind] = {"=": "relation", "+": "sum", "−": "sum", "⊙": "product", ",": "punctuation"}
+
+
+def _written(box: Any, inside: Sequence[str]) -> str:
+    match box:
+        case Name(text) | Number(text) | Sign(text) | Text(text):
+            return text
+        case Space():
+            return "  "
+        case Fence(_, left, right):
+            return left + inside[0] + right
+        case _:
+            return "".join(inside)
+
+
+def shown(box: Box) -> str:
+    return fold(box, _written)
+
+
+def formula(text: str) -> Box:
+    """Letters, signs and parentheses as boxes; ``f`` is a function, ``|`` a quad."""
+    rows: list[list[Box]] = [[]]
+    for c in text.replace(" ", ""):
+        if c == "(":
+            rows.append([])
+        elif c == ")":
+            inside = row(*rows.pop())
+            rows[-1].append(Fence(inside))
+        else:
+            box: Box = Sign(c, _KINDS[c]) if c in _KINDS else Name(c)
+            rows[-1].append(function("softmax") if c == "f" else Space(1.0) if c == "|" else box)
+    return row(*rows[0])
+
+
+def lines(text: str, room: float, indent: float = 2.0) -> list[str]:
+    return [shown(line) for line in broken(formula(text), room, indent)]
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "expected"),
+    [
+        ("A=B+C", 20, ["A=B+C"]),
+        ("A=B+C=D+C", 8, ["A=B+C", "=D+C"]),
+        ("A+B⊙C+D⊙E", 7, ["A+B⊙C", "+D⊙E"]),
+        ("A⊙B⊙C⊙D", 6, ["A⊙B⊙C", "⊙D"]),
+        ("ABC(A+B)(C+D)", 9, ["ABC(A+B)", "(C+D)"]),
+        ("ABCf(A+B)f(C+D)", 14, ["ABCsoftmax(A+B)", "softmax(C+D)"]),
+        ("A=B|C=D+E", 8.5, ["A=B", "C=D+E"]),
+        ("A=B|C=D|E=F", 9.5, ["A=B  C=D", "E=F"]),
+        ("f(A+B+C+D+E+F)", 11.5, ["softmax(A+B+C", "+D+E+F)"]),
+        ("f(A+B,C+D,E+F)", 11.5, ["softmax(A+B,", "C+D,E+F)"]),
+        ("A+(B+(C+D+E+F+A+B+C+D)+E)", 12, ["A+(B+(C+D+E+F", "+A+B+C+D)", "+E)"]),
+        ("ABCDEFABCDEF", 5, ["ABCDEFABCDEF"]),
+    ],
+)
+def test_where_formulas_break(text: str, room: float, expected: list[str]) -> None:
+    assert lines(text, room) == expected
+
+
+def test_a_sign_stays_with_what_it_belongs_to() -> None:
+    assert lines("A=−B+C=−D", 6) == ["A=−B+C", "=−D"]
+    assert lines("f(−A+B,−C+D,−E+F)", 12.5) == ["softmax(−A+B,", "−C+D,−E+F)"]
+
+
+def test_lines_are_even_where_prices_are_the_same() -> None:
+    assert lines("+".join("ABCDEFAB"), 14) == ["A+B+C+D+E", "+F+A+B"]
+
+
+def test_what_is_tall_stays_whole() -> None:
+    tall = Fence(
+        row(*(part for _ in range(6) for part in (Fraction(Name("A"), Name("B")), Sign("+", "sum"))), Name("C"))
+    )
+    assert broken(row(Name("A"), tall), 8) != [row(Name("A"), tall)]
+    assert [shown(line) for line in broken(row(Name("A"), tall), 8)] == ["A", shown(tall)]
+
+
+def test_a_fence_with_a_script_keeps_it_at_its_end() -> None:
+    base = formula("(A+B+C+D+E+F)")
+    transposed = Script(base, above=Sign("⊤"))
+    first, second = broken(row(Name("X"), transposed), 9)
+    assert shown(first) == "X(A+B+C+D"
+    assert second.kids[-1].kids[-1] is transposed.above
+    assert broken(row(Name("X"), Sign("+", "sum"), transposed), 17)[-1].kids[-1] is transposed
+
+
+def test_rows_in_characters() -> None:
+    measured = [shown(line) for line in broken(formula("A+B+C+D+E+F"), 8, 2, measure=lambda box: len(shown(box)))]
+    assert measured == ["A+B+C+D", "+E+F"]
+
+
+_LETTERS = st.sampled_from("ABCDEFX").map(Name)
+_SIGNS = st.sampled_from([Sign(mark, kind) for mark, kind in _KINDS.items()])
+
+
+def _operands(inner: st.SearchStrategy[Box]) -> st.SearchStrategy[Box]:
+    fences = st.tuples(st.booleans(), st.lists(st.tuples(inner, _SIGNS), min_size=1, max_size=6), inner)
+    return fences.map(lambda drawn: _row(*drawn))
+
+
+def _row(called: bool, terms: Sequence[tuple[Box, Sign]], last: Box) -> Box:
+    fence = Fence(row(*(part for pair in terms for part in pair), last))
+    return row(function("exp"), fence) if called else fence
+
+
+_FORMULAS = st.lists(st.tuples(st.recursive(_LETTERS, _operands, max_leaves=30), _SIGNS), min_size=1, max_size=10).map(
+    lambda terms: row(*(part for pair in terms for part in pair), Name("Z"))
+)
+
+
+@given(_FORMULAS, st.floats(4, 40))
+def test_nothing_is_lost_and_what_can_fit_fits(box: Box, room: float) -> None:
+    pieces = broken(box, room)
+    assert "".join(map(shown, pieces)) == shown(box)
+    for before, line in pairwise(pieces):
+        first = line.kids[0] if isinstance(line, Row) else line
+        after_comma = shown(before).endswith(",")
+        assert (
+            after_comma or isinstance(first, (Fence, Function)) or (isinstance(first, Sign) and first.kind in _BREAKS)
+        )
+        rest = line.kids[1:]
+        assert width(line) <= room - 2 + 0.5 or not any(
+            isinstance(part, Sign) and part.kind in _BREAKS for part in rest
+        )
+
+
+_BREAKS = ("relation", "sum", "product")
