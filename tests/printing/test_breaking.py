@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -28,6 +29,8 @@ from symattn.core.boxes import (
     row,
 )
 from symattn.printing.breaking import broken
+from symattn.printing.media.mathml import mathml
+from symattn.printing.media.unicode import unicode_text
 from symattn.printing.widths import width
 
 _KINDS: dict[str, SignKind] = {"=": "relation", "+": "sum", "−": "sum", "⊙": "product", ",": "punctuation"}
@@ -118,6 +121,16 @@ def test_a_fence_with_a_script_keeps_it_at_its_end() -> None:
 def test_rows_in_characters() -> None:
     measured = [shown(line) for line in broken(formula("A+B+C+D+E+F"), 8, 2, measure=lambda box: len(shown(box)))]
     assert measured == ["A+B+C+D", "+E+F"]
+
+
+def test_every_medium_writes_half_a_fence() -> None:
+    base = Fence(formula("A+B+C+D+E+F"), "[", "]")
+    whole = row(Name("X"), function("softmax"), Script(base, above=Sign("⊤")), Name("Y"))
+    first, second = broken(whole, 12)
+    assert [unicode_text(first), unicode_text(second)] == ["X softmax[A + B + C", "+ D + E + F]ᵀ Y"]
+    for line in (first, second):
+        assert '<mo form="' in mathml(line)
+        ElementTree.fromstring(mathml(line))
 
 
 _LETTERS = st.sampled_from("ABCDEFX").map(Name)

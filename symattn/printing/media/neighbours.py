@@ -40,17 +40,26 @@ def edge(box: Box, end: Literal[0, -1]) -> Box:
 def link(left: Box, right: Box) -> Link:
     """What stands unwritten between two neighbours."""
     before, after = edge(left, -1), edge(right, 0)
-    if not (isinstance(before, _FACTORS) and isinstance(after, _FACTORS)):
+    if not (_is_factor(before, "closing") and _is_factor(after, "opening")):
         return ""
     letter = isinstance(before, Name) and before.style == "blackboard"  # of an expectation
-    applied = isinstance(before, Function) or (letter and isinstance(after, Fence))
+    applied = isinstance(before, Function) or (letter and opens_fence(after))
     return "apply" if applied else "times"
 
 
 def is_apart(left: Box, right: Box) -> bool:
     """Whether linked neighbours need a thin space, since a word or a differential would run into the other."""
     before, after = edge(left, -1), edge(right, 0)
-    return not isinstance(after, (Fence, Matrix)) and (_is_word(before) or _is_word(after))
+    return not (opens_fence(after) or isinstance(after, Matrix)) and (_is_word(before) or _is_word(after))
+
+
+def opens_fence(box: Box) -> bool:
+    """Whether a box is a fence, or the first half of one that is broken over two lines."""
+    return isinstance(box, Fence) or (isinstance(box, Sign) and box.kind == "opening")
+
+
+def _is_factor(box: Box, half: Literal["opening", "closing"]) -> bool:
+    return isinstance(box, _FACTORS) or (isinstance(box, Sign) and box.kind == half)
 
 
 def _is_word(box: Box) -> bool:

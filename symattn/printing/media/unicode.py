@@ -32,7 +32,7 @@ from ...core.boxes import (
     fold,
 )
 from .alphabets import in_font, letters_of
-from .neighbours import MINUS, edge, is_prime, link
+from .neighbours import MINUS, edge, is_prime, link, opens_fence
 
 _RAISED = dict(
     zip(
@@ -67,7 +67,8 @@ class Level(IntEnum):
 
 
 _LEVELS = {"relation": Level.LIST, "punctuation": Level.LIST, "sum": Level.SUM, "prefix": Level.SUM,
-           "product": Level.PRODUCT, "large": Level.PRODUCT, "ordinary": Level.FACTORS}  # fmt: skip
+           "product": Level.PRODUCT, "large": Level.PRODUCT, "opening": Level.LIST,
+           "closing": Level.LIST, "ordinary": Level.FACTORS}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def gap(before: Box, after: Box) -> str:
     if kinds[1] in ("prefix", "large"):
         return " " if kinds[0] != "prefix" else ""
     linked = link(before, after)
-    return " " if linked == "times" or (linked and not isinstance(right, Fence)) else ""
+    return " " if linked == "times" or (linked and not opens_fence(right)) else ""
 
 
 def least(parts: Sequence[Box], k: int) -> Level:
