@@ -75,7 +75,7 @@ class Forward:
         plain = _read(roots, variables)
         order = topological([plain[root] for root in roots])
         shown = displayed_names([*(plain[root] for root in roots), *beside])
-        self.taken = {*shown.values(), *(s.name for x in (*roots, *beside) for s in x.free_symbols)}
+        self.taken = {*shown.values(), *(s.name for x in topological([*roots, *beside]) for s in x.own_symbols)}
         new: dict[Tensor, Tensor] = {}
         letters = self._letters(order, dependent(order, variables))
         lets = {node.inputs[0]: node for node in reversed(order) if node.op is let_op and not is_named(node.inputs[0])}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -30,24 +31,30 @@ def as_scalar(value: Any) -> sympy.Expr:
         if value.has(sympy.Lambda) or type(value) is sympy.Expr:
             raise OperandError(f"{value} is a function, not a scalar: apply it entry by entry by sa.elementwise")
         scalar = exact(value)
-    elif isinstance(value, numbers.Integral):
+        if not _is_real(scalar):
+            raise OperandError(f"{value} is not a real scalar")
+        return scalar
+    if isinstance(value, numbers.Integral):
         whole = as_integer(value)
-        if whole is None:  # a time of NumPy
-            raise OperandError(not_an_operand(value))
-        scalar = sympy.Integer(whole)
+        if whole is not None:  # no time of NumPy
+            return sympy.Integer(whole)
     elif isinstance(value, numbers.Rational):
-        scalar = sympy.Rational(value.numerator, value.denominator)
+        return sympy.Rational(value.numerator, value.denominator)
     elif isinstance(value, numbers.Real):
-        scalar = _exact_float(repr(float(str(value))))
-    else:
-        raise OperandError(not_an_operand(value))
+        return _exact_float(repr(float(str(value))))
+    raise OperandError(not_an_operand(value))
+
+
+@lru_cache(maxsize=4096)
+def _is_real(scalar: sympy.Expr) -> bool:
+    """Whether an exact expression has real values; raises OperandError where it is not one of plain symbols."""
     if scalar.has(sympy.nan, sympy.zoo, sympy.S.Infinity, sympy.I) or scalar.is_extended_real is False:
-        raise OperandError(f"{value} is not a real scalar")
+        return False
     for symbol in scalar.free_symbols - _BOUND:
         if not isinstance(symbol, sympy.Symbol) or isinstance(symbol, sympy.Dummy):
             raise OperandError(f"the scalar {scalar} holds {symbol}: a scalar is an expression of plain symbols")
         check_name(symbol.name)
-    return scalar
+    return True
 
 
 def exact(value: sympy.Expr) -> sympy.Expr:

@@ -247,23 +247,20 @@ def topological(
 
     ``inputs`` chooses which inputs of a node are followed, by default all.
     """
-    order: list[Tensor] = []
-    seen: set[Tensor] = set()
+    order: dict[Tensor, None] = {}
+    opened: set[Tensor] = set()  # whose inputs have been put on the stack
     stack = list(roots)[::-1]
     while stack:
-        node = stack[-1]
-        if node not in seen and node not in stop:
-            depth = len(stack)
-            for x in reversed(node.inputs if inputs is None else inputs(node)):
-                if x not in seen:
-                    stack.append(x)
-            if len(stack) > depth:
-                continue
-        stack.pop()
-        if node not in seen:
-            seen.add(node)
-            order.append(node)
-    return order
+        node = stack.pop()
+        if node in order:
+            continue
+        if node not in opened and node not in stop and (below := node.inputs if inputs is None else inputs(node)):
+            opened.add(node)
+            stack.append(node)
+            stack += below[::-1]
+        else:
+            order[node] = None
+    return list(order)
 
 
 def rebuild(
@@ -282,8 +279,8 @@ def rebuild(
 
 def with_inputs(node: Tensor, new: Mapping[Tensor, Tensor], /, **changed: Any) -> Tensor:
     """The node on what stands for its inputs, with parameters changed: itself where all is as it was."""
-    inputs = tuple(new[x] for x in node.inputs)
-    same = inputs == node.inputs and all(node.params[key] == value for key, value in changed.items())
+    inputs = tuple(map(new.__getitem__, node.inputs))
+    same = inputs == node.inputs and changed.items() <= node.params.items()
     return node if same else node.op(*inputs, **{**node.params, **changed})
 
 

@@ -144,9 +144,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape | None:
     out = [ONE] * max(map(len, shapes))
     for shape in shapes:
         for axis, size in enumerate(shape, len(out) - len(shape)):
-            if out[axis] == 1:
+            if out[axis] is ONE:
                 out[axis] = size
-            elif size != 1 and not same_size(out[axis], size):
+            elif size is not ONE and not same_size(out[axis], size):
                 return None
     return tuple(out)
 

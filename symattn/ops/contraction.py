@@ -154,11 +154,11 @@ def _matmul(a: Tensor, b: Tensor, core: Core) -> Tensor:
     """A product with zeros is zeros, and a factor is not repeated along axes that the other one has."""
     if is_zero(a) or is_zero(b):
         return vanished(matmul_op.node(a, b, core=core))
-    loops = loops_of((a, b), core)
-    if loops and (bare := _once(a, core[0])) is not a and loops_of((bare, b), core) == loops:
-        a = bare
-    if loops and (bare := _once(b, core[1])) is not b and loops_of((a, bare), core) == loops:
-        b = bare
+    if broadcast_to_op in (a.op, b.op) and (loops := loops_of((a, b), core)):
+        if loops_of((bare := _once(a, core[0]), b), core) == loops:
+            a = bare
+        if loops_of((a, bare := _once(b, core[1])), core) == loops:
+            b = bare
     return matmul_op.node(a, b, core=core)
 
 
