@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -68,18 +70,16 @@ class NumPyFunction:
             )
         self.__name__ = "f"
         writer = Writer(self.__name__, self.plan, graph, several)
-        self.source = writer.write()
+        needed, own = writer.write()
+        self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
         self.binding = Binding(self.plan, self.keywords, size_conditions(order))
-        self._code = compile(self.source, "<symattn>", "exec")
-        self._function = self._executed()
+        namespace: dict[str, Any] = {"__name__": "symattn.generated"}
+        exec(_compiled(needed), namespace)  # the generator's own text: only identifiers that it made
+        exec(compile("\n" * needed.count("\n") + own, "<symattn>", "exec"), namespace)
+        self._function = namespace[self.__name__]
         self._gradients = _loops_of(graph, self.plan)
         self._nested = graph.nested
-
-    def _executed(self) -> Callable[..., Any]:
-        namespace: dict[str, Any] = {"__name__": "symattn.generated"}
-        exec(self._code, namespace)  # the generator's own text: only identifiers that it made
-        return namespace[self.__name__]
 
     def __reduce__(self) -> Any:
         return type(self), (self.plan.arguments, self.outputs, self.several)
@@ -144,6 +144,12 @@ class NumPyFunction:
                         f"(from {_shown_loops({a: loops[a] for a in below if loops[a]})}): give one cotangent for "
                         f"each {y.name or 'output'}"
                     )
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    """The helpers of a function, which many functions share."""
+    return compile(text, "<symattn>", "exec")
 
 
 def _shown_loops(loops: Mapping[Tensor, tuple[int, ...]]) -> str:

@@ -115,17 +115,17 @@ class Writer:
 
     # --- writing ---
 
-    def write(self) -> str:
+    def write(self) -> tuple[str, str]:
+        """The imports and the helpers that the function needs, and the function."""
         for node in self.order:
             self._write_node(node)
         returned = [self._returned(k, y) for k, y in enumerate(self.outputs)]
         result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
         self.lines.append(f"return {result if self.as_tuple else returned[0]}")
         body = [*self._preparation(), *self.lines]
-        text = f"def {self.name}({self._signature()}):\n" + textwrap.indent("\n".join(body), "    ")
+        text = f"def {self.name}({self._signature()}):\n" + textwrap.indent("\n".join(body), "    ") + "\n"
         helpers = [f.strip() + "\n" for f in (*text_of(self.helpers), *self._carried_sources())]
-        parts = [self._imports("\n".join([*helpers, text])), *(f"\n{h}" for h in helpers), f"\n{text}\n"]
-        return "\n".join(parts)
+        return "\n\n".join([self._imports("\n".join([*helpers, text])), *helpers, ""]), text
 
     def _carried_sources(self) -> list[str]:
         return [re.sub(r"\Adef \w+", f"def {name}", source) for source, name in self.given.items()]
