@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import strategies as st
 
 from symattn.core.boxes import (
@@ -19,6 +21,7 @@ from symattn.core.boxes import (
     Row,
     Script,
     Sign,
+    SignKind,
     Space,
     Text,
     function,
@@ -78,7 +81,7 @@ _TEXT = st.text(max_size=6)
 _ANYTHING = [
     st.builds(Name, _TEXT, st.sampled_from(list(FONTS))),
     st.builds(Number, _TEXT),
-    st.builds(Sign, _TEXT, st.sampled_from(list(SIGNS))),
+    st.builds(Sign, _TEXT, st.sampled_from(get_args(SignKind))),
     st.builds(Function, st.builds(Name, _TEXT)),
     st.builds(Text, _TEXT),
     st.builds(Code, _TEXT),

@@ -42,9 +42,15 @@ def link(left: Box, right: Box) -> Link:
     before, after = edge(left, -1), edge(right, 0)
     if not (_is_factor(before, "closing") and _is_factor(after, "opening")):
         return ""
-    letter = isinstance(before, Name) and before.style == "blackboard"  # of an expectation
-    applied = isinstance(before, Function) or (letter and opens_fence(after))
+    applied = isinstance(before, Function) or (_is_operator(before) and opens_fence(after))
     return "apply" if applied else "times"
+
+
+def _is_operator(box: Box) -> bool:
+    """An upright word, or the letter of an expectation."""
+    if not isinstance(box, Name):
+        return False
+    return box.style == "blackboard" or (box.style == "upright" and len(box.letters) > 1)
 
 
 def is_apart(left: Box, right: Box) -> bool:

@@ -83,8 +83,7 @@ FONTS: dict[Style, str] = {
     "calligraphic": r"\mathcal", "sans": r"\mathsf", "fraktur": r"\mathfrak", "typewriter": r"\mathtt",
 }  # fmt: skip
 FONTS_ALIKE: dict[str, Style] = {
-    r"\boldsymbol": "bold", r"\bm": "bold", r"\bf": "bold", r"\rm": "upright", r"\mathnormal": "italic",
-    r"\mathscr": "calligraphic",
+    r"\boldsymbol": "bold", r"\bm": "bold", r"\mathnormal": "italic", r"\mathscr": "calligraphic",
 }  # fmt: skip
 
 ACCENTS = {
@@ -101,3 +100,9 @@ MATRICES = {
 }  # fmt: skip
 
 SPACES = {-1 / 6: r"\!", 1 / 6: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
+
+WORDS = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "#": r"\#", "$": r"\$",
+    "%": r"\%", "&": r"\&", "_": r"\_", "<": "$<$", ">": "$>$", "|": "$|$",
+}  # fmt: skip
+"""What stands for a character within ``\text{...}``."""

@@ -6,6 +6,7 @@ Small letters stand for a script where all of it can be written so, else ``^(...
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -114,6 +115,8 @@ def gap(before: Box, after: Box) -> str:
     if kinds[1] in ("prefix", "large"):
         return " " if kinds[0] != "prefix" else ""
     linked = link(before, after)
+    if not linked and isinstance(before, Script) and not isinstance(right, Sign):
+        return " "  # a script of a sign: ∇_S L
     return " " if linked == "times" or (linked and not opens_fence(right)) else ""
 
 
@@ -223,15 +226,22 @@ def scripts(box: Script, inside: Sequence[Written]) -> str:
 def _scripted(mark: str, small: str | None, box: Box, written: Written) -> str:
     if small is not None:
         return small
+    box = _sole(box)
     fenced = isinstance(box, Fence) and (box.left, box.right) == ("(", ")")
     alone = isinstance(box, (Name, Number, Sign, Accent, Code)) or fenced
     return mark + (written.text if alone else f"({written.text})")
 
 
+def _sole(box: Box) -> Box:
+    """The one box that a row shows, where it has only spaces beside it."""
+    shown = [part for part in box.parts if not isinstance(part, Space)] if isinstance(box, Row) else [box]
+    return shown[0] if len(shown) == 1 else box
+
+
 def _accent(box: Accent, inside: Sequence[Written]) -> Written:
     mark = _COMBINING.get(box.mark, "")
     if isinstance(box.base, Name) and len(box.base.letters) == 1 and mark:
-        return Written(inside[0].text + mark)
+        return Written(unicodedata.normalize("NFC", inside[0].text + mark))
     return Written(f"{_ACCENTS.get(box.mark, box.mark)}({inside[0].text})")
 
 
