@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import sympy
 
 from ..errors import NamingError, ParseError, ShapeError, described
 from .naming import check_name, is_long, with_short_numbers
-from .stated import Stated
+from .stated import Condition, Stated
 
 Shape = tuple[sympy.Expr, ...]
 ONE = sympy.Integer(1)
@@ -169,11 +169,6 @@ def quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     return _checked(sympy.cancel(a / b))
 
 
-def _between(left: sympy.Expr, sign: str, right: sympy.Expr) -> str:
-    written = (sympy.latex(with_short_numbers(side, latex=True)) for side in (left, right))
-    return f"${f' {sign} '.join(written)}$"
-
-
 def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[Stated]:
     """The conditions "b divides a" that fractions among the sizes stand for."""
     stated = []
@@ -184,7 +179,7 @@ def divisibility(sizes_used: Iterable[sympy.Expr]) -> list[Stated]:
         broken = sympy.Add(*(part for part in parts if sympy.fraction(part)[1] != 1))
         above, below = sympy.fraction(sympy.together(broken))
         if below != 1:
-            stated.append(Stated(f"{below} divides {above}", partial(_between, below, r"\mid", above)))
+            stated.append(Stated(f"{below} divides {above}", Condition(below, "divides", above)))
     return list(dict.fromkeys(stated))
 
 
@@ -196,7 +191,7 @@ def inequality(value: sympy.Expr) -> Stated | None:
     taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
     low, high = -sympy.Add(*taken), value - sympy.Add(*taken)
     says = " <= ".join(str(with_short_numbers(side, latex=False)) for side in (low, high))
-    return Stated(says, partial(_between, low, r"\le", high))
+    return Stated(says, Condition(low, "<=", high))
 
 
 def show_shape(shape: Shape) -> str:

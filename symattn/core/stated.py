@@ -1,38 +1,55 @@
-"""Conditions as text that know themselves in LaTeX too."""
+"""Conditions on tensors and on sizes: formulas that any printer writes, and the text of them that people read."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-_SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}
-_RELATION = re.compile(r"(.*)\{\}(.*?) (!=|[<>]=?) (.*)")
+import sympy
+
+if TYPE_CHECKING:
+    from .node import Tensor
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A SymPy expression in which symbols stand for tensors, entry by entry."""
+
+    expression: sympy.Expr
+    tensors: tuple[tuple[sympy.Symbol, Tensor], ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``left relation right``, entry by entry, of tensors, sizes, numbers and formulas.
+
+    The relation is a sign of comparison, "divides", "is a place in" an axis of a size, or, with nothing to the right
+    of it, a property: "is invertible".
+    """
+
+    left: Any
+    relation: str
+    right: Any = None
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it speaks of."""
+        if isinstance(self.left, Formula):
+            return tuple(x for _, x in self.left.tensors)
+        return () if isinstance(self.left, sympy.Basic) else (self.left,)
 
 
 class Stated(str):
-    """A condition as text, with what writes it in LaTeX when it is asked to."""
+    """A condition as text, which knows what it says, and the names under which it speaks of tensors."""
 
-    write: Callable[[], str]
+    condition: Condition
+    names: Mapping[Tensor, str]
 
-    def __new__(cls, text: str, write: Callable[[], str]) -> Stated:
+    def __new__(cls, text: str, condition: Condition, names: Mapping[Tensor, str] | None = None) -> Stated:
         self = super().__new__(cls, text)
-        self.write = write
+        self.condition, self.names = condition, names or {}
         return self
 
-    def __reduce__(self) -> tuple[type, tuple[str, Callable[[], str]]]:
-        return type(self), (str(self), self.write)
-
-
-def in_latex(says: str, about: str) -> str:
-    r"""A condition in which ``{}`` stands for the LaTeX of what it is about: ``"{} != 0"`` is ``$X \neq 0$``."""
-    found = _RELATION.fullmatch(says)
-    if found is None:
-        return says.format(f"${about}$")
-    before, after, sign, right = found.groups()
-    function = f"\\{before}" if before else ""  # as in cos(
-    return f"${function}{about}{after} {_SIGNS.get(sign, sign)} {right}$"
-
-
-def in_sentence(sign: str) -> str:
-    """A sign of comparison inside of a sentence."""
-    return f"${_SIGNS.get(sign, sign)}$"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.condition, dict(self.names))

@@ -13,6 +13,7 @@ from ..core.node import Tensor
 from ..ops.leaves import definition
 from ..printing.align import Row, align, tex_text
 from ..printing.matrix import Printer
+from ..printing.stated import tex_sentence
 from ..probability.notation import latex_writer
 from ..probability.report import Moments
 from ..proof.claims import LATEX_RELATIONS, Claim
@@ -93,7 +94,7 @@ class Statement:
             lines += [f"given {given},"] if given else []
             return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
         assert verdict.proof is not None
-        assumed = tuple(map(tex_text, verdict.proof.side_conditions))
+        assumed = tuple(map(tex_sentence, verdict.proof.side_conditions))
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
         if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])

@@ -16,6 +16,7 @@ from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import computed, cotangent_op, variable, zeros
 from ..printing.align import tex_text
+from ..printing.stated import tex_sentence
 from ..probability.report import Moments
 from ..proof.claims import Claim, Independence
 from ..proof.definedness import conditions
@@ -52,7 +53,7 @@ class Check:
 
     def latex(self) -> str:
         """The same as LaTeX text."""
-        return self._told(tex_text)
+        return self._told(tex_sentence)
 
     def _told(self, written: Callable[[str], str]) -> str:
         told = self.how

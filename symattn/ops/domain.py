@@ -35,14 +35,16 @@ class Sign(IntEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of all entries of a tensor, where ``{}`` stands for it; None is the node that it is read off.
+    """What must hold of all entries of a tensor, or of a function ``through`` which they go.
 
-    Places in an axis are at least 0 and below the size of it, ``below``.
+    It is a relation to ``right``, or without that a property, as in ``core/stated.py``. None is the node that it is
+    read off.
     """
 
-    says: str
+    relation: str
+    right: sympy.Expr | None = None
     of: Tensor | None = None
-    below: sympy.Expr | None = None
+    through: type[sympy.Function] | None = None
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,9 @@ def _places(node: Tensor, entry: Template) -> Iterator[Condition]:
     for k, where in entry.reads.values():
         for place, size in zip(where, node.inputs[k].shape, strict=True):
             if place in entry.reads and _ends(_written_out(place, node, entry), node, entry) is None:
-                yield Condition(f"0 <= {{}} < {size}", node.inputs[entry.reads[place][0]], size)
+                yield Condition("is a place in", size, node.inputs[entry.reads[place][0]])
             elif place not in entry.reads and place.free_symbols & entry.reads.keys():
-                yield Condition("{} is defined")
+                yield Condition("is defined")
 
 
 class _Signs:
@@ -242,7 +244,7 @@ class _Signs:
         elif type(e) in FUNCTIONS and not FUNCTIONS[type(e)].partial:
             yield from self._argument(e.args[0], FUNCTIONS[type(e)])
         elif isinstance(e, (sympy.Function, sympy.Mod)) and not self._is_total(e):
-            yield Condition("{} is defined")
+            yield Condition("is defined")
         for part in e.args:
             if isinstance(part, sympy.Basic):
                 yield from self.partial(part)
@@ -253,13 +255,13 @@ class _Signs:
         if (e.is_number and e in f.domain) or (inner is not None and inner.values.is_subset(f.domain)):
             return
         if f.domain.start.is_finite and not (f.domain.start.is_zero and self.of(e) is Sign.POSITIVE):
-            yield self._condition(e, f"{'>' if f.domain.left_open else '>='} {f.domain.start}")
+            yield self._condition(e, ">" if f.domain.left_open else ">=", f.domain.start)
         if f.domain.end.is_finite:
-            yield self._condition(e, f"{'<' if f.domain.right_open else '<='} {f.domain.end}")
+            yield self._condition(e, "<" if f.domain.right_open else "<=", f.domain.end)
         if f.poles is not None and e in self.read:
-            yield Condition(f"{f.poles.__name__}({{}}) != 0", self.read[e])
+            yield Condition("!=", sympy.S.Zero, self.read[e], f.poles)
         elif f.poles is not None:
-            yield Condition("{} is defined")
+            yield Condition("is defined")
 
     def _is_total(self, e: Any) -> bool:
         """Whether a function has a value wherever its arguments have; a remainder, by what is not 0."""
@@ -270,22 +272,22 @@ class _Signs:
         if sign is Sign.POSITIVE or (exponent.is_integer and exponent.is_nonnegative):
             return
         if exponent.is_Integer:
-            yield self._condition(base, "!= 0")
+            yield self._condition(base, "!=")
         elif exponent.is_positive and exponent.is_Rational:
             if sign is Sign.ANY:
-                yield self._condition(base, ">= 0")
+                yield self._condition(base, ">=")
         else:
-            yield self._condition(base, "> 0")
+            yield self._condition(base, ">")
 
     def _inverse(self, e: Any) -> Iterator[Condition]:
         if e.function not in self.read:
-            yield Condition("{} is defined")
+            yield Condition("is defined")
         elif (matrix := _to_invert(self.read[e.function])) is not None:
-            yield Condition("{} is invertible", matrix)
+            yield Condition("is invertible", of=matrix)
 
-    def _condition(self, e: Any, what: str) -> Condition:
+    def _condition(self, e: Any, sign: str, right: sympy.Expr = sympy.S.Zero) -> Condition:
         """A condition on a part of a formula, by the tensor that it reads, or else on the node as a whole."""
-        return Condition(f"{{}} {what}", self.read[e]) if e in self.read else Condition("{} is defined")
+        return Condition(sign, right, self.read[e]) if e in self.read else Condition("is defined")
 
 
 def _to_invert(x: Tensor) -> Tensor | None:

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-from ..core.stated import Stated, in_sentence
-
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 
 
@@ -38,6 +36,7 @@ def align(rows: Iterable[Row], environment: str = "align") -> str:
     return block
 
 
+SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le", "divides": r"\mid"}
 _SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
 
 
@@ -48,9 +47,7 @@ def itemised(lines: Iterable[str]) -> str:
 
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
-    if isinstance(sentence, Stated):
-        return sentence.write()
     parts = re.split("(!=|[<>]=?)", sentence)
-    parts[1::2] = map(in_sentence, parts[1::2])
+    parts[1::2] = (f"${SIGNS.get(sign, sign)}$" for sign in parts[1::2])
     parts[::2] = ("".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in part) for part in parts[::2])
     return "".join(parts)

@@ -6,34 +6,33 @@ claim, whatever the way in which it is proved.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import sympy
 
 from ..core.budget import Budget, OutOfBudget
-from ..core.naming import latex_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
-from ..core.stated import Stated, in_latex
+from ..core.stated import Condition as Formulated
+from ..core.stated import Formula, Stated
 from ..errors import SymattnError
-from ..graph.names import LONGEST, displayed_names, tree_size
+from ..graph.folding import Folding
+from ..graph.names import displayed_names
 from ..ops.domain import Condition, domain
 from ..ops.index import squeeze
 from ..ops.leaves import bare, computed, definition
 from ..ops.template import Template, template
-from ..printing.align import tex_text
-from ..printing.matrix import latex_printer
+from ..printing.matrix import Printer
+from ..printing.stated import stated_in
 from .argument import NOTHING, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, compared, le, lt
 from .equality.rewriting import rewrite
 from .fitting import fitting
 
-_NONZERO, _POSITIVE, _NONNEGATIVE = "{} != 0", "{} > 0", "{} >= 0"
+_NONZERO, _POSITIVE, _NONNEGATIVE = (Condition(sign, sympy.S.Zero) for sign in ("!=", ">", ">="))
 _SECONDS = 1.0  # for the conditions of a claim, of which each may take a third of what is left
 _MOST = 8  # conditions that are held against each other
 
@@ -45,30 +44,44 @@ def conditions(sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterab
     claims and relations between sizes, and from the other conditions is left out.
     """
     sides = list(sides)
-    names = displayed_names([*sides, *(x for g in given.claims for x in g.sides)])
     nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
-    asked += [(x, Condition(_NONZERO)) for x in divisors]
+    asked += [(x, _NONZERO) for x in divisors]
     listed = _needed(_plain(asked), given)
-    texts = (Stated(c.says.format(_text(x, names)), partial(_latex, x, c, names)) for x, c in listed)
-    return tuple(dict.fromkeys([*fitting(nodes, given.relations), *texts]))
+    return tuple(dict.fromkeys([*fitting(nodes, given.relations), *_stated(listed, sides, given)]))
 
 
 Asked = tuple[Tensor, Condition]
-_COMPARISON = re.compile(r"\{\} (\S+) (-?\d+)")
+
+
+def _stated(listed: Sequence[Asked], sides: Sequence[Tensor], given: Given) -> list[Stated]:
+    """The conditions by the names that the claim and what is given have."""
+    roots = [*sides, *(x for g in given.claims for x in g.sides)]
+    fold = Folding(map(definition, roots))
+    shown = [(fold(x), condition) for x, condition in listed]
+    printer = Printer(displayed_names([*roots, *(x for x, _ in shown)]), latex=False)
+    return [stated_in(printer, Formulated(_entries(x, c), c.relation, c.right)) for x, c in shown]
+
+
+def _entries(x: Tensor, condition: Condition) -> Tensor | Formula:
+    """What a condition compares: the entries of a tensor, or a function of them."""
+    if condition.through is None:
+        return x
+    entry = sympy.Dummy("x")
+    return Formula(condition.through(entry), ((entry, x),))
 
 
 def _plain(asked: Iterable[Asked]) -> list[Asked]:
     """Each condition once: a product is not 0 where no factor is, what is >= 0 and not 0 is > 0, and that is not 0."""
-    found: dict[tuple[Tensor, str], Asked] = {}
+    found: dict[Asked, Tensor] = {}
     for x, condition in asked:
-        for part in _factors(x) if condition.says == _NONZERO else (x,):
-            found.setdefault((bare(part), condition.says), (part, replace(condition, of=None)))
-    for node, says in list(found):
-        if says == _NONNEGATIVE and (node, _NONZERO) in found:
-            x, condition = found.pop((node, says))
-            found.setdefault((node, _POSITIVE), (x, replace(condition, says=_POSITIVE)))
-    return [one for (node, says), one in found.items() if says != _NONZERO or (node, _POSITIVE) not in found]
+        what = replace(condition, of=None)
+        for part in _factors(x) if what == _NONZERO else (x,):
+            found.setdefault((bare(part), what), part)
+    for node, what in list(found):
+        if what == _NONNEGATIVE and (node, _NONZERO) in found:
+            found.setdefault((node, _POSITIVE), found.pop((node, what)))
+    return [(x, what) for (node, what), x in found.items() if what != _NONZERO or (node, _POSITIVE) not in found]
 
 
 def _needed(asked: list[Asked], given: Given) -> list[Asked]:
@@ -85,13 +98,12 @@ def _needed(asked: list[Asked], given: Given) -> list[Asked]:
 
 def _ways(x: Tensor, condition: Condition) -> Sequence[tuple[Claim, ...]]:
     """Claims of which those of one way are enough for the condition."""
-    if condition.below is not None:
-        return ((le(0, x), lt(x, condition.below)),)
-    found = _COMPARISON.fullmatch(condition.says)
-    if found is None:
+    sign, end = condition.relation, condition.right
+    if end is None or condition.through is not None:
         return ()
-    sign, end = found[1], sympy.Integer(found[2])
-    return [(compared(x, one, end),) for one in ((">", "<") if sign == "!=" else (sign,))]
+    if sign == "is a place in":
+        return ((le(0, x), lt(x, end)),)
+    return [(compared(x, one, end),) for one in ((">", "<") if sign == "!=" else (sign,))] if end.is_Integer else ()
 
 
 def _follows(asked: Asked, given: Sequence[Claim], relations: Sequence[Any], time: Budget) -> bool:
@@ -159,25 +171,3 @@ def _reads_all(node: Tensor, entry: Template, symbol: sympy.Symbol) -> bool:
     pairs = [(place, size) for place, size in zip(where, node.inputs[k].shape, strict=True) if size != 1]
     own = len({place for place, _ in pairs}) == len(pairs)
     return own and all(place in ranges and same_size(ranges[place], size) for place, size in pairs)
-
-
-def _text(x: Tensor, names: Mapping[Tensor, str]) -> str:
-    """The name that the claim has for it, or else what it is: a name that only a proof has says nothing."""
-    return names.get(x) or str(definition(x) if _is_short(x) else x.brief())
-
-
-def _latex(x: Tensor, condition: Condition, names: Mapping[Tensor, str]) -> str:
-    """The condition in LaTeX."""
-    if x in names:
-        about = latex_name(names[x])
-    elif _is_short(x):
-        about = latex_printer([x]).write(definition(x))
-    else:
-        about = rf"\texttt{{{tex_text(x.brief())}}}"
-    if condition.below is not None:
-        return rf"$0 \le {about} < {sympy.latex(condition.below)}$"
-    return in_latex(condition.says, about)
-
-
-def _is_short(x: Tensor) -> bool:
-    return tree_size(definition(x)) <= LONGEST // 8

@@ -14,6 +14,7 @@ from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
 from ..printing.align import tex_text
 from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membership, text_in, text_printer
+from ..printing.stated import tex_sentence
 from .claims import Claim, Independence
 
 
@@ -77,7 +78,7 @@ class Wording:
 class LatexWording(Wording):
     """The same in LaTeX; where a tree is too large to be read, the text, which says so, stands for it."""
 
-    plain = staticmethod(tex_text)
+    plain = staticmethod(tex_sentence)
 
     @cached_property
     def _latex_printer(self) -> Printer | None:

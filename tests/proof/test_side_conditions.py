@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 import sympy
 
 import symattn as sa
+from symattn.core.stated import Condition
 
 n, m, S, D, h = sa.sizes("n m S D h")
 x, y, z = sa.tensor("x", n), sa.tensor("y", n), sa.tensor("z", D)
@@ -230,3 +233,28 @@ def test_what_is_seen_to_be_positive_is_no_condition(name):
     for p in (q, q * (R if q.rank == 2 else sa.tensor("r", n, positive=True))):
         for a, b in ((p / p, sa.ones(*p.shape)), (sa.log(p) + sa.log(p), 2 * sa.log(p)), (sa.sqrt(p) ** 2, p)):
             assert sa.prove(a, b, given=given).proof.side_conditions == ()
+
+
+def test_a_condition_is_text_that_knows_its_formula():
+    x, A = sa.tensor("x", "n"), sa.tensor("A", "n n")
+    (condition,) = sa.prove(x / x, sa.ones(*x.shape)).proof.side_conditions
+    assert condition == "x != 0"
+    assert condition.condition == Condition(x, "!=", sympy.S.Zero)
+    assert pickle.loads(pickle.dumps(condition)).condition == condition.condition
+    (condition,) = sa.prove(A @ sa.inv(A), sa.eye(A.shape[0])).proof.side_conditions
+    assert condition.condition == Condition(A, "is invertible")
+    h, D = sa.sizes("h D")
+    (condition,) = sa.prove(sa.tensor("z", D / h), sa.tensor("z", D / h)).proof.side_conditions
+    assert condition.condition == Condition(h, "divides", D)
+
+
+def test_a_condition_that_only_the_steps_have_speaks_by_the_names_of_the_claim():
+    Q, K, v = sa.tensor("Q", "n d"), sa.tensor("K", "n d"), sa.tensor("v", "n")
+    Z = sa.let("Z", Q @ K.T)
+    w = sa.let("w", Z @ v - 1)
+    proof = sa.prove(w * v / w, v).proof
+    assert proof.side_conditions == ("w != 0",)
+    assert r"\textbf{Side conditions.} $w \neq 0$" in proof.latex()
+    plain = sa.prove((Z @ v - 1) * v / (Z @ v - 1), v).proof
+    assert plain.side_conditions == ("Z @ v - 1 != 0",)
+    assert r"\textbf{Side conditions.} $Z v - 1 \neq 0$" in plain.latex()

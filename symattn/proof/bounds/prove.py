@@ -7,9 +7,8 @@ claim holds if the range of ``right - left`` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import sympy
@@ -17,17 +16,17 @@ from sympy.logic.boolalg import Boolean
 
 from ...core.budget import Budget
 from ...core.node import Tensor, topological
-from ...core.stated import Stated, in_latex
+from ...core.stated import Condition, Formula, Stated
 from ...facts.conditions import cases
 from ...facts.formula_ranges import FormulaRange
 from ...facts.linear import Fact, Spans, depends, form_of
 from ...facts.order import Known, normalised
 from ...facts.ranges import ANYTHING, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
-from ...graph.names import displayed_names
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
 from ...printing.align import itemised, tex_text
-from ...printing.matrix import latex_printer, text
+from ...printing.matrix import Printer, latex_printer, text_in, text_printer
+from ...printing.stated import stated_in, tex_sentence
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
@@ -111,7 +110,7 @@ class BoundProof(Argument):
             shown = _statement(step.range, printer.refer(step.tensor), sympy.latex, r" \le ")
             lines.append(f"${shown}$: {tex_text(step.reason)}")
         lines += map(tex_text, self._orders)
-        lines += [f"where {tex_text(condition)}" for condition in self.conditions]
+        lines += [f"where {tex_sentence(condition)}" for condition in self.conditions]
         if self.relations:
             lines.append("the sides are compared by $" + r" \text{ and } ".join(map(sympy.latex, self.relations)) + "$")
         lines.append(f"so ${self.claim.latex()}$")
@@ -284,12 +283,13 @@ class _Analysis:
             used, inputs=lambda node: [x for x in self._below(node) if self.known.ranges[x].is_informative]
         )
         shown = [x for x in needed if self.known.ranges[x].is_informative and x not in self.writing.same]
-        names = displayed_names(self.claim.sides)
+        printer = text_printer(self.claim.sides)
         steps = []
         for node in shown[-MOST_STEPS:]:
             bounds = self.known.ranges[node]
-            steps.append(Step(node, _statement(bounds, names.get(node) or text(node)), self.reasons[node], bounds))
-        conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node))
+            shown_as = printer.names.get(node) or text_in(printer, node)
+            steps.append(Step(node, _statement(bounds, shown_as), self.reasons[node], bounds))
+        conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node, printer))
         return tuple(steps), tuple(conditions)
 
     def _below(self, node: Tensor) -> list[Tensor]:
@@ -299,23 +299,16 @@ class _Analysis:
             self.known.node(entry) for entry in sorted(self.writing.own[node].atoms(Read), key=sympy.default_sort_key)
         ]
 
-    def _conditions(self, node: Tensor) -> list[str]:
+    def _conditions(self, node: Tensor, printer: Printer) -> list[Stated]:
         """The conditions, with the names of the tensors for their entries."""
-        found = list[str]()
+        found = list[Stated]()
         for condition in self.conditions.get(node, ()):
             read = {r: self.known.node(r) for r in condition.atoms(Read)}
-            names = {r: sympy.Symbol(text(x)) for r, x in read.items()}
-            shown = {names[r]: x for r, x in read.items()}
-            left, sign = condition.lhs.xreplace(names), "!=" if isinstance(condition, sympy.Ne) else ">="
-            says = f"{{}} {sign} {condition.rhs}"
-            found.append(Stated(says.format(left), partial(_latex, left, shown, says)))
+            symbols = {r: sympy.Dummy("x") for r in read}
+            left = Formula(condition.lhs.xreplace(symbols), tuple((symbols[r], x) for r, x in read.items()))
+            sign = "!=" if isinstance(condition, sympy.Ne) else ">="
+            found.append(stated_in(printer, Condition(left, sign, condition.rhs)))
         return found
-
-
-def _latex(left: Any, shown: Mapping[sympy.Symbol, Tensor], says: str) -> str:
-    """A condition in LaTeX, with the tensors for the symbols of its left side."""
-    names = {s: latex_printer([x]).refer(x) for s, x in shown.items()}
-    return in_latex(says, sympy.latex(left, symbol_names=names))
 
 
 def _finite_ends(a: Range) -> list[End]:
