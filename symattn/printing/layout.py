@@ -1,0 +1,94 @@
+"""Rows of a block in a room of given width, the same for every medium: where rows break, and where reasons stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ..core.boxes import Box, Row, Text, row
+from .breaking import broken
+
+_WIDE_LEFT = 0.45  # of the room: a left side that is wider has no column
+_ROWS_KEEP = 0.55  # of the room, where reasons stand beside rows that are broken
+
+
+class Equation(NamedTuple):
+    """What is laid out: a left side, none where it is that of the row before, the rest, and why."""
+
+    left: Box | None
+    right: Box  # with the relation sign before it
+    reason: str = ""
+
+
+class Line(NamedTuple):
+    """A line of a block: the first of a row, one that goes on, or a reason that has the line for itself."""
+
+    kind: Literal["first", "more", "reason"]
+    left: Box | None
+    right: Box
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How wide a line may be, in the unit of ``measure``, and what a medium puts into it besides formulas."""
+
+    width: float
+    measure: Callable[[Box], float]
+    indent: float  # of a line that goes on
+    apart: float  # between a formula and its reason
+    narrow: float  # of a reason that rows are broken for
+
+    def right(self, box: Box) -> float:
+        """The width of a box that begins with a relation, with the space before it."""
+        return self.measure(row(Row(()), box))
+
+
+class Block(NamedTuple):
+    """Lines, how wide their left sides are at most, and whether the reasons are a column beside them."""
+
+    lines: Sequence[Line]
+    left: float
+    beside: bool
+
+
+def laid_out(equations: Sequence[Equation], room: Room) -> Block:
+    """Reasons stand beside where they fit, else beside rows that are broken, else below them: one way for a block."""
+    lefts = [room.measure(e.left) for e in equations if e.left is not None]
+    left = max((em for em in lefts if em <= _WIDE_LEFT * room.width), default=0.0)
+    rows = [_in_one(e) if e.left is not None and room.measure(e.left) > left else e for e in equations]
+    reason = max((room.measure(Text(e.reason)) for e in rows if e.reason), default=0.0)
+    if reason:
+        beside = room.width - room.apart - reason
+        lines = [_broken(e, beside - left, room) for e in rows]
+        keep = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
+        if all(_fits(several, beside - left, room) and (keep or len(several) == 1) for several in lines):
+            return Block([line for several in lines for line in several], left, True)
+    lines = [_broken(e, room.width - left, room) for e in rows]
+    return Block([line for several in lines for line in _reason_below(several, room.width - left, room)], left, False)
+
+
+def _in_one(equation: Equation) -> Equation:
+    """A row whose left side has no column."""
+    assert equation.left is not None
+    return Equation(None, row(equation.left, equation.right), equation.reason)
+
+
+def _broken(equation: Equation, width: float, room: Room) -> list[Line]:
+    first, *rest = broken(equation.right, width, room.indent, room.right)
+    return [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
+
+
+def _fits(lines: Sequence[Line], width: float, room: Room) -> bool:
+    return all(room.right(line.right) + room.indent * (line.kind == "more") <= width for line in lines)
+
+
+def _reason_below(lines: Sequence[Line], width: float, room: Room) -> list[Line]:
+    """The lines of a row, with the reason after the last where it fits, and else below."""
+    reason = lines[0].reason
+    bare = [line._replace(reason="") for line in lines]
+    after = bare[-1]._replace(reason=reason)
+    if not reason or _fits([after], width - room.apart - room.measure(Text(reason)), room):
+        return [*bare[:-1], after]
+    return [*bare, Line("reason", None, Row(()), reason)]
