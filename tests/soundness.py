@@ -22,11 +22,11 @@ from symattn.core.node import topological
 from symattn.errors import EvaluationError
 from symattn.normal_form.constructors import CONSTRUCTORS
 from symattn.normal_form.contraction import RULES
-from symattn.normal_form.lowering import Lowering, Partition, Repartition
+from symattn.normal_form.lowering import Lowering, Partition, Repartition, Unreached
 from symattn.normal_form.ring import Ring
 from symattn.normal_form.terms import TooLarge, Undefined, Unsupported
 from symattn.proof.claims import eq
-from symattn.proof.equality.decide import Unreached, definitions_in, in_one_order
+from symattn.proof.equality.decide import definitions_in, in_one_order
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.equality.rewriting import rewrite
 from symattn.proof.refute.counterexample import Counterexample

@@ -64,11 +64,7 @@ def exp(ring: Ring, poly: Poly) -> Poly:
             switched.setdefault(key, (chosen, []))[1].append((c, rest))
         else:
             _exp_term(ring, c, rest, factors, parts)
-    result = (
-        ring.multiply(ring.simplified(1, (), factors), ring.product(parts))
-        if parts
-        else ring.simplified(1, (), factors)
-    )
+    result = ring.product([ring.simplified(1, (), factors), *parts])
     for chosen, terms in switched.values():
         ring.use("exp of an indicator times x is 1 where the indicator is 0, else exp(x)")
         gate = ring.simplified(1, (), chosen)
@@ -278,12 +274,10 @@ def log(ring: Ring, poly: Poly) -> Poly:
     """``log(a b) = log(a) + log(b)`` for positive factors, and ``log(exp(x)) = x``."""
     if not poly:
         raise Undefined("the logarithm of zero")
-    c = number_content(poly)
-    if c < 0:
-        raise Undefined("the logarithm of a negative number")
     apart = _independent_sums(ring, poly)
     if apart and all(map(ring.is_positive, apart)):
         return ring.add(*(log(ring, part) for part in apart))
+    c = number_content(poly)
     common = [(a, e) for a, e in _common_factors(ring, poly) if ring.atom_positive(a)]
     parts = [_log_number(c), *(ring.scale(e, _log_atom(atom)) for atom, e in common)]
     base = _divided(ring, poly, c, common)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import sympy
 
@@ -26,12 +26,14 @@ from .formulas import Reader
 from .indices import Index, divided, number, permuted, plus
 from .indices import affine as parts_of
 from .ring import Ring
-from .terms import ONE, ZERO, Atom, Poly, Unsupported, single
+from .terms import ONE, ZERO, Atom, Poly, TooLarge, Undefined, Unsupported, single
 
+T = TypeVar("T")
 Summed: TypeAlias = tuple[Tensor, sympy.Expr]  # a node, and a range that it sums over
 
 _LEAVES = (variable, constant, from_index_op)
 _DEEP = 24
+_RESTARTS = 24
 
 SMALLEST_PIECES = 6  # a range of a known small size is taken apart into its places, where that is asked for
 
@@ -102,6 +104,26 @@ class Partition:
             ]
         symbol = ring.fresh(size)
         return [(symbol, (symbol,))]
+
+
+class Unreached(Exception):
+    """The normal form was not reached: something in the entries is not supported, not defined, or too large."""
+
+
+def taken_apart(calculate: Callable[[Partition], T]) -> T:
+    """The calculation, started again as often as a range has to be taken apart for it. Raises Unreached."""
+    partition = Partition()
+    for _ in range(_RESTARTS):
+        try:
+            return calculate(partition)
+        except Repartition:
+            continue
+        except (Unsupported, Undefined, TooLarge) as problem:
+            if not partition.split_alike():
+                raise Unreached(str(problem)) from None
+        except RecursionError:
+            raise Unreached("the entries are nested too deeply") from None
+    raise Unreached("the ranges of the indices were taken apart too often")
 
 
 @dataclass(frozen=True)

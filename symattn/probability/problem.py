@@ -19,9 +19,9 @@ from ..normal_form.constructors import CONSTRUCTORS
 from ..normal_form.contraction import RULES
 from ..normal_form.formulas import Env, Reader
 from ..normal_form.indices import Index, divided, plus
-from ..normal_form.lowering import Lowering, Partition, Repartition
+from ..normal_form.lowering import Lowering, Partition, Unreached, taken_apart
 from ..normal_form.ring import Ring
-from ..normal_form.terms import Poly, TooLarge, Undefined, Unsupported
+from ..normal_form.terms import Poly
 from ..ops.leaves import as_tensor, indexed, variable
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, expanded, plainest
@@ -32,7 +32,6 @@ from .sources import Source, Symbols, missing
 
 T = TypeVar("T")
 Laws = Mapping[Any, Any]
-_RESTARTS = 24
 
 
 def bound_laws(law: Laws) -> list[tuple[tuple[Tensor, ...], Law]]:
@@ -313,14 +312,8 @@ def solved(
     what: str = "exact moment",
 ) -> T:
     """What ``calculate`` gives for the expressions; ranges are taken apart as often as it takes."""
-    partition, budget = Partition(), Budget(seconds)
-    for _ in range(_RESTARTS):
-        try:
-            return calculate(Problem(expressions, law, partition, budget))
-        except Repartition:
-            continue
-        except (Unsupported, Undefined, TooLarge, OutOfBudget) as problem:
-            raise NoRuleError(f"the {what} is out of reach: {problem}") from None
-        except RecursionError:
-            raise NoRuleError(f"the {what} is out of reach: the expression is nested too deeply") from None
-    raise NoRuleError(f"the {what} is out of reach: the ranges of the indices were taken apart too often")
+    budget = Budget(seconds)
+    try:
+        return taken_apart(lambda partition: calculate(Problem(expressions, law, partition, budget)))
+    except (Unreached, OutOfBudget) as problem:
+        raise NoRuleError(f"the {what} is out of reach: {problem}") from None

@@ -13,11 +13,11 @@ from ..core.arguments import seeded
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
 from ..errors import OperandError, SymattnError, described
+from ..normal_form.lowering import Unreached
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
 from .dependence.prove import dependence_proof
-from .equality.decide import Unreached
 from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
 from .equality.rewriting import rewrite
 from .far_reads import Apart, apart

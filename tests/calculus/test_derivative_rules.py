@@ -8,7 +8,8 @@ import sympy
 import symattn as sa
 from symattn.core.budget import Budget, OutOfBudget
 from symattn.core.node import Tensor
-from symattn.proof.equality.decide import Unreached, compare_gradient
+from symattn.normal_form.lowering import Unreached
+from symattn.proof.equality.decide import compare_gradient
 from symattn.proof.equality.gradients import is_proved
 
 from ..ops.test_registry import EXAMPLES, c

@@ -7,7 +7,8 @@ import sympy
 
 import symattn as sa
 from symattn.core.budget import Budget
-from symattn.proof.equality.decide import Unreached, compare
+from symattn.normal_form.lowering import Unreached
+from symattn.proof.equality.decide import compare
 from symattn.proof.equality.entrywise import EntrywiseProof, entrywise_proof
 from symattn.proof.rules import RULES
 

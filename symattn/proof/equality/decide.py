@@ -7,7 +7,7 @@ and freed of denominators, until it is zero or nothing is left to do. A range th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -21,16 +21,15 @@ from ...normal_form.derivative import Derivative
 from ...normal_form.facts import Fact, fact, support, with_facts
 from ...normal_form.indices import ZERO as ZERO_INDEX
 from ...normal_form.indices import Index, affine, combined, number, plus, symbols
-from ...normal_form.lowering import Definition, Lowering, Partition, Repartition
+from ...normal_form.lowering import Definition, Lowering, Partition, taken_apart
 from ...normal_form.matching import vanishes_with
 from ...normal_form.ring import Ring
-from ...normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, constant, single
+from ...normal_form.terms import Atom, Poly, constant, single
 from ...ops.domain import rooms
 from ...ops.leaves import variable
 from ...printing.matrix import names_in
 from ..claims import Claim
 
-_RESTARTS = 24
 _ROUNDS = 200
 
 
@@ -63,16 +62,12 @@ class Comparison:
         return frozenset(names_in(self.roots))
 
 
-class Unreached(Exception):
-    """The normal form was not reached: something in the entries is not supported, not defined, or too large."""
-
-
 def compare(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> Comparison:
     """The normal forms of two tensors of one shape, and their difference, under what is given.
 
     Raises Unreached where the calculation does not come to an end, and OutOfBudget.
     """
-    return _taken_apart(lambda partition: _compared(left, right, given, partition, budget))
+    return taken_apart(lambda partition: _compared(left, right, given, partition, budget))
 
 
 def compare_gradient(
@@ -98,7 +93,7 @@ def compare_gradient(
                 break
         return Comparison(lowering.ring, tuple(pieces), lowering.definitions, (gradient, *outputs, *cotangents))
 
-    return _taken_apart(calculate)
+    return taken_apart(calculate)
 
 
 def _almost_everywhere(ring: Ring, gap: Poly) -> Poly:
@@ -131,22 +126,6 @@ def _pulled_back(lowering: Lowering, derivative: Derivative, output: Tensor, cot
         term = lowering.ring.multiply(lowering.entry(cotangent, index), slope)
         parts.append(lowering.ring.summed(held, term))
     return lowering.ring.add(*parts)
-
-
-def _taken_apart(calculate: Callable[[Partition], Comparison]) -> Comparison:
-    """The calculation, started again as often as a range has to be taken apart for it."""
-    partition = Partition()
-    for _ in range(_RESTARTS):
-        try:
-            return calculate(partition)
-        except Repartition:
-            continue
-        except (Unsupported, Undefined, TooLarge) as problem:
-            if not partition.split_alike():
-                raise Unreached(str(problem)) from None
-        except RecursionError:
-            raise Unreached("the entries are nested too deeply") from None
-    raise Unreached("the ranges of the indices were taken apart too often")
 
 
 def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Partition, budget: Budget) -> Comparison:

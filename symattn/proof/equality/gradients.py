@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ...core.budget import Budget
 from ...core.naming import fresh_name
 from ...core.node import Tensor, rebuild, topological
+from ...normal_form.lowering import Unreached
 from ...ops.leaves import constant, cotangent_op, variable
 from ...ops.opaque import stop_gradient_op
-from .decide import Comparison, Unreached, compare_gradient
+from .decide import Comparison, compare_gradient
 
 _KEPT = ("binary", "integer", "positive")  # properties that leave the entries of a variable free to move
 
