@@ -32,7 +32,7 @@ from symattn.printing.media.spelling import ACCENTS, FONTS, FUNCTIONS, LETTERS, 
 Marks = tuple[str, str]
 _FENCES = [("(", ")"), ("[", "]"), ("{", "}"), ("|", "|"), ("‖", "‖"), ("⌊", "⌋"), ("⌈", "⌉"), ("⟨", "⟩")]
 _MATRICES = [("[", "]"), ("(", ")"), ("|", "|"), ("{", ""), ("", "")]
-_WORDS = ["new", "init", "Var", "rowsum", "softmax", "my_function", "d"]
+_WORDS = ["new", "init", "Var", "rowsum", "softmax", "my_function"]
 _SENTENCES = [" if ", "for all i < j", "100% of $x_1$ & more", r"a\b {c} ~ d^2 #1", "<b>", "", "  two", "a*b_c_d"]
 
 
@@ -41,6 +41,10 @@ def _tables(cells: st.SearchStrategy[Box]) -> st.SearchStrategy[tuple[tuple[Box,
         return st.lists(st.tuples(*[cells] * width), min_size=1, max_size=3).map(tuple)
 
     return st.integers(1, 3).flatmap(of_width)
+
+
+def _script(base: Box, below: Box | None, above: Box | None) -> Box:
+    return Script(Fence(base) if isinstance(base, Script) else base, below, above)
 
 
 def _above(
@@ -52,18 +56,24 @@ def _above(
             st.lists(part, min_size=2, max_size=5).map(lambda parts: row(*parts)),
             st.builds(Fraction, part, part),
             st.builds(Root, part, st.none() | part),
-            st.builds(Script, part, part, st.none() | part),
-            st.builds(Script, part, st.none(), part),
+            st.builds(_script, part, part, st.none() | part),
+            st.builds(_script, part, st.none(), part),
             st.builds(Accent, part, accents),
             st.builds(lambda inside, marks: Fence(inside, *marks), part, fences),
             st.builds(lambda rows, marks: Matrix(rows, *marks), _tables(part), matrices),
-            st.builds(Differential, part),
+            st.builds(Differential, _NAMES | st.builds(Fence, part)),
         )
 
     return st.recursive(leaves, larger, max_leaves=12)
 
 
-_LETTERS = st.sampled_from("abcdehkqvxzABCEKQTVZ") | st.sampled_from(list(LETTERS))
+_SIGNS = [
+    Sign(mark, kind)
+    for kind, marks in SIGNS.items()
+    for mark in marks
+    if kind not in ("opening", "closing") and mark not in ("|", "‖", "max", "min", "sup", "inf", "lim")
+]  # marks that stand alone
+_LETTERS = st.sampled_from("abcehkqvxzABCEKQTVZ") | st.sampled_from(list(LETTERS))
 _NAMES = st.builds(Name, _LETTERS, st.sampled_from(["italic", "italic", "italic", "bold", "upright"]))
 _LEAVES = [
     _NAMES,
@@ -71,9 +81,9 @@ _LEAVES = [
     st.builds(Name, st.sampled_from("ABCERTZ"), st.sampled_from(list(FONTS))),
     st.builds(Name, st.sampled_from(_WORDS), st.sampled_from(["upright", "italic", "bold"])),
     st.builds(Number, st.sampled_from(["0", "1", "2", "17", "0.5"])),
-    st.sampled_from([Sign(mark, kind) for kind, marks in SIGNS.items() for mark in marks]),
-    st.sampled_from([*sorted(FUNCTIONS), *_WORDS]).map(function),
-    _NAMES.map(Function),
+    st.sampled_from(_SIGNS),
+    st.sampled_from([*sorted(FUNCTIONS - {*SIGNS["large"]}), *_WORDS]).map(function),
+    _LETTERS.map(Name).map(Function),
     st.sampled_from(_SENTENCES).map(Text),
     st.sampled_from([1.0, 2.0, 1 / 6]).map(Space),
 ]

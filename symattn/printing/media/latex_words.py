@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.boxes import Accent, Box, Differential, Name, Number, Row, Sign, Space, Style, function, row
+from ...core.boxes import Accent, Box, Differential, Fence, Name, Number, Row, Sign, Space, Style, function, row
 from .neighbours import edge, is_apart, link
 from .spelling import (
     ACCENTS,
@@ -103,12 +103,12 @@ def _awaits(before: Sequence[Box]) -> bool:
 
 
 def _with_differentials(parts: Sequence[Box]) -> list[Box]:
-    """An upright d in front of a name is the one of a gradient."""
+    """An upright d in front of a name or a fence is the one of a gradient."""
     told: list[Box] = []
     for part in parts:
         before = told[-1] if told else None
         is_d = isinstance(before, Name) and (before.letters, before.style) == ("d", "upright")
-        if is_d and isinstance(edge(part, 0), (Name, Accent)):
+        if is_d and isinstance(edge(part, 0), (Name, Accent, Fence)):
             told[-1] = Differential(part)
         else:
             told.append(part)

@@ -174,7 +174,8 @@ class _Reader(Source):
         frame = self.frames.pop()
         inside = self.row_of(frame)
         self.add(Sign(frame.mark, "ordinary" if frame.opened in BARS else "opening"))
-        self.add(inside)
+        if inside.kids or not isinstance(inside, Row):
+            self.add(inside)
 
     def opening(self, word: str) -> None:
         self.apply()
@@ -239,6 +240,8 @@ class _Reader(Source):
         self.frames[-1].close = lambda inside: Fence(inside, mark, self.delimiter())
 
     def script(self, word: str) -> None:
+        if self.frames[-1].mark and not self.frames[-1].parts:
+            self.loosen()  # a script of a bar, which opens nothing
         frame = self.frames[-1]
         self.refuse_waiting(frame)
         last = frame.parts.pop() if frame.parts else Row(())

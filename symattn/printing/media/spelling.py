@@ -32,7 +32,7 @@ SIGNS: dict[SignKind, dict[str, str]] = {
     "relation": {
         "=": "=", "<": "<", ">": ">", ":": ":", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx",
         "≡": r"\equiv", "∼": r"\sim", "≃": r"\simeq", "≅": r"\cong", "∝": r"\propto", "≪": r"\ll", "≫": r"\gg",
-        "≺": r"\prec", "≻": r"\succ", "≼": r"\preceq", "≽": r"\succeq", "≐": r"\doteq", "≜": r"\triangleq",
+        "≺": r"\prec", "≻": r"\succ", "⪯": r"\preceq", "⪰": r"\succeq", "≐": r"\doteq", "≜": r"\triangleq",
         "≔": ":=", "∈": r"\in", "∉": r"\notin", "∋": r"\ni", "⊂": r"\subset", "⊆": r"\subseteq", "⊃": r"\supset",
         "⊇": r"\supseteq", "∣": r"\mid", "∤": r"\nmid", "∥": r"\parallel", "⊢": r"\vdash", "⊨": r"\models",
         "→": r"\to", "←": r"\leftarrow", "↔": r"\leftrightarrow", "↦": r"\mapsto", "⇒": r"\Rightarrow",
