@@ -78,7 +78,7 @@ def test_boxes_of_what_is_read():
 
 @pytest.mark.parametrize(("kind", "mark"), [(kind, mark) for kind, marks in SIGNS.items() for mark in marks])
 def test_every_sign_is_read(kind, mark):
-    sign = box_of_latex("x" + SIGNS[kind][mark] + " y").kids[1]
+    sign = box_of_latex(f"x {SIGNS[kind][mark]} y").kids[1]
     assert unicode_text(sign) == mark
     assert isinstance(sign, Function) or sign.kind == kind  # max is a large sign where it has limits
 

@@ -38,6 +38,18 @@ SIZES = {rf"\{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side i
     r"\limits", r"\nolimits", r"\displaystyle", r"\textstyle",
 }  # fmt: skip
 LARGE = frozenset(SIGNS["large"])
+MEANT = {
+    "\\": "a backslash needs a command behind it",
+    "$": "a name stands within a formula: leave out the $ signs",
+    "%": r"% begins a comment in LaTeX: write \%",
+    "#": r"# is not allowed here: write \#",
+    "&": r"& ends a cell of a matrix: write \&",
+    r"\over": r"\over takes all of its group: write \frac{...}{...}",
+    r"\bf": r"\bf takes all of its group: write \mathbf{...}",
+    r"\rm": r"\rm takes all of its group: write \mathrm{...}",
+    r"\cal": r"\cal takes all of its group: write \mathcal{...}",
+}
+"""What somebody meant who wrote what has no place here."""
 
 
 def leaf(word: str, style: Style) -> Box | None:
@@ -82,16 +94,17 @@ def words_of(source: str) -> str | None:
     return words
 
 
-def side_by_side(parts: Sequence[Box]) -> Box:
-    """The row of parts that have been read one after the other."""
-    return row(*_without_thin_spaces(_with_differentials(_with_prefixes(parts))))
+def side_by_side(parts: Sequence[Box], in_word: bool) -> Box:
+    """The row of parts that have been read one after the other; the d of an upright word is only a letter."""
+    told = _with_prefixes(parts)
+    return row(*_without_thin_spaces(told if in_word else _with_differentials(told)))
 
 
 def _with_prefixes(parts: Sequence[Box]) -> list[Box]:
     """A plus or a minus with nothing before it is a sign of what follows."""
     told: list[Box] = []
     for part in parts:
-        if isinstance(part, Sign) and part.kind == "sum" and _awaits(told[-1:]):
+        if isinstance(part, Sign) and part.mark in "+−±∓" and _awaits(told[-1:]):
             part = Sign(part.mark, "prefix")
         told.append(part)
     return told
@@ -99,7 +112,7 @@ def _with_prefixes(parts: Sequence[Box]) -> list[Box]:
 
 def _awaits(before: Sequence[Box]) -> bool:
     last = edge(before[0], -1) if before else Sign("", "prefix")
-    return isinstance(last, Sign) and last.kind != "ordinary"
+    return isinstance(last, Sign) and (last.kind != "ordinary" or last.mark in (":", "/"))
 
 
 def _with_differentials(parts: Sequence[Box]) -> list[Box]:

@@ -37,6 +37,7 @@ from .latex_words import (
     CLOSING,
     ENVIRONMENTS,
     LARGE,
+    MEANT,
     OPENING,
     SIZES,
     STYLES,
@@ -49,17 +50,6 @@ from .neighbours import is_prime
 
 _PLACE = re.compile(r"\{(\d+)\}")
 _DEGREE = r"\sqrt["
-_MEANT = {
-    "\\": "a backslash needs a command behind it",
-    "$": "a name stands within a formula: leave out the $ signs",
-    "%": r"% begins a comment in LaTeX: write \%",
-    "#": r"# is not allowed here: write \#",
-    "&": r"& ends a cell of a matrix: write \&",
-    r"\over": r"\over takes all of its group: write \frac{...}{...}",
-    r"\bf": r"\bf takes all of its group: write \mathbf{...}",
-    r"\rm": r"\rm takes all of its group: write \mathrm{...}",
-    r"\cal": r"\cal takes all of its group: write \mathcal{...}",
-}
 
 
 def box_of_latex(source: str, places: Sequence[Box] = ()) -> Box:
@@ -121,10 +111,13 @@ class _Reader(Source):
             self.add(self.place(int(place[1])))
         elif word in _STEPS:
             _STEPS[word](self, word)
+        elif word == ":":  # of a slice, or of a relation
+            apart = self.source[self.column - 1 : self.at + 1] == " : "
+            self.add(Sign(":", "relation" if apart else "ordinary"))
         elif word[0] == "'":
             self.primes(word)
-        elif word in _MEANT:
-            raise self.error(_MEANT[word])
+        elif word in MEANT:
+            raise self.error(MEANT[word])
         elif (box := leaf(word, self.style())) is not None:
             self.add(box)
         elif not word.isspace():
@@ -160,7 +153,7 @@ class _Reader(Source):
         """What a frame holds, side by side."""
         self.refuse_waiting(frame)
         parts, frame.parts = frame.parts, []
-        return side_by_side(parts)
+        return side_by_side(parts, in_word=self.style() == "upright")
 
     def refuse_waiting(self, frame: _Frame) -> None:
         for waiting in frame.pending[-1:]:
@@ -188,9 +181,13 @@ class _Reader(Source):
             return
         last = frame.parts[-1]
         name = last.base if isinstance(last, Script) else last
-        if isinstance(name, Name) and (name.letters, name.style) != ("d", "upright"):
+        if isinstance(name, Sign) and name.kind == "large" and name.mark.isalpha():
+            applied = function(name.mark)
+        elif isinstance(name, Name) and (name.letters, name.style) != ("d", "upright"):
             applied = Function(name)
-            frame.parts[-1] = Script(applied, last.below, last.above) if isinstance(last, Script) else applied
+        else:
+            return
+        frame.parts[-1] = Script(applied, last.below, last.above) if isinstance(last, Script) else applied
 
     def soften(self) -> None:
         while self.frames[-1].mark:
@@ -304,7 +301,7 @@ class _Reader(Source):
         self.soften()
         frame = self.frames[-1]
         if not frame.rows:
-            raise self.error(_MEANT["&"] if word == "&" else f"{word} ends a row of a matrix, and none is open here")
+            raise self.error(MEANT["&"] if word == "&" else f"{word} ends a row of a matrix, and none is open here")
         frame.rows[-1].append(self.row_of(frame))
         if word != "&":
             frame.rows.append([])

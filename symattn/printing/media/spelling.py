@@ -5,6 +5,9 @@ Greek follows SymPy's symbol conventions: ``ϵ`` is ``\epsilon`` and ``ε`` is `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from ...core.boxes import SignKind, Style
 
 LETTERS = {
@@ -82,8 +85,9 @@ FONTS: dict[Style, str] = {
     "italic": r"\mathit", "upright": r"\mathrm", "bold": r"\mathbf", "blackboard": r"\mathbb",
     "calligraphic": r"\mathcal", "sans": r"\mathsf", "fraktur": r"\mathfrak", "typewriter": r"\mathtt",
 }  # fmt: skip
+BOLD = r"\boldsymbol"  # of letters that \mathbf leaves as they are
 FONTS_ALIKE: dict[str, Style] = {
-    r"\boldsymbol": "bold", r"\bm": "bold", r"\mathnormal": "italic", r"\mathscr": "calligraphic",
+    BOLD: "bold", r"\bm": "bold", r"\mathnormal": "italic", r"\mathscr": "calligraphic",
 }  # fmt: skip
 
 ACCENTS = {
@@ -99,10 +103,59 @@ MATRICES = {
     ("{", ""): "cases", ("", ""): "matrix",
 }  # fmt: skip
 
-SPACES = {-1 / 6: r"\!", 1 / 6: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
+THIN = 1 / 6
+SPACES = {-THIN: r"\!", THIN: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
 
 WORDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "#": r"\#", "$": r"\$",
     "%": r"\%", "&": r"\&", "_": r"\_", "<": "$<$", ">": "$>$", "|": "$|$",
 }  # fmt: skip
 """What stands for a character within ``\text{...}``."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one kind of LaTeX spells what differs between the kinds."""
+
+    signs: Mapping[str, str]
+    left: Mapping[str, str]
+    right: Mapping[str, str]
+    spaces: Mapping[float, str]
+    words: Mapping[str, str]
+    letters: Mapping[str, str]
+    function: str
+    large: str
+    ends_row: str
+    after_mark: str  # what begins a subscript behind a mark, as in ``)_{i}``
+
+
+PLAIN = Spelling(
+    signs=SPELLED, left=LEFT, right=RIGHT, spaces=SPACES, words=WORDS, letters=LETTERS | {"_": r"\_"},
+    function=r"\operatorname{%s}", large=r"\operatorname*{%s}", ends_row=r"\\", after_mark="_",
+)  # fmt: skip
+
+_LEFT, _RIGHT = {"{": r"\lbrace", "[": r"\lbrack"}, {"}": r"\rbrace", "]": r"\rbrack"}
+_LINE = r"\underline{\enspace}"
+_OUTSIDE = {
+    "<": r"{\lt}", ">": r"{\gt}", "|": r"{\vert}", "*": r"{\ast}", "~": r"{\sim}", "\\": r"\backslash", "_": _LINE,
+    **_LEFT, **_RIGHT,
+}  # fmt: skip
+_WIDE = {"#": "＃", "$": "＄", "%": "％", "&": "＆", "^": "＾", "`": "‘"}  # which neither Markdown nor TeX reads
+GITHUB = Spelling(
+    signs=SPELLED
+    | {"<": r"\lt", ">": r"\gt", "*": r"\ast", "|": r"\vert", "_": _LINE, ":=": r"\mathrel{:=}"}
+    | {mark: rf"\text{{{wide}}}" for mark, wide in _WIDE.items()},
+    left=LEFT | _LEFT,
+    right=RIGHT | _RIGHT,
+    spaces={-THIN: r"\negthinspace", THIN: r"\thinspace", 2 / 9: r"\thinspace", 5 / 18: r"\thinspace",
+            1 / 3: r"\enspace", 1.0: r"\quad", 2.0: r"\qquad"},
+    words={mark: rf"}}{written}\text{{" for mark, written in _OUTSIDE.items()} | _WIDE,
+    letters=LETTERS | {"_": _LINE},
+    function=r"\mathrm{%s}",
+    large=r"\mathop{\mathrm{%s}}",
+    ends_row=r"\cr",
+    after_mark=" _ ",
+)  # fmt: skip
+"""For GitHub, whose Markdown eats a backslash before a mark, and reads ``<``, ``*``, ``_`` and ``[`` itself."""
+
+SPELLINGS = {"": PLAIN, "github": GITHUB}
