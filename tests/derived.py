@@ -22,11 +22,11 @@ FIVE = [
     ("dK", "dZ.T @ Q / sqrt(d)", PRODUCT),
 ]
 FIVE_LATEX = [
-    r"dV &= P^{\top} \, dO &&",
-    r"dP &= dO \, V^{\top} &&",
-    r"dZ &= P \odot \left(dP - \operatorname{rowsum}\left(P \odot dP\right)\right) &&",
-    r"dQ &= \frac{dZ \, K}{\sqrt{d}} &&",
-    r"dK &= \frac{dZ^{\top} \, Q}{\sqrt{d}} &&",
+    r"\mathrm{d}V &= P^{\top} \, \mathrm{d}O &&",
+    r"\mathrm{d}P &= \mathrm{d}O \, V^{\top} &&",
+    r"\mathrm{d}Z &= P \odot (\mathrm{d}P - \operatorname{rowsum}(P \odot \mathrm{d}P)) &&",
+    r"\mathrm{d}Q &= \frac{\mathrm{d}Z \, K}{\sqrt{d}} &&",
+    r"\mathrm{d}K &= \frac{\mathrm{d}Z^{\top} \, Q}{\sqrt{d}} &&",
 ]
 
 

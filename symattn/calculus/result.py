@@ -12,10 +12,10 @@ import sympy
 from ..core.arguments import one_of
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
-from ..graph.names import LONGEST, displayed_names, mentioned_names, tree_size
+from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
 from ..printing.align import align
-from ..printing.matrix import Printer, latex_printer, printer_in, text
+from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
 
 
 class Step(NamedTuple):
@@ -136,7 +136,7 @@ class Gradient(Mapping[Any, Tensor]):
     def printer(self, latex: bool, names: Mapping[Tensor, str] | None = None) -> Printer:
         """One printer for all steps, so that names agree among them."""
         roots = [step.expression for step in self.lines()]
-        return latex_printer(roots, names) if latex else Printer(displayed_names(roots), latex=False)
+        return latex_printer(roots, names) if latex else text_printer(roots)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex(environment='aligned')}$"

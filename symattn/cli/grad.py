@@ -7,8 +7,8 @@ from typing import Any
 
 from ..calculus.result import Gradient, Step
 from ..codegen import lambdify
-from ..core.naming import latex_name
 from ..core.node import Tensor
+from ..printing.symbols import latex_name
 from .expressions import add_expression, add_formats, differentiated, show
 
 

@@ -6,7 +6,7 @@ folds over one tree. Characters are Unicode (``α``, ``⊙``, ``≤``); each med
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -66,7 +66,7 @@ class Number(Box):
 
 @dataclass(eq=False, slots=True)
 class Sign(Box):
-    """An operator or a mark: ``=``, ``+``, ``⊙``, ``⊤``, ``∑``; its kind says how it stands among its neighbours.
+    """An operator or a mark: ``=``, ``⊙``, ``⊤``, ``∑``, ``′′``; its kind says how it stands among its neighbours.
 
     One that opens or closes is half of a fence that is broken over two lines.
     """
@@ -226,6 +226,52 @@ def row(*parts: Box) -> Box:
     """Boxes side by side; rows among them are opened, and one alone is itself."""
     flat = [kid for part in parts for kid in (part.parts if isinstance(part, Row) else (part,))]
     return flat[0] if len(flat) == 1 else Row(tuple(flat))
+
+
+def separated(sign: Sign, boxes: Iterable[Box]) -> Box:
+    """Boxes with a sign between them."""
+    return row(*(part for n, box in enumerate(boxes) for part in ((sign, box) if n else (box,))))
+
+
+def commas(boxes: Iterable[Box]) -> Box:
+    """Boxes with commas between them."""
+    return separated(Sign(",", "punctuation"), boxes)
+
+
+def applied(head: Box, arguments: Iterable[Box]) -> Box:
+    """A function of arguments."""
+    return row(head, Fence(commas(arguments)))
+
+
+def juxtaposed(*factors: Box) -> Box:
+    """Factors side by side, with a dot where two numbers would run together."""
+    parts: list[Box] = []
+    for factor in factors:
+        if parts and begins_with_digit(factor) and isinstance(parts[-1], Number):
+            parts.append(Sign("⋅", "product"))
+        parts += factor.parts if isinstance(factor, Row) else [factor]
+    return row(*parts)
+
+
+def begins_with_digit(box: Box) -> bool:
+    """Whether the first thing that is written is a number."""
+    while isinstance(box, (Row, Script)):
+        box = box.parts[0] if isinstance(box, Row) else box.base
+    return isinstance(box, Number)
+
+
+def raised(base: Box, mark: Box) -> Box:
+    r"""A base with a superscript, next to one that it has for its head: ``K^{(a)\top}``, ``\mathrm{d}P_{1}^{\top}``."""
+    match base:
+        case Differential(of=inner):
+            return Differential(raised(inner, mark))
+        case Script(above=None):
+            return Script(base.base, base.below, mark)
+        case Script(above=Fence() as head):
+            return Script(base.base, base.below, row(head, mark))
+        case Row(parts=(*before, Fence() as last)):  # of a function, behind its argument
+            return Row((*before, Script(last, above=mark)))
+    return Script(base, above=mark)
 
 
 def is_large(box: Box) -> bool:

@@ -13,6 +13,7 @@ _HOMES = {
     "from_sympy": "sympy_bridge",  # matrix expressions as operands
     "broadcast_to": "ops.broadcasting",  # a number with new axes is repeated; copies lie above indexing
     "check_function": "codegen.check",  # which compiles functions itself
+    "scalar_latex": "printing.scalars",  # SymPy's printer asks our classes for LaTeX
     "Derivation": "document.derivation",  # of an answer: documents write answers, among other things
 }
 

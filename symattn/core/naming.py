@@ -5,16 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Container, Iterator
-from functools import lru_cache
 from itertools import chain, count
 
 import sympy
-from sympy.printing.latex import LatexPrinter
 
 from ..errors import NamingError, described
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
-_printer = LatexPrinter()
 
 
 def check_name(name: object) -> str:
@@ -61,18 +58,6 @@ def free_letters(wanted: str, taken: Container[str]) -> Iterator[str]:
     return (letter for letter in chain(wanted, (f"k_{n}" for n in count(1))) if letter not in taken)
 
 
-@lru_cache(maxsize=4096)
-def latex_name(name: str) -> str:
-    r"""A name in LaTeX by SymPy's symbol conventions; differentials keep their letter: ``dalpha`` is ``d\alpha``."""
-    stem = name.rstrip("'")
-    written = _printer.doprint(sympy.Symbol(stem))
-    modified = "{d" in written  # a hat belongs on the variable, not on its differential
-    if stem[0] == "d" and len(stem) > 1 and (modified or not written.startswith("\\")):
-        inner = _printer.doprint(sympy.Symbol(stem[1:]))
-        written = f"d{inner}" if stem[1].isalpha() else written
-    return written + "'" * (len(name) - len(stem))
-
-
 def counted(count: int) -> str:
     """A number of parts as text; of a large one, which Python may refuse to write out, the power of ten."""
     return str(count) if count < 10**9 else f"about 10**{int(count.bit_length() * 0.30103)}"
@@ -86,14 +71,11 @@ def is_long(q: sympy.Rational) -> bool:
     return max(int(q.p).bit_length(), int(q.q).bit_length()) > 3.32 * _DIGITS
 
 
-def with_short_numbers(value: sympy.Basic, latex: bool) -> sympy.Basic:
+def with_short_numbers(value: sympy.Basic) -> sympy.Basic:
     """The value with symbols for its longest numbers, which say roughly what they are."""
-    return value.xreplace({q: _roughly(q, latex) for q in value.atoms(sympy.Rational) if is_long(q)})
+    return value.xreplace({q: _roughly(q) for q in value.atoms(sympy.Rational) if is_long(q)})
 
 
-def _roughly(q: sympy.Rational, latex: bool) -> sympy.Symbol:
+def _roughly(q: sympy.Rational) -> sympy.Symbol:
     digits, _, power = str(q.evalf(6)).partition("e")
-    shown = (
-        rf"({{\approx}} {digits} \cdot 10^{{{int(power or 0)}}})" if latex else f"(about {digits}e{int(power or 0)})"
-    )
-    return sympy.Symbol(shown)
+    return sympy.Symbol(f"(about {digits}e{int(power or 0)})")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .boxes import Box
 from .late import late
 from .node import Tensor, intern
 from .sizes import Shape
@@ -54,7 +55,7 @@ class NumPyText(Protocol):
 class Notation(Protocol):
     """How it is written, and how tightly that binds (see ``ops/notation.py``)."""
 
-    def __call__(self, printer: Any, node: Any, /) -> tuple[str, int]: ...
+    def __call__(self, printer: Any, node: Any, /) -> tuple[Box, int]: ...
 
 
 class Build(Protocol):

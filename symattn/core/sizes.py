@@ -190,7 +190,7 @@ def inequality(value: sympy.Expr) -> Stated | None:
     value = sympy.expand(value)
     taken = [term for term in sympy.Add.make_args(value) if term.as_coeff_Mul()[0].is_negative]
     low, high = -sympy.Add(*taken), value - sympy.Add(*taken)
-    says = " <= ".join(str(with_short_numbers(side, latex=False)) for side in (low, high))
+    says = " <= ".join(str(with_short_numbers(side)) for side in (low, high))
     return Stated(says, Condition(low, "<=", high))
 
 

@@ -22,6 +22,7 @@ from ..ops.contraction import einsum_op
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
 from ..ops.notation import Binding, function
+from ..printing.media.read_latex import box_of_latex
 from .facts import PROVED, checked_facts, monotone_function
 from .from_entry import entry_code, function_code
 from .signature import Signature, check_declared, check_kind, derivative_formula, formula_entry, user_formula
@@ -207,11 +208,9 @@ def _template(signature: Signature, name: str, latex: Any) -> Notation:
     plain = function(name)
 
     def notation(p: Any, node: Tensor) -> Any:
-        if not p.latex:
+        if p.code:
             return plain(p, node)
-        inputs = [p.operand(x, Binding.OR) for x in node.inputs]
-        written = re.sub(r"\{(\d+)\}", lambda place: inputs[int(place[1])], latex)
-        return f"{{{written}}}", Binding.ATOM
+        return box_of_latex(latex, [p.operand(x, Binding.OR) for x in node.inputs]), Binding.ATOM
 
     return notation
 

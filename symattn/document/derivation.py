@@ -14,6 +14,7 @@ import sympy
 
 from ..calculus.result import Gradient
 from ..core.arguments import each_of
+from ..core.boxes import Number, Sign, row
 from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
@@ -21,7 +22,8 @@ from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
 from ..printing.align import Row, align, tex_text
 from ..printing.index import IndexPrinter
-from ..printing.matrix import Printer, membership, printer_in
+from ..printing.matrix import Printer, membership, printer_in, text_printer
+from ..printing.media.latex import latex
 from ..probability.report import Moments
 from ..proof.verdict import Verdict
 from .statements import WIDTH, Calculation, Statement, aligned
@@ -215,7 +217,7 @@ class Derivation:
 
 
 def _as_text(d: Derivation) -> list[str]:
-    printer = Printer(displayed_names(d._roots()), latex=False)
+    printer = text_printer(d._roots())
     blocks = [f"{d.title}\n{'=' * len(d.title)}"]
     if d.given:
         blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, d.given))}.", WIDTH))
@@ -267,5 +269,6 @@ def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter
     if isinstance(x, str):
         return tex_text(x)
     if isinstance(x, sympy.Symbol):
-        return f"${printer.scalar(x)} > 0$" if x.is_positive else rf"${printer.scalar(x)} \in \mathbb{{R}}$"
-    return f"${membership(printer.refer(x), x.shape)}$" + tex_text(_hypotheses(x))
+        positive = row(printer.scalar(x), Sign(">", "relation"), Number("0"))
+        return f"${latex(positive if x.is_positive else membership(printer.scalar(x), ()))}$"
+    return f"${latex(membership(printer.box(x), x.shape))}$" + tex_text(_hypotheses(x))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import sympy
 
+from ..core.boxes import Box, Code
 from ..core.node import Tensor
 from ..ops.leaves import definition
 from ..printing.align import Row, align, tex_text
 from ..printing.matrix import Printer
+from ..printing.media.numpy import numpy_text
 from ..printing.stated import tex_sentence
-from ..probability.notation import latex_writer
+from ..probability.notation import box_writer
 from ..probability.report import Moments
 from ..proof.claims import LATEX_RELATIONS, Claim
 from ..proof.equality.rewriting import MOST, RewritingProof
@@ -132,28 +134,31 @@ class Calculation:
 
     def text(self, printer: Printer) -> str:
         """What is assumed, how it is calculated, and the lines."""
-        rows = self._rows(printer, lambda value: str(sympy.sstr(value)))
+        rows = [
+            ("" if left is None else numpy_text(left), numpy_text(right), reason)
+            for left, right, reason in self._rows(printer, lambda value: Code(str(sympy.sstr(value))))
+        ]
         return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), *aligned(rows)])
 
     def latex(self, printer: Printer | IndexPrinter) -> str:
         """The same as a LaTeX fragment."""
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
-        rows = self._rows(printer, latex_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
+        rows = self._rows(printer, box_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
         block = align(Row(*row) for row in rows)
         return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
 
-    def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], str]) -> list[tuple[str, str, str]]:
+    def _rows(
+        self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], Box]
+    ) -> list[tuple[Box | None, Box, str]]:
         """The lines as left side, right side and reason; the quantity has the name under which it is shown."""
         found, x = self.moments.explanation, self.moments.quantity
         shown = {found.name: sympy.Symbol(printer.names[x])} if x in printer.names else {}
 
-        def written(side: sympy.Expr | Tensor | None) -> str:
-            if isinstance(side, Tensor):
-                return printer.refer(definition(side))
-            return "" if side is None else scalar(side.xreplace(shown))
+        def box(side: sympy.Expr | Tensor) -> Box:
+            return printer.box(definition(side)) if isinstance(side, Tensor) else scalar(side.xreplace(shown))
 
-        return [(written(line.left), written(line.right), line.reason) for line in found.lines]
+        return [(line.left and box(line.left), box(line.right), line.reason) for line in found.lines]
 
     def checked(self, checker: Checker) -> Check:
         return checker.moments(self.name, self.moments)

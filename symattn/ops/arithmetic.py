@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Fraction, Sign, juxtaposed, row
 from ..core.node import Tensor
 from ..core.operation import NumPyText, Operation
 from ..core.sizes import Shape, broadcast_shapes, same_shape
@@ -18,7 +19,7 @@ from ..errors import OperandError
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
 from .domain import vanished
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
-from .notation import Binding, Written
+from .notation import Binding, Written, minus
 
 
 def entrywise(
@@ -93,8 +94,8 @@ def _add_notation(p: Any, node: Tensor) -> Written:
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
         opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
-        return f"{left} - {p.operand(opposite, Binding.SUM + 1)}", Binding.SUM
-    return f"{left} + {p.operand(b, Binding.SUM + 1)}", Binding.SUM
+        return row(left, minus("sum", p.code), p.operand(opposite, Binding.SUM + 1)), Binding.SUM
+    return row(left, Sign("+", "sum"), p.operand(b, Binding.SUM + 1)), Binding.SUM
 
 
 def _add_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -175,12 +176,17 @@ def _multiply_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
     if scalar_value(a) is not None:
         return scale_notation(p, node)
-    if p.latex and not (a.rank and b.rank):
-        return rf"{p.operand(a, Binding.PRODUCT)} \, {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
-    if p.latex:
-        left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
-        return rf"{left} \odot {right}", Binding.HADAMARD
-    return f"{p.operand(a, Binding.PRODUCT)} * {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    if p.code:
+        left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
+        return row(left, Sign("*", "product"), right), Binding.PRODUCT
+    if not (a.rank and b.rank):
+        return juxtaposed(p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
+    return _entrywise(p, Sign("⊙", "product"), a, b)
+
+
+def _entrywise(p: Any, sign: Sign, a: Tensor, b: Tensor) -> Written:
+    left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
+    return row(left, sign, right), Binding.HADAMARD
 
 
 _IN_HALF = 2**11  # up to here half precision has all integers
@@ -261,12 +267,12 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 def _divide_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
-    if p.latex and not b.rank:
-        return rf"\frac{{{p.operand(a, Binding.OR)}}}{{{p.operand(b, Binding.OR)}}}", Binding.FRACTION
-    if p.latex:
-        left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
-        return rf"{left} \oslash {right}", Binding.HADAMARD
-    return f"{p.operand(a, Binding.PRODUCT)} / {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    if p.code:
+        left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
+        return row(left, Sign("/", "product"), right), Binding.PRODUCT
+    if not b.rank:
+        return Fraction(p.operand(a, Binding.OR), p.operand(b, Binding.OR)), Binding.FRACTION
+    return _entrywise(p, Sign("⊘", "product"), a, b)
 
 
 divide_op = entrywise(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import sympy
 
+from ..core.boxes import Fence, Script, function, juxtaposed, row
 from ..core.node import Tensor
 from ..core.operation import Notation, NumPyText, Operation
 from ..core.sizes import ONE, Shape, broadcast_shapes, same_shape, same_size, show_shape
@@ -14,7 +15,7 @@ from ..errors import ShapeError
 from ..scalars.formulas import bound
 from .index import expand_dims, linear, moved
 from .leaves import constant, ones, zeros
-from .notation import Binding, Written, call, raised
+from .notation import ONES, Binding, Written, call, source, times, transposed
 
 Axes = tuple[int, ...]
 
@@ -73,15 +74,15 @@ def _broadcast_to_shape(x: Tensor, shape: Shape) -> Shape:
 
 def _broadcast_to_notation(p: Any, node: Tensor) -> Written:
     x = node.inputs[0]
-    if not p.latex:
-        dims = ", ".join(map(p.scalar, node.shape)) + ("," if node.rank == 1 else "")
-        return f"broadcast_to({p.operand(x, Binding.OR)}, ({dims}))", Binding.ATOM
-    one, sizes = r"\mathbf{1}", r" \times ".join(map(p.scalar, node.shape))
+    if p.code:
+        return source("broadcast_to", p.operand(x, Binding.OR), p.scalar(node.shape)), Binding.ATOM
     if x.rank == 0 and node.rank in (1, 2):
-        return rf"{p.operand(x, Binding.PRODUCT)} \, {one}_{{{sizes}}}", Binding.PRODUCT
+        return juxtaposed(p.operand(x, Binding.PRODUCT), Script(ONES, times(p, node.shape))), Binding.PRODUCT
     if node.rank == x.rank == 2 and x.shape[1] == 1 and x.shape[0] == node.shape[0]:
-        return rf"{p.operand(x, Binding.PRODUCT)} \, {one}_{{{p.scalar(node.shape[1])}}}^{{\top}}", Binding.PRODUCT
-    return rf"\operatorname{{broadcast}}_{{{sizes}}}\left({p.operand(x, Binding.OR)}\right)", Binding.ATOM
+        ones = transposed(Script(ONES, p.scalar(node.shape[1])))
+        return juxtaposed(p.operand(x, Binding.PRODUCT), ones), Binding.PRODUCT
+    operator = Script(function("broadcast"), times(p, node.shape))
+    return row(operator, Fence(p.operand(x, Binding.OR))), Binding.ATOM
 
 
 broadcast_to_op = moved(
@@ -154,17 +155,22 @@ def _reduction_notation(name: str) -> Notation:
         usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
         if axes == (-1,) and keepdims:
             return call(p, f"row{name}", node)
-        if name == "sum" and p.latex and x.rank == 2 and len(axes) == 1 and not keepdims:
-            turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else raised(p.operand(x, Binding.ATOM), r"\top")
-            return rf"{turned} \, \mathbf{{1}}", Binding.PRODUCT
-        if name == "sum" and p.latex and axes == (-x.rank,) and not keepdims:
-            over_heads = p.sum_over_heads(x)
-            if over_heads is not None:
-                return over_heads, Binding.SUM
+        if name == "sum" and not p.code and not keepdims:
+            written = _product_with_ones(p, x, axes) or p.sum_over_heads(x, axes)
+            if written is not None:
+                return cast(Written, written)
         axis = None if axes == usual else axes[0] if len(axes) == 1 else axes
         return call(p, name, node, axis=axis, keepdims=keepdims or None)
 
     return notation
+
+
+def _product_with_ones(p: Any, x: Tensor, axes: tuple[int, ...]) -> Written | None:
+    """Row or column sums of a matrix."""
+    if x.rank != 2 or len(axes) != 1:
+        return None
+    turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else transposed(p.operand(x, Binding.ATOM))
+    return juxtaposed(turned, ONES), Binding.PRODUCT
 
 
 def _reduction_numpy(name: str) -> NumPyText:

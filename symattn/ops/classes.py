@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Script, function
 from ..core.node import Tensor, topological
 from ..core.operation import Operation
 from ..core.sizes import as_size
@@ -15,7 +16,7 @@ from .arithmetic import add_op, multiply_op
 from .broadcasting import sum_op
 from .leaves import FLAT, as_tensor
 from .logic import where_op
-from .notation import Binding, Written, call
+from .notation import Written, call
 from .pointwise import floor_op, maximum_op, minimum_op
 from .scans import cumsum_op
 
@@ -23,10 +24,9 @@ _KEEP_INTEGERS = {add_op, multiply_op, maximum_op, minimum_op, sum_op, cumsum_op
 
 
 def _one_hot_notation(p: Any, node: Tensor) -> Written:
-    if not p.latex:
+    if p.code:
         return call(p, "one_hot", node, size=node.params["size"])
-    size, inside = p.scalar(node.params["size"]), p.operand(node.inputs[0], Binding.OR)
-    return rf"\operatorname{{onehot}}_{{{size}}}\left({inside}\right)", Binding.ATOM
+    return call(p, "one_hot", node, Script(function("onehot"), p.scalar(node.params["size"])))
 
 
 one_hot_op = Operation(

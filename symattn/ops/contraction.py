@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import sympy
 
+from ..core.boxes import Box, Code, Fence, Name, Script, Sign, commas, juxtaposed, row
+from ..core.boxes import function as named_function
 from ..core.node import Tensor
 from ..core.operation import Operation, ShapeRule
 from ..core.sizes import Shape, same_size
@@ -18,7 +20,7 @@ from .domain import vanished
 from .index import linear, moved, without_new_axes
 from .layout import matrix_transpose, transpose_op
 from .leaves import as_tensor, eye, is_zero, ones
-from .notation import Binding, Written, call, function, raised
+from .notation import Binding, Written, call, function, source, transposed
 
 Spec = tuple[tuple[str, ...], str]  # a letter for each axis of the inputs and of the result, as einsum has them
 
@@ -111,29 +113,29 @@ def _matmul_back(g: Tensor, a: Tensor, b: Tensor, core: Core) -> tuple[Tensor, T
 def _matmul_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
     core = node.params["core"]
-    if not p.latex:
-        plain = core == (min(a.rank, 2), min(b.rank, 2))
-        if not plain:
-            return call(p, "matmul", node, core=core)
-        return f"{p.operand(a, Binding.PRODUCT)} @ {p.operand(b, Binding.PRODUCT + 1)}", Binding.PRODUCT
+    if p.code and core != (min(a.rank, 2), min(b.rank, 2)):
+        return call(p, "matmul", node, core=core)
+    if p.code:
+        left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
+        return row(left, Sign("@", "product"), right), Binding.PRODUCT
     if core == (1, 2):  # a value of rank 1 is a column
-        return p.juxtapose(_transposed(p, b), p.operand(a, Binding.PRODUCT)), Binding.PRODUCT
+        return juxtaposed(_transposed(p, b), p.operand(a, Binding.PRODUCT)), Binding.PRODUCT
     left = _row(p, a) if core[0] == 1 else p.operand(a, Binding.PRODUCT)
-    return p.juxtapose(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
+    return juxtaposed(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
 
 
-def _row(p: Any, x: Tensor) -> str:
+def _row(p: Any, x: Tensor) -> Box:
     """A vector as the row that it is on the left of a vector: ``x @ A`` there is x^T A."""
     if x.op is matmul_op and x.params["core"] == (1, 2):
-        return str(p.juxtapose(_row(p, x.inputs[0]), p.operand(x.inputs[1], Binding.PRODUCT + 1)))
-    return raised(p.operand(x, Binding.ATOM), r"\top")
+        return juxtaposed(_row(p, x.inputs[0]), p.operand(x.inputs[1], Binding.PRODUCT + 1))
+    return transposed(p.operand(x, Binding.ATOM))
 
 
-def _transposed(p: Any, x: Tensor) -> str:
+def _transposed(p: Any, x: Tensor) -> Box:
     """The transpose of a matrix, which of a transpose is the matrix itself."""
     if x.op is transpose_op and matrix_transpose(x) is x.inputs[0]:
-        return str(p.operand(x.inputs[0], Binding.PRODUCT + 1))
-    return raised(p.operand(x, Binding.ATOM), r"\top")
+        return cast(Box, p.operand(x.inputs[0], Binding.PRODUCT + 1))
+    return transposed(p.operand(x, Binding.ATOM))
 
 
 matmul_op = _product(
@@ -193,10 +195,10 @@ def _outer_shape(a: Tensor, b: Tensor) -> Shape:
 
 
 def _outer_notation(p: Any, node: Tensor) -> Written:
-    if not p.latex:
+    if p.code:
         return call(p, "outer", node)
     a, b = (p.operand(x, Binding.ATOM) for x in node.inputs)
-    return p.juxtapose(a, raised(b, r"\top")), Binding.PRODUCT
+    return juxtaposed(a, transposed(b)), Binding.PRODUCT
 
 
 outer_op = _product(
@@ -283,13 +285,22 @@ def _einsum_back(g: Tensor, k: int, inputs: Sequence[Tensor], spec: Spec) -> Ten
 
 def _einsum_notation(p: Any, node: Tensor) -> Written:
     ins, out = node.params["spec"]
-    if not p.latex:
-        inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
-        return f'einsum("{_spec_text((ins, out))}", {inside})', Binding.ATOM
-    summed_labels = sorted({c for labels in ins for c in labels} - set(out))
-    factors = [rf"{{{p.operand(x, Binding.ATOM)}}}_{{{labels}}}" for labels, x in zip(ins, node.inputs, strict=True)]
-    total = (rf"\sum_{{{','.join(summed_labels)}}} " if summed_labels else "") + r" \, ".join(factors)
-    return (rf"\left[{total}\right]_{{{out}}}" if out else rf"\left({total}\right)"), Binding.ATOM
+    if p.code:
+        spec = Code(f'"{_spec_text((ins, out))}"')
+        return source("einsum", spec, *(p.operand(x, Binding.OR) for x in node.inputs)), Binding.ATOM
+    summed = sorted({c for labels in ins for c in labels} - set(out))
+    factors = (_entry_of(p.operand(x, Binding.ATOM), labels) for labels, x in zip(ins, node.inputs, strict=True))
+    signs = [Script(Sign("∑", "large"), commas(map(Name, summed)))] if summed else []
+    total = row(*signs, juxtaposed(*factors))
+    return (Script(Fence(total, "[", "]"), _letters(out)) if out else Fence(total)), Binding.ATOM
+
+
+def _entry_of(base: Box, labels: str) -> Box:
+    return Script(base, _letters(labels)) if labels else base
+
+
+def _letters(labels: str) -> Box:
+    return row(*map(Name, labels))
 
 
 einsum_op = _product(
@@ -386,7 +397,7 @@ trace_op = linear(
     entry=_trace_entry,
     back=lambda g, x: multiply(expand_axes(g, (-2, -1)) if g.rank else g, eye(x.shape[-1])),
     numpy=lambda code, node, x: f"np.trace({x}, axis1=-2, axis2=-1)",
-    notation=function("trace", r"\operatorname{tr}"),
+    notation=function("trace", named_function("tr")),
     reason="the trace has the identity as its gradient",
 )
 

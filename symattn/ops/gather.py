@@ -9,6 +9,7 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Box, Code, Fence, Script, Sign, commas, row
 from ..core.exact import INDICES
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -19,7 +20,7 @@ from .broadcasting import summed
 from .index import linear, moved, replaced, sliced
 from .layout import copied, split_axis_op
 from .leaves import as_tensor, constant, from_index_op
-from .notation import Binding, Written, call
+from .notation import Binding, Written, call, source
 from .rows import along, checked_axis
 
 # --- take, and its transpose ---
@@ -43,11 +44,11 @@ def _take_numpy(code: Any, node: Tensor, x: str, index: str) -> str:
 
 def _take_notation(p: Any, node: Tensor) -> Written:
     x, index = node.inputs
-    if not p.latex:
+    if p.code:
         return call(p, "take", node, axis=node.params["axis"])
-    items = [":"] * x.rank
+    items: list[Box] = [Sign(":")] * x.rank
     items[node.params["axis"]] = p.operand(index, Binding.OR)
-    return rf"{{{p.operand(x, Binding.ATOM)}}}_{{\left[{', '.join(items)}\right]}}", Binding.ATOM
+    return Script(p.operand(x, Binding.ATOM), Fence(commas(items), "[", "]")), Binding.ATOM
 
 
 take_op = linear(
@@ -173,21 +174,27 @@ def _shift_numpy(code: Any, node: Tensor, x: str) -> str:
 def _shift_notation(p: Any, node: Tensor) -> Written:
     x, by, axis, size = node.inputs[0], node.params["by"], node.params["axis"], node.params["size"]
     used = _others(x.rank - 1)
-    if p.latex:
-        *letters, here = p.index_names(node, by, [*used, *INDICES[x.rank - 1 :][:1]])
-        at = by.xreplace(dict(zip(used, letters, strict=True)))
-        place = x.rank + axis
-        read = [*letters[:place], here + at, *letters[place:]]
-        given = [*map(p.scalar, letters[:place]), p.scalar(sympy.Lt(here, size)), *map(p.scalar, letters[place:])]
-        inside = rf"{{{p.operand(x, Binding.ATOM)}}}_{{{', '.join(map(p.scalar, read))}}}"
-        return rf"\left[{inside}\right]_{{{', '.join(given)}}}", Binding.ATOM
+    if p.code:
+        return _shift_code(p, node, used)
+    *letters, here = p.index_names(node, by, [*used, *INDICES[x.rank - 1 :][:1]])
+    at = by.xreplace(dict(zip(used, letters, strict=True)))
+    place = x.rank + axis
+    read = [*letters[:place], here + at, *letters[place:]]
+    given = [*letters[:place], sympy.Lt(here, size), *letters[place:]]
+    inside = Script(p.operand(x, Binding.ATOM), commas(map(p.scalar, read)))
+    return Script(Fence(inside, "[", "]"), commas(map(p.scalar, given))), Binding.ATOM
+
+
+def _shift_code(p: Any, node: Tensor, used: Sequence[sympy.Symbol]) -> Written:
+    x, by, axis, size = node.inputs[0], node.params["by"], node.params["axis"], node.params["size"]
     shown = p.scalar(by)
     if by.has(*used):
         letters = p.index_names(node, by, used)
-        shown = f"lambda {', '.join(map(str, letters))}: "
-        shown += p.scalar(by.xreplace(dict(zip(used, letters, strict=True))))
-    options = [f"axis={axis}"] * (axis != -1) + [f"size={p.scalar(size)}"] * (size != x.shape[axis])
-    return f"shift({', '.join([p.operand(x, Binding.OR), shown, *options])})", Binding.ATOM
+        body = p.scalar(by.xreplace(dict(zip(used, letters, strict=True))))
+        shown = row(Code(f"lambda {', '.join(map(str, letters))}: "), body)
+    options: list[Box] = [Code(f"axis={axis}")] * (axis != -1)
+    options += [row(Code("size="), p.scalar(size))] * (size != x.shape[axis])
+    return source("shift", p.operand(x, Binding.OR), shown, *options), Binding.ATOM
 
 
 shift_op: Operation = moved(

@@ -6,13 +6,13 @@ An index is a tuple of items, one an axis of the input or a new axis, the leadin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import sympy
 
+from ..core.boxes import Box, Code, Fence, Script, Sign, Text, commas, function, row
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
@@ -20,7 +20,7 @@ from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_s
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, zeros
-from .notation import Binding, Written, call
+from .notation import Binding, Written, source
 
 Item = tuple[Any, ...]
 NEW: Item = ("new",)
@@ -132,35 +132,29 @@ def _shown_edge(at: sympy.Expr, size: sympy.Expr | None) -> sympy.Expr:
     return back if back.is_Integer and back.is_negative and not at.is_Integer else at
 
 
-def _item_text(p: Any, item: Item, size: sympy.Expr | None) -> str:
-    def edge(at: sympy.Expr) -> str:
-        written = p.scalar(_shown_edge(at, size))
-        return re.sub(r"\\frac\{(\w+)\}\{(\w+)\}", r"\1/\2", written)  # a small fraction hides the colon beside it
-
+def _shown_item(p: Any, item: Item, size: sympy.Expr | None) -> Box:
+    """A part of an index as it is written between brackets."""
     if item == NEW:
-        return "None"
+        return Code("None") if p.code else Text("new")
     if item[0] == "at":
-        return edge(item[1])
+        return cast(Box, p.small(_shown_edge(item[1], size)))
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
-    first = "" if start == 0 and step > 0 else edge(start)
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    last = "" if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else edge(stop)
-    return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    first = [] if start == 0 and step > 0 else [p.small(_shown_edge(start, size))]
+    last = [] if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else [p.small(_shown_edge(stop, size))]
+    return row(*first, Sign(":"), *last, *([Sign(":"), p.scalar(step)] if step != 1 else []))
 
 
 def _index_notation(p: Any, node: Tensor) -> Written:
     x, items = node.inputs[0], node.params["items"]
-    shown = [_item_text(p, item, size) for item, size in _sized(items, _core(x, items))]
-    base = p.operand(x, Binding.ATOM)
-    shown = [":"] * (x.rank - _axes_read(items)) + shown
-    if not p.latex:
-        return f"{base}[{', '.join(shown)}]", Binding.ATOM
-    if shown in ([":", "None"], ["None", ":"]):
-        side = "col" if shown[0] == ":" else "row"
-        return rf"\operatorname{{{side}}}\left({p.operand(x, Binding.OR)}\right)", Binding.ATOM
-    inside = ", ".join(r"\mathrm{new}" if item == "None" else item for item in shown)
-    return rf"{{{base}}}_{{\left[{inside}\right]}}", Binding.ATOM
+    lead = x.rank - _axes_read(items)
+    shown = [Sign(":")] * lead + [_shown_item(p, item, size) for item, size in _sized(items, _core(x, items))]
+    if p.code:
+        return row(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
+    if side := _side_of_new_axis(x, items):
+        return row(function(side), Fence(p.operand(x, Binding.OR))), Binding.ATOM
+    return Script(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
 
 
 index_op = moved(
@@ -290,12 +284,27 @@ def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
     return Choice(condition, read(0, (*given[:lead], *at)), sympy.S.Zero)
 
 
+def _side_of_new_axis(x: Tensor, items: tuple[Item, ...]) -> str:
+    """What a vector becomes by one new axis: a column or a row."""
+    lead = x.rank - _axes_read(items)
+    whole = all(
+        item == NEW or (size is not None and reads_all(item, size)) for item, size in _sized(items, _core(x, items))
+    )
+    if x.rank != 1 or not whole or items.count(NEW) != 1:
+        return ""
+    return "col" if lead or items[0] != NEW else "row"
+
+
 def _embed_notation(p: Any, node: Tensor) -> Written:
-    shown = [_item_text(p, item, size) for item, size in _sized(node.params["items"], node.params["core"])]
-    if p.latex:
-        inside = ", ".join(shown)
-        return rf"\operatorname{{embed}}_{{\left[{inside}\right]}}\left({p.operand(node.inputs[0], 1)}\right)", 9
-    return call(p, "embed", node, core=node.params["core"], at=f"s_[{', '.join(shown)}]")
+    items, core = node.params["items"], node.params["core"]
+    inside = commas(_shown_item(p, item, size) for item, size in _sized(items, core))
+    if p.code:
+        at = row(Code("at=s_"), Fence(inside, "[", "]"))
+        return source(
+            "embed", p.operand(node.inputs[0], Binding.OR), row(Code("core="), p.scalar(core)), at
+        ), Binding.ATOM
+    operator = Script(function("embed"), Fence(inside, "[", "]"))
+    return row(operator, Fence(p.operand(node.inputs[0], Binding.OR))), Binding.ATOM
 
 
 embed_op: Operation = moved(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.boxes import Number, Sign, raised, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..scalars.formulas import InverseEntry, bound
@@ -11,7 +12,7 @@ from .arithmetic import negative
 from .contraction import _square, matmul_of
 from .layout import matrix_transpose
 from .leaves import INVERTIBLE, as_tensor, bare, is_eye, variable
-from .notation import Binding, Written, raised
+from .notation import Binding, Written, call
 
 _MATRICES = (2, 2)
 
@@ -29,10 +30,9 @@ def _between(y: Tensor, x: Tensor) -> Tensor:
 
 def _inverse_notation(p: Any, node: Tensor) -> Written:
     x = node.inputs[0]
-    if not p.latex:
-        return f"inv({p.operand(x, Binding.OR)})", Binding.ATOM
-    base = p.operand(x, Binding.ATOM)
-    return (raised(base, "-1") if p.binding(x) == Binding.ATOM else base + "^{-1}"), Binding.POWER
+    if p.code:
+        return call(p, "inv", node)
+    return raised(p.operand(x, Binding.ATOM), row(Sign("−", "prefix"), Number("1"))), Binding.POWER
 
 
 inv_op: Operation = Operation(

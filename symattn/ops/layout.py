@@ -10,6 +10,7 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Code, Fence, Matrix, commas, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape, as_size, same_shape, same_size
@@ -18,7 +19,7 @@ from ..scalars.formulas import Choice
 from .broadcasting import summed
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
-from .notation import Binding, Written, call, raised
+from .notation import Binding, Written, call, source, transposed
 from .rows import along, checked_axis
 
 # --- transposes ---
@@ -52,14 +53,14 @@ def _transpose_notation(p: Any, node: Tensor) -> Written:
     x, order = node.inputs[0], node.params["order"]
     if swaps_last_two(order):
         base = p.operand(x, Binding.ATOM)
-        if not p.latex:
-            return base + (".T" if x.rank == 2 else ".mT"), Binding.ATOM
-        return raised(base, r"\top"), Binding.POWER
+        if p.code:
+            return row(base, Code(".T" if x.rank == 2 else ".mT")), Binding.ATOM
+        return transposed(base), Binding.POWER
     moves = [axis for axis in range(-len(order), 0) if order[axis] != axis]
-    for source in moves:  # most permutations of the field move one axis
+    for axis in moves:  # most permutations of the field move one axis
         for target in moves:
-            if _moveaxis_order(len(order), source, target) == order:
-                return call(p, "moveaxis", node, source=source, destination=target)
+            if _moveaxis_order(len(order), axis, target) == order:
+                return call(p, "moveaxis", node, source=axis, destination=target)
     return call(p, "permute", node, order=order)
 
 
@@ -180,14 +181,12 @@ def _concat_jvp(tangents: Sequence[Tensor | None], y: Tensor, *inputs: Tensor, a
 
 
 def _concat_notation(p: Any, node: Tensor) -> Written:
-    if p.latex and node.rank == 2:
-        sign = " & " if node.params["axis"] == -1 else r" \\ "
-        rows = sign.join(p.operand(x, Binding.OR) for x in node.inputs)
-        return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}", Binding.ATOM
-    if p.latex:
-        return call(p, "concat", node, axis=node.params["axis"])
-    inside = ", ".join(p.operand(x, Binding.OR) for x in node.inputs)
-    return f"concat([{inside}], axis={node.params['axis']})", Binding.ATOM
+    axis, parts = node.params["axis"], [p.operand(x, Binding.OR) for x in node.inputs]
+    if p.code:
+        return source("concat", Fence(commas(parts), "[", "]"), Code(f"axis={axis}")), Binding.ATOM
+    if node.rank == 2:
+        return Matrix((tuple(parts),) if axis == -1 else tuple((part,) for part in parts)), Binding.ATOM
+    return call(p, "concat", node, axis=axis)
 
 
 concat_op = Operation(

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.boxes import Box, Code, Fence, Name, Number, Script, row
 from ..core.comparisons import check_comparisons
 from ..core.exact import INDICES, as_scalar
 from ..core.late import late
@@ -17,7 +18,7 @@ from ..core.operation import Operation
 from ..core.sizes import Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
 from ..scalars.formulas import Choice, plainly_joined, without_piecewise
-from .notation import Binding, Written, scaled
+from .notation import ONES, Binding, Written, scaled, source, times
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
 INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
@@ -31,7 +32,7 @@ FLAT: dict[str, Any] = {  # the derivatives of what does not move
 
 
 def _by_name(p: Any, node: Tensor) -> Written:
-    return p.name(node), Binding.ATOM
+    return p.symbol(node), Binding.ATOM
 
 
 # --- named tensors ---
@@ -139,22 +140,24 @@ def _from_index_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
 
 def _from_index_notation(p: Any, node: Tensor) -> Written:
     formula, shape = node.params["formula"], node.shape
-    dims = ", ".join(map(p.scalar, shape))
     if formula in (0, 1):
-        if p.latex:
-            times = r" \times ".join(map(p.scalar, shape))
-            return (r"\mathbf{1}" if formula == 1 else "0") + f"_{{{times}}}", Binding.ATOM
-        return f"{'ones' if formula == 1 else 'zeros'}({dims})", Binding.ATOM
+        return _repeated_number(p, "ones" if formula == 1 else "zeros", shape), Binding.ATOM
     if is_eye(node):
-        return (rf"I_{{{p.scalar(shape[0])}}}" if p.latex else f"eye({p.scalar(shape[0])})"), Binding.ATOM
+        size = p.scalar(shape[0])
+        return (source("eye", size) if p.code else Script(Name("I"), size)), Binding.ATOM
     used = INDICES[: len(shape)]
     letters = p.index_names(node, formula, used)
     shown = p.scalar(formula.xreplace(dict(zip(used, letters, strict=True))))
-    if p.latex:
-        below = "".join(map(p.scalar, letters))
-        return rf"\left[{shown}\right]_{{{below}}}", Binding.ATOM
-    dims += "," if len(shape) == 1 else ""
-    return f"from_index(({dims}), lambda {', '.join(map(str, letters))}: {shown})", Binding.ATOM
+    if p.code:
+        rule = row(Code(f"lambda {', '.join(map(str, letters))}: "), shown)
+        return source("from_index", p.scalar(shape), rule), Binding.ATOM
+    return Script(Fence(shown, "[", "]"), row(*map(p.scalar, letters))), Binding.ATOM
+
+
+def _repeated_number(p: Any, name: str, shape: Shape) -> Box:
+    if p.code:
+        return source(name, *map(p.scalar, shape))
+    return Script(ONES if name == "ones" else Number("0"), times(p, shape))
 
 
 from_index_op = Operation(

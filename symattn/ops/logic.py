@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from ..core.boxes import Fence, Sign, row
 from ..core.node import Tensor
 from ..core.operation import Notation, Operation
 from ..errors import OperandError
@@ -23,11 +24,11 @@ Binary: TypeAlias = Callable[[Any, Any], Tensor]
 
 
 def _bracketed(notation: Notation) -> Notation:
-    r"""In LaTeX a comparison stands between Iverson brackets, ``\left[x > 0\right]``: it is a tensor of 0 and 1."""
+    """In mathematics a comparison stands between Iverson brackets, ``[x > 0]``: it is a tensor of 0 and 1."""
 
     def enclosed(p: Any, node: Tensor) -> Written:
         written, binding = notation(p, node)
-        return (rf"\left[{written}\right]", Binding.ATOM) if p.latex else (written, binding)
+        return (written, binding) if p.code else (Fence(written, "[", "]"), Binding.ATOM)
 
     return enclosed
 
@@ -39,12 +40,12 @@ def _indicator(name: str, formula: Any, text: str, notation: Notation, reason: s
     return entrywise(name, formula, numpy, notation=notation, reason=reason, kind="binary", **FLAT, **more)
 
 
-def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> tuple[Operation, Binary]:
+def _relation(name: str, relation: Any, sign: str, mark: str, **more: Any) -> tuple[Operation, Binary]:
     op = _indicator(
         name,
         lambda a, b: choose(compared(relation, a, b), sympy.S.One, sympy.S.Zero),
         f"({{}}) {sign} ({{}})",
-        _bracketed(infix(sign, latex, Binding.COMPARE, associative=False)),
+        _bracketed(infix(sign, Sign(mark, "relation"), Binding.COMPARE, associative=False)),
         "a comparison is constant between its jumps",
         called="the comparison",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
@@ -54,9 +55,9 @@ def _relation(name: str, relation: Any, sign: str, latex: str, **more: Any) -> t
 
 
 less_op, less = _relation("less", sympy.Lt, "<", "<")
-less_equal_op, less_equal = _relation("less_equal", sympy.Le, "<=", r"\le")
+less_equal_op, less_equal = _relation("less_equal", sympy.Le, "<=", "≤")
 greater_op, greater = _relation("greater", sympy.Gt, ">", ">")
-greater_equal_op, greater_equal = _relation("greater_equal", sympy.Ge, ">=", r"\ge")
+greater_equal_op, greater_equal = _relation("greater_equal", sympy.Ge, ">=", "≥")
 equal_op, _ = _relation("equal", sympy.Eq, "==", "=", minus_infinity="absorbed")
 
 
@@ -73,18 +74,23 @@ def equal(a: Any, b: Any) -> Tensor:
 _JUMPS = "a logical tensor is constant between its jumps"
 
 
-def _logical(name: str, called: str, formula: Any, sign: str, latex: str, binding: Binding) -> tuple[Operation, Binary]:
-    op = _indicator(name, formula, f"({{}}) {sign} ({{}})", infix(sign, latex, binding), _JUMPS, called=called)
+def _logical(name: str, called: str, formula: Any, sign: str, mark: str, binding: Binding) -> tuple[Operation, Binary]:
+    op = _indicator(
+        name, formula, f"({{}}) {sign} ({{}})", infix(sign, Sign(mark, "product"), binding), _JUMPS, called=called
+    )
     return op, lambda a, b: op(as_mask(a, sign), as_mask(b, sign))
 
 
-and_op, logical_and = _logical("logical_and", "the conjunction", lambda a, b: a * b, "&", r"\land", Binding.AND)
-or_op, logical_or = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|", r"\lor", Binding.OR)
+and_op, logical_and = _logical("logical_and", "the conjunction", lambda a, b: a * b, "&", "∧", Binding.AND)
+or_op, logical_or = _logical("logical_or", "the disjunction", lambda a, b: a + b - a * b, "|", "∨", Binding.OR)
 not_op = _indicator(
     "logical_not",
     lambda a: 1 - a,
     "~({})",
-    lambda p, node: ((r"\lnot " if p.latex else "~") + p.operand(node.inputs[0], Binding.ATOM), Binding.FRACTION),
+    lambda p, node: (
+        row(Sign("~" if p.code else "¬", "prefix"), p.operand(node.inputs[0], Binding.ATOM)),
+        Binding.FRACTION,
+    ),
     _JUMPS,
     called="the negation",
     broadcasts=False,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.arguments import flag
-from ..core.naming import check_name, latex_name
+from ..core.boxes import Code, Function
+from ..core.boxes import function as named_function
+from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..errors import NoRuleError, ShapeError
@@ -13,7 +15,7 @@ from ..scalars.formulas import Held, Unknown, UnknownOfRow, bound
 from .arithmetic import multiply
 from .index import replaced
 from .leaves import FLAT, as_tensor
-from .notation import Binding, Written, function
+from .notation import Binding, Written, call, function, source
 
 # --- functions known only by name ---
 
@@ -45,11 +47,11 @@ def _unknown_numpy(code: Any, node: Tensor, x: str) -> str:
 
 
 def _unknown_notation(p: Any, node: Tensor) -> Written:
-    name, inside = node.params["function"], p.operand(node.inputs[0], Binding.OR)
-    if p.latex:
-        return rf"{latex_name(name)}\left({inside}\right)", Binding.ATOM
-    rowwise = ", rowwise=True" if node.params["rowwise"] else ""
-    return f'unknown("{name}", {inside}{rowwise})', Binding.ATOM
+    name = node.params["function"]
+    if not p.code:
+        return call(p, name, node, Function(p.letters(name)))
+    rowwise = [Code("rowwise=True")] * node.params["rowwise"]
+    return source("unknown", Code(f'"{name}"'), p.operand(node.inputs[0], Binding.OR), *rowwise), Binding.ATOM
 
 
 unknown_op: Operation = Operation(
@@ -75,7 +77,7 @@ def unknown(name: str, x: Any, rowwise: bool = False) -> Tensor:
     >>> import symattn as sa
     >>> x = sa.tensor("x", "n")
     >>> print(sa.latex(sa.gradient(sa.sum(sa.unknown("phi", x)), [x])[x].inputs[0]))
-    \\phi'\\left(x\\right)
+    \\phi'(x)
     """
     operand = as_tensor(x)
     if flag("unknown", "rowwise", rowwise) and not operand.rank:
@@ -90,7 +92,7 @@ stop_gradient_op: Operation = Operation(
     shape=lambda x: x.shape,
     entry=lambda read, index, node: Held(read(0, index)),
     numpy=lambda code, node, x: x,
-    notation=function("stop_gradient", r"\operatorname{sg}"),
+    notation=function("stop_gradient", named_function("sg")),
     reason="by choice, nothing flows back",
     kind="inputs",
     minus_infinity="kept",

@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from ..core.boxes import Code, Fence, Function, Name, Script, Sign, commas, raised, row
 from ..core.exact import ARGUMENTS, as_scalar
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Notation, Operation
 from ..errors import NoRuleError, OperandError, described
 from ..scalars.formulas import choose, compared, plainly_joined, without_piecewise
 from .arithmetic import add, back_by_slopes, divide, entrywise, multiply, negative, product_rule, subtract
@@ -17,7 +18,7 @@ from .broadcasting import broadcast, broadcast_index, broadcast_to, unbroadcast
 from .domain import is_total
 from .leaves import as_tensor, constant, scalar_value, zeros
 from .logic import greater, greater_equal, less_equal
-from .notation import Binding, Written, call, enclosed, function
+from .notation import Binding, Written, call, enclosed, function, root, source
 
 Entrywise: TypeAlias = Callable[[Any], Tensor]
 
@@ -30,7 +31,7 @@ def _function(
     formula: Callable[[Any], Any],
     derivative: Callable[[Tensor, Tensor], Tensor],
     numpy: str = "",
-    latex: str | tuple[str, str] | None = None,
+    notation: Notation | None = None,
     **more: Any,
 ) -> tuple[Operation, Entrywise]:
     """A row: the record of a function, and how it is called.
@@ -45,7 +46,7 @@ def _function(
         vjp=lambda g, y, x: (multiply(g, derivative(x, y)),),
         jvp=lambda tangents, y, x: multiply(tangents[0], derivative(x, y)),
         numpy=lambda code, node, x: numpy.format(x) if numpy else code.helper(name, x),
-        notation=enclosed(name, *latex) if isinstance(latex, tuple) else function(name, latex),
+        notation=notation or function(name),
         reason=f"chain rule, entry by entry, through {name}",
         **more,
     )
@@ -94,11 +95,10 @@ exp_op, exp = _function(
     sympy.exp,
     lambda x, y: y,
     "np.exp({})",
-    r"\exp",
     minus_infinity="absorbed",
     bounded="an exponential is positive",
 )
-log_op, log = _function("log", "log(x)", sympy.log, lambda x, y: divide(1, x), "np.log({})", r"\log")
+log_op, log = _function("log", "log(x)", sympy.log, lambda x, y: divide(1, x), "np.log({})")
 log1p_op, log1p = _function(
     "log1p", "log(1 + x)", lambda x: sympy.log(1 + x), lambda x, y: divide(1, add(1, x)), "np.log1p({})"
 )
@@ -108,7 +108,6 @@ tanh_op, tanh = _function(
     sympy.tanh,
     lambda x, y: subtract(1, power(y, 2)),
     "np.tanh({})",
-    r"\tanh",
     bounded="tanh lies between -1 and 1",
 )
 sigmoid_op, sigmoid = _function(
@@ -116,7 +115,7 @@ sigmoid_op, sigmoid = _function(
     "1 / (1 + exp(-x))",
     lambda x: 1 / (1 + sympy.exp(-x)),
     lambda x, y: multiply(y, subtract(1, y)),
-    latex=r"\sigma",
+    notation=function("sigmoid", Function(Name("σ"))),
     bounded="1 / (1 + exp(-x)) with an exponential that is positive",
 )
 softplus_op, softplus = _function(
@@ -138,9 +137,7 @@ gelu_op, gelu = _function(
     _gelu_derivative,
 )
 silu_op, silu = _function("silu", "x * sigmoid(x)", lambda x: x / (1 + sympy.exp(-x)), _silu_derivative)
-sqrt_op, sqrt = _function(
-    "sqrt", "sqrt(x)", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})", (r"\sqrt{", "}")
-)
+sqrt_op, sqrt = _function("sqrt", "sqrt(x)", sympy.sqrt, lambda x, y: divide(1, multiply(2, y)), "np.sqrt({})", root)
 rsqrt_op, rsqrt = _function(
     "rsqrt",
     "1 / sqrt(x)",
@@ -148,8 +145,8 @@ rsqrt_op, rsqrt = _function(
     lambda x, y: multiply(sympy.Rational(-1, 2), power(y, 3)),
     "1 / np.sqrt({})",
 )
-sin_op, sin = _function("sin", "sin(x)", sympy.sin, _cosine, "np.sin({})", r"\sin")
-cos_op, cos = _function("cos", "cos(x)", sympy.cos, lambda x, y: negative(sin(x)), "np.cos({})", r"\cos")
+sin_op, sin = _function("sin", "sin(x)", sympy.sin, _cosine, "np.sin({})")
+cos_op, cos = _function("cos", "cos(x)", sympy.cos, lambda x, y: negative(sin(x)), "np.cos({})")
 sign_op, sign = _function(
     "sign",
     "1, 0 or -1 by the sign of x",
@@ -165,7 +162,7 @@ abs_op, abs = _function(
     lambda x: choose(compared(sympy.Ge, x, 0), x, -x),
     lambda x, y: sign(x),
     "np.abs({})",
-    (r"\left|", r"\right|"),
+    enclosed("abs", "|", "|"),
     nonsmooth="abs is not differentiable at 0; 0 is taken there",
 )
 erf_op, erf = _function(
@@ -180,7 +177,7 @@ floor_op, floor = _function(
     sympy.floor,
     _flat,
     "np.floor({})",
-    (r"\left\lfloor", r"\right\rfloor"),
+    enclosed("floor", "⌊", "⌋"),
     nonsmooth="floor is not differentiable at integers; 0 is taken there",
 )
 
@@ -190,11 +187,12 @@ floor_op, floor = _function(
 
 def _power_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
-    if not p.latex:
-        return f"{p.operand(a, Binding.ATOM)}**{p.operand(b, Binding.ATOM)}", Binding.POWER
-    entrywise = r"\odot " if node.rank else ""  # a plain power of a matrix would be a product
-    exponent = p.operand(b, Binding.ATOM if node.rank else Binding.OR)
-    return f"{{{p.operand(a, Binding.ATOM)}}}^{{{entrywise}{exponent}}}", Binding.POWER
+    base, exponent = p.operand(a, Binding.ATOM), p.operand(b, Binding.ATOM if node.rank or p.code else Binding.OR)
+    if p.code:
+        return row(base, Sign("**"), exponent), Binding.POWER
+    entrywise = [Sign("⊙", "prefix")] if node.rank else []  # a plain power of a matrix would be a product
+    base = Fence(base) if isinstance(base, Script) and base.above is not None else base
+    return raised(base, row(*entrywise, exponent)), Binding.POWER
 
 
 def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -336,10 +334,11 @@ def _elementwise_notation(p: Any, node: Tensor) -> Written:
     bound = ARGUMENTS[: len(inputs)]
     letters = p.index_names(node, node.params["formula"], bound)
     body = p.scalar(node.params["formula"].xreplace(dict(zip(bound, letters, strict=True))))
-    if p.latex:
-        arrow = ", ".join(map(p.scalar, letters))
-        return rf"\left[{arrow} \mapsto {body}\right]\left({', '.join(inputs)}\right)", Binding.ATOM
-    return f"elementwise(lambda {', '.join(map(str, letters))}: {body}, {', '.join(inputs)})", Binding.ATOM
+    if p.code:
+        rule = row(Code(f"lambda {', '.join(map(str, letters))}: "), body)
+        return source("elementwise", rule, *inputs), Binding.ATOM
+    rule = row(commas(map(p.scalar, letters)), Sign("↦", "relation"), body)
+    return row(Function(Fence(rule, "[", "]")), Fence(commas(inputs))), Binding.ATOM
 
 
 elementwise_op = Operation(

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from ..core.arguments import flag, one_of
+from ..core.boxes import Code, Fence, Script, Sign, Text, commas, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import as_integer
@@ -29,7 +30,7 @@ from .broadcasting import (
 from .index import linear
 from .leaves import as_tensor
 from .logic import as_mask, equal
-from .notation import Binding, Written
+from .notation import Binding, Written, source
 
 
 def checked_axis(axis: Any, x: Tensor, what: str) -> int:
@@ -198,17 +199,16 @@ def _softmax_vjp(g: Tensor, p: Tensor, z: Tensor, *mask: Tensor, axes: Axes, emp
 
 
 def _softmax_notation(p: Any, node: Tensor) -> Written:
-    inside = p.operand(node.inputs[0], Binding.OR)
+    x, *masks = (p.operand(y, Binding.OR) for y in node.inputs)
     axes = node.params["axes"]
-    axis = p.scalar(axes[0] if len(axes) == 1 else axes)
-    masks = [p.operand(m, Binding.OR) for m in node.inputs[1:]]
-    if p.latex:
-        below = [rf"\text{{axis}} = {axis}"] * (axes != (-1,)) + masks
-        operator = r"\operatorname{softmax}" + (f"_{{{', '.join(below)}}}" if below else "")
-        return rf"{operator}\left({inside}\right)", Binding.ATOM
-    options = [f"axis={axis}"] * (axes != (-1,)) + [f"where={m}" for m in masks]
-    options += ['empty="error"'] * (node.params["empty"] == "error")
-    return f"softmax({', '.join([inside, *options])})", Binding.ATOM
+    axis = [] if axes == (-1,) else [p.scalar(axes[0] if len(axes) == 1 else axes)]
+    if p.code:
+        options = [row(Code("axis="), shown) for shown in axis] + [row(Code("where="), mask) for mask in masks]
+        options += [Code('empty="error"')] * (node.params["empty"] == "error")
+        return source("softmax", x, *options), Binding.ATOM
+    below = [row(Text("axis"), Sign("=", "relation"), shown) for shown in axis] + masks
+    operator = function("softmax")
+    return row(Script(operator, commas(below)) if below else operator, Fence(x)), Binding.ATOM
 
 
 def _softmax_numpy(code: Any, node: Tensor, *operands: str) -> str:

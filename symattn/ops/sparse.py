@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Box, Number, Script, function
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation
 from ..scalars.formulas import Choice, bound, compared
@@ -19,7 +20,7 @@ from .arithmetic import divide, multiply, subtract
 from .broadcasting import summed
 from .index import replaced
 from .logic import greater, where
-from .notation import call, enclosed
+from .notation import call, root
 from .pointwise import maximum
 from .rows import along
 
@@ -80,7 +81,7 @@ def _family_rule(support: Any) -> Any:
     return rule
 
 
-def _normaliser(name: str, entry: Entry, rule: Any, latex: str) -> Operation:
+def _normaliser(name: str, entry: Entry, rule: Any, head: Box | None = None) -> Operation:
     def axis(node: Tensor) -> Any:
         return node.params["axis"] if node.params["axis"] != -1 else None
 
@@ -91,7 +92,7 @@ def _normaliser(name: str, entry: Entry, rule: Any, latex: str) -> Operation:
         vjp=lambda g, p, z, axis: (rule(g, p, z, axis),),
         jvp=lambda tangents, p, z, axis: rule(tangents[0], p, z, axis),
         numpy=lambda code, node, z: code.helper(name, z, "" if axis(node) is None else f"axis={axis(node)}"),
-        notation=lambda p, node: call(p, name, node, latex, axis=axis(node)),
+        notation=lambda p, node: call(p, name, node, head, axis=axis(node)),
         reason=f"{name}: within the support, each row has the Jacobian diag(s) - outer(s, s) / sum(s)",
         letters=("P", "Z"),
         minus_infinity="absorbed",
@@ -108,7 +109,7 @@ support_sqrt_op: Operation = Operation(
     vjp=lambda g, s, p: (_support_slope(g, s),),
     jvp=lambda tangents, s, p: _support_slope(tangents[0], s),
     numpy=lambda code, node, p: f"np.sqrt({p})",
-    notation=enclosed("sqrt", r"\sqrt{", "}"),
+    notation=root,
     reason="chain rule, entry by entry, through the square root on the support",
     nonsmooth="the square root is not differentiable at 0; 0 is taken there",
 )
@@ -119,11 +120,9 @@ def _support_slope(g: Tensor, s: Tensor) -> Tensor:
     return divide(where(inside, g, 0), multiply(2, where(inside, s, 1)))
 
 
-sparsemax_op = _normaliser(
-    "sparsemax", _sparsemax_entry, _family_rule(lambda p: greater(p, 0)), r"\operatorname{sparsemax}"
-)
+sparsemax_op = _normaliser("sparsemax", _sparsemax_entry, _family_rule(lambda p: greater(p, 0)))
 entmax15_op = _normaliser(
-    "entmax15", _entmax_entry, _family_rule(lambda p: support_sqrt_op(p)), r"\operatorname{entmax}_{1.5}"
+    "entmax15", _entmax_entry, _family_rule(lambda p: support_sqrt_op(p)), Script(function("entmax"), Number("1.5"))
 )
 
 
@@ -148,6 +147,6 @@ def entmax15(z: Any, axis: int = -1) -> Tensor:
 
     >>> import symattn as sa
     >>> print(sa.latex(sa.entmax15(sa.tensor("Z", "T S"))))
-    \\operatorname{entmax}_{1.5}\\left(Z\\right)
+    \\operatorname{entmax}_{1.5}(Z)
     """
     return along(entmax15_op, z, axis)

@@ -7,37 +7,39 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
+from ..core.boxes import Box
+from .media.latex import latex, plain_text
+
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 
 
 class Row(NamedTuple):
     """A line of an ``align`` block: its two sides, why, and for each of what it holds."""
 
-    left: str
-    right: str
+    left: Box | None
+    right: Box
     reason: str = ""
-    each: str = ""
+    each: Box | None = None
 
 
 def align(rows: Iterable[Row], environment: str = "align") -> str:
     """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
     lines = []
-    for each, group in groupby(rows, key=lambda row: row.each):
+    for each, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each)):
         several = list(group)
         if each and len(several) > 1:
             lines.append(rf"  & {each}\text{{:}}")
         beside = rf" \quad {each}" if each and len(several) == 1 else ""
-        for row in several:
-            reason = rf" && \text{{{tex_text(row.reason)}}}" if row.reason else ""
-            lines.append(rf"  {row.left} &= {row.right}{beside}{reason}")
+        for left, right, reason, _ in several:
+            why = rf" && \text{{{tex_text(reason)}}}" if reason else ""
+            lines.append(f"  {'' if left is None else latex(left)} &= {latex(right)}{beside}{why}")
     block = rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
     if len(lines) > _ON_A_PAGE and environment != "aligned":
         return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
     return block
 
 
-SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le", "divides": r"\mid"}
-_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
+_SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}
 
 
 def itemised(lines: Iterable[str]) -> str:
@@ -48,6 +50,6 @@ def itemised(lines: Iterable[str]) -> str:
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
     parts = re.split("(!=|[<>]=?)", sentence)
-    parts[1::2] = (f"${SIGNS.get(sign, sign)}$" for sign in parts[1::2])
-    parts[::2] = ("".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in part) for part in parts[::2])
+    parts[1::2] = (f"${_SIGNS.get(sign, sign)}$" for sign in parts[1::2])
+    parts[::2] = map(plain_text, parts[::2])
     return "".join(parts)

@@ -17,7 +17,8 @@ from ..core.sizes import Shape
 from ..graph.entries import _bound_indices, _expand, entry_size
 from ..ops.index import index_op
 from ..ops.leaves import indexed, stand_in
-from .index import LONGEST, outermost_first
+from .index import LONGEST
+from .scalars import outermost_first
 
 
 class Head(NamedTuple):

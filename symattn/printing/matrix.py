@@ -6,25 +6,31 @@ sum that keeps its axis. Only amsmath and amssymb are needed.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
-from ..core.naming import counted, free_letters, latex_name, with_short_numbers
+from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Text, commas, raised, row, separated
+from ..core.naming import counted, free_letters, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
 from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written
-from .align import Row
+from .align import Row as AlignedRow
 from .heads import Head, one_head
-from .index import IndexPrinter, by_entry, moves_entries, spelled
+from .index import IndexPrinter, by_entry, moves_entries
+from .media.latex import latex as latex_text
+from .media.numpy import numpy_text
+from .media.read_latex import box_of_latex
+from .scalars import Scalars, scalar_box
+from .symbols import symbol
 
 _LETTERS = "ijlmnpqrtuvwxyz"
 MOST_DEFINITIONS = 12  # that somebody still reads
@@ -32,21 +38,21 @@ _BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in me
 
 
 class Printer:
-    """Writes nodes in one dialect; records call it back for their operands."""
+    """Builds the boxes of nodes in one dialect, mathematics or NumPy text; records call it back for their operands."""
 
     def __init__(
         self,
         names: Mapping[Tensor, str],
-        latex: bool,
-        spellings: Mapping[Tensor, str] | None = None,
+        code: bool,
+        spellings: Mapping[Tensor, Box] | None = None,
         symbols: set[str] | None = None,
     ) -> None:
-        self.latex = latex
+        self.code = code
         self.names = names
         self.spellings = {} if spellings is None else spellings
         self._symbols = symbols
         self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
-        self.written: dict[Tensor, Written] = {}
+        self.known: dict[Tensor, Written] = {}
 
     @property
     def symbols(self) -> set[str]:
@@ -55,101 +61,115 @@ class Printer:
             self._symbols = symbol_names(self.names)
         return self._symbols
 
+    # --- as it is written ---
+
+    def written(self, box: Box) -> str:
+        """A tree of boxes in the dialect of the printer."""
+        return numpy_text(box) if self.code else latex_text(box)
+
     def write(self, root: Tensor) -> str:
         """The node's own expression: a named intermediate is written by what it stands for."""
-        return self._by_head(definition(root))[0] if self.latex else self.refer(definition(root))
-
-    def row(self, name: str, x: Tensor, reason: str) -> Row:
-        """The line ``name = x``; no name continues the line above."""
-        left = self._spelled.get(name) or (latex_name(name) if name else "")
-        right, axis = self._by_head(x)
-        if axis is None:
-            return Row(left, right, reason)
-        each = r"each head" if axis.name[0] in "hH" else "each"
-        return Row(left and _of_head(left, axis), right, reason, rf"\text{{for {each} }} {self.scalar(axis)}")
-
-    def _by_head(self, x: Tensor) -> tuple[str, sympy.Symbol | None]:
-        """The expression, of one head where its operations leave the head axis alone, and then that axis."""
-        head = one_head(x, self.names)
-        return (self.refer(x), None) if head is None else (self._of_one(head), head.axis)
-
-    def _of_one(self, head: Head) -> str:
-        marked = {one: _of_head(self.name(y), head.axis) for y, one in head.operands.items()}
-        names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
-        spellings = {**self.spellings, **marked}
-        written = Printer(names, True, spellings, self.symbols).refer(head.expression)
-        for name in marked.values():  # one superscript, not two above each other
-            written = written.replace(rf"{{{name}}}^{{\top}}", rf"{name[:-1]}\top}}")
-        return written
-
-    def sum_over_heads(self, x: Tensor) -> str | None:
-        """The sum over the leading axis, or None where x is not an expression head by head."""
-        head = one_head(x, self.names)
-        if head is None:
-            return None
-        each = self._of_one(head)
-        several = head.expression.op is add_op
-        return rf"\sum_{{{self.scalar(head.axis)}}} " + (rf"\left({each}\right)" if several else each)
+        return self.written(self.box(definition(root)) if self.code else self._by_head(definition(root))[0])
 
     def refer(self, x: Tensor) -> str:
         """The node as it stands in an expression: a named one by its name."""
-        for node in topological([x], stop=self.names):
-            if node not in self.written:
-                self.written[node] = self._notation(node)
-        return self.written[x][0]
+        return self.written(self.box(x))
 
-    def operand(self, x: Tensor, at_least: int, alone: bool = False) -> str:
+    def name(self, node: Tensor) -> str:
+        """The name under which a node is shown."""
+        return self.written(self.symbol(node))
+
+    # --- as boxes ---
+
+    def box(self, x: Tensor) -> Box:
+        """The node as it stands in an expression: a named one by its name."""
+        for node in topological([x], stop=self.names):
+            if node not in self.known:
+                self.known[node] = self._notation(node)
+        return self.known[x][0]
+
+    def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
+        """The line ``name = x``; no name continues the line above."""
+        left = self._spelled.get(name) or symbol(name) if name else None
+        right, axis = self._by_head(x)
+        if axis is None:
+            return AlignedRow(left, right, reason)
+        each = row(Text("for each head " if axis.name[0] in "hH" else "for each "), self.scalar(axis))
+        return AlignedRow(left and self._of_head(left, axis), right, reason, each)
+
+    def _by_head(self, x: Tensor) -> tuple[Box, sympy.Symbol | None]:
+        """The expression, of one head where its operations leave the head axis alone, and then that axis."""
+        head = one_head(x, self.names)
+        return (self.box(x), None) if head is None else (self._of_one(head), head.axis)
+
+    def _of_one(self, head: Head) -> Box:
+        marked = {one: self._of_head(self.symbol(y), head.axis) for y, one in head.operands.items()}
+        names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
+        return Printer(names, False, {**self.spellings, **marked}, self.symbols).box(head.expression)
+
+    def _of_head(self, name: Box, axis: sympy.Symbol) -> Box:
+        return raised(name, Fence(self.scalar(axis)))
+
+    def sum_over_heads(self, x: Tensor, axes: tuple[int, ...]) -> Written | None:
+        """The sum over the leading axis, or None where x is not an expression head by head."""
+        head = one_head(x, self.names) if axes == (-x.rank,) else None
+        if head is None:
+            return None
+        each, several = self._of_one(head), head.expression.op is add_op
+        return row(Script(Sign("∑", "large"), self.scalar(head.axis)), Fence(each) if several else each), Binding.SUM
+
+    def operand(self, x: Tensor, at_least: int, alone: bool = False) -> Box:
         """An operand, between parentheses if it binds less tightly than its place needs.
 
         ``alone``: next to an entrywise product, a matrix product keeps its parentheses though it binds tighter.
         """
-        text, binding = self._written(x)
-        if binding >= at_least and not (alone and binding == Binding.PRODUCT):
-            return text
-        return rf"\left({text}\right)" if self.latex else f"({text})"
+        box, binding = self._known(x)
+        return box if binding >= at_least and not (alone and binding == Binding.PRODUCT) else Fence(box)
 
     def binding(self, x: Tensor) -> int:
         """How tightly an operand binds."""
-        return self._written(x)[1]
+        return self._known(x)[1]
 
-    def _written(self, x: Tensor) -> Written:
-        if x not in self.written:  # a notation may ask for a node of its own making: a term without its sign
-            self.written[x] = self._notation(x)
-        return self.written[x]
+    def _known(self, x: Tensor) -> Written:
+        if x not in self.known:  # a notation may ask for a node of its own making: a term without its sign
+            self.known[x] = self._notation(x)
+        return self.known[x]
 
     def _notation(self, x: Tensor) -> Written:
-        if self.latex and not is_named(x) and moves_entries(x):
+        if not self.code and not is_named(x) and moves_entries(x):
             return by_entry(self, x), Binding.ATOM
-        written: Written = x.op.notation(self, x)
-        return written
+        return x.op.notation(self, x)
 
-    def name(self, node: Tensor) -> str:
-        if not self.latex:
-            return self.names[node]
-        return self.spellings.get(node) or latex_name(self.names[node])
+    def symbol(self, node: Tensor) -> Box:
+        """The name under which a node is shown."""
+        if self.code:
+            return Name(self.names[node])
+        return self.spellings.get(node) or symbol(self.names[node])
 
-    def juxtapose(self, left: str, right: str) -> str:
-        """Two factors side by side; a thin space where letters would run together."""
-        met = left.split()[-1], right.split()[0]
-        bare = [re.sub(r"[_^](\{[^{}]*\}|.)|\\[a-z]+|[{}']", "", side) for side in met]
-        apart = any(len(side) > 1 and side.isalpha() for side in bare) or right.startswith("\\operatorname")
-        return rf"{left} \, {right}" if apart else f"{left} {right}"
+    def letters(self, name: str) -> Box:
+        """A name that is none of a node: of an unknown function."""
+        return symbol(name)
 
-    def scalar(self, value: Any) -> str:
+    def scalar(self, value: Any) -> Box:
         """A SymPy scalar, a size, or a tuple of them."""
         if isinstance(value, tuple):
-            return "(" + ", ".join(map(self.scalar, value)) + ("," if len(value) == 1 else "") + ")"
-        if isinstance(value, (bool, int, str)):
-            return str(value)
-        return _scalar_text(value, self.latex)
+            inside = commas(map(self.scalar, value))
+            return Fence(row(inside, Code(",")) if self.code and len(value) == 1 else inside)
+        if self.code:
+            return Code(str(value) if isinstance(value, (bool, int, str)) else _scalar_text(value))
+        return Text(str(value)) if isinstance(value, (bool, str)) else scalar_box(sympy.sympify(value))
 
-    def factor(self, value: sympy.Expr) -> str:
+    def small(self, value: sympy.Expr) -> Box:
+        """A scalar on one line, as in scripts."""
+        return self.scalar(value) if self.code else Scalars().small(value)
+
+    def factor(self, value: sympy.Expr) -> Box:
         """A scalar as a factor of a product."""
-        text = self.scalar(value)
+        box = self.scalar(value)
         loose = value.is_Add or value.is_Mul or (value.is_Rational and not value.is_Integer) or value.is_Piecewise
-        if self.latex:
-            return rf"\left({text}\right)" if value.is_Add else text
-        return f"({text})" if loose or value.could_extract_minus_sign() else text
+        if self.code:
+            return Fence(box) if loose or value.could_extract_minus_sign() else box
+        return Fence(box) if value.is_Add else box
 
     def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
         """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""
@@ -163,15 +183,9 @@ class Printer:
         return letters
 
 
-def _of_head(name: str, axis: sympy.Symbol) -> str:
-    base = f"{{{name}}}" if "^" in name else name
-    return rf"{base}^{{({latex_name(axis.name)})}}"
-
-
 @lru_cache(maxsize=4096)
-def _scalar_text(value: sympy.Basic, latex: bool) -> str:
-    shown = with_short_numbers(value, latex)
-    return str(sympy.latex(shown) if latex else sympy.sstr(shown))
+def _scalar_text(value: sympy.Basic) -> str:
+    return str(sympy.sstr(with_short_numbers(value)))
 
 
 def text(x: Tensor) -> str:
@@ -203,16 +217,18 @@ def outline(x: Tensor) -> str:
     if not x.has_more_nodes(_BRIEF) and len(whole := text(x)) <= _BRIEF:
         return whole
     names: dict[Tensor, str] = {}
-    printer = Printer(names, latex=False)
+    printer = Printer(names, code=True)
     for part in _upper(x):
         if part.name:
             names[part] = part.name
         elif part is not x and (part.has_more_nodes(_PART) or len(printer.refer(part)) > _PART):
             names[part] = "..."
-            printer.written[part] = "...", Binding.ATOM
-    shown = re.sub(r"\.\.\.(?=[.[*])", "(...)", printer.refer(x))
-    call = re.match(r"\w+\(", shown)
-    return shown if len(shown) <= _BRIEF else f"{call[0]}...)" if call else f"{shown[: _BRIEF - 3]}..."
+            printer.known[part] = Code("..."), Binding.POWER  # as in (...).T and (...)[0]
+    shown = printer.refer(x)
+    function, called, _ = shown.partition("(")
+    if len(shown) <= _BRIEF:
+        return shown
+    return f"{function}(...)" if called and function.isidentifier() else f"{shown[: _BRIEF - 3]}..."
 
 
 def _upper(x: Tensor) -> list[Tensor]:
@@ -230,7 +246,7 @@ def _upper(x: Tensor) -> list[Tensor]:
 
 def text_printer(roots: Iterable[Tensor]) -> Printer:
     """One printer of text for several expressions."""
-    return Printer(displayed_names(roots), latex=False)
+    return Printer(displayed_names(roots), code=True)
 
 
 def names_in(roots: Sequence[Tensor]) -> set[str]:
@@ -250,28 +266,28 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
     >>> import symattn as sa
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
     >>> print(sa.latex(sa.softmax(Q @ K.T)))
-    \operatorname{softmax}\left(Q K^{\top}\right)
+    \operatorname{softmax}(Q K^{\top})
     >>> print(sa.latex(sa.let("Z", Q @ K.T), style="index"))
-    Z_{i j} = \sum_{k=0}^{d-1} Q_{i k} K_{j k}
+    Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
     """
     if isinstance(x, Tensor):
         return printer_in(style, [x], names).write(x)
     method = getattr(x, "latex", None)
     if isinstance(x, (type, ModuleType)) or not callable(method):
-        return sympy.latex(_with_short_numbers(x))
+        return latex_text(scalar_box(x)) if isinstance(x, (sympy.Expr, Boolean)) else sympy.latex(_printable(x))
     options = {"style": _checked_style(style), "names": names}
     return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
 
 
-def _with_short_numbers(x: Any) -> Any:
+def _printable(x: Any) -> Any:
     """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
     if isinstance(x, Mapping):
-        return {_with_short_numbers(key): _with_short_numbers(value) for key, value in x.items()}
+        return {_printable(key): _printable(value) for key, value in x.items()}
     if isinstance(x, (list, tuple, set, frozenset)):
         kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(x, kind))
-        return kind(map(_with_short_numbers, x))
+        return kind(map(_printable, x))
     if isinstance(x, (int, float, complex, sympy.Basic)) and not isinstance(x, bool):
-        return with_short_numbers(sympy.sympify(x), latex=True)
+        return sympy.Symbol(latex_text(scalar_box(sympy.sympify(x)))) if not isinstance(x, sympy.MatrixBase) else x
     if not isinstance(x, (Tensor, bool, str, sympy.MatrixBase, sympy.NDimArray)):
         raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
     return x
@@ -283,7 +299,7 @@ def _checked_style(style: str) -> str:
     return style
 
 
-def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None) -> Printer:
+def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box] | None = None) -> Printer:
     """One printer in matrix style for several expressions, so that names agree among them."""
     for root in roots:
         size = tree_size(root)
@@ -291,42 +307,46 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | Non
             raise OperandError(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
             )
-    names, _ = _distinct_spelling(roots, {} if spellings is None else spellings, latex_name)
-    return Printer(names, latex=True, spellings=spellings)
+    names, _, boxes = _distinct_spelling(roots, {} if spellings is None else spellings)
+    return Printer(names, code=False, spellings=boxes)
 
 
 def printer_in(
-    style: str, roots: Sequence[Tensor], spellings: Mapping[Tensor, str] | None = None
+    style: str, roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box] | None = None
 ) -> Printer | IndexPrinter:
     """One printer in the style for several expressions."""
     if _checked_style(style) == "matrix":
         return latex_printer(roots, spellings)
-    return IndexPrinter(roots, *_distinct_spelling(roots, {} if spellings is None else spellings, spelled))
+    names, spelling, _ = _distinct_spelling(roots, {} if spellings is None else spellings)
+    return IndexPrinter(roots, names, spelling)
 
 
 def _distinct_spelling(
-    roots: Sequence[Tensor], spellings: Mapping[Tensor, str], usual: Callable[[str], str]
-) -> tuple[dict[Tensor, str], dict[str, str]]:
-    """The name of each named node, and the LaTeX of each name."""
+    roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box]
+) -> tuple[dict[Tensor, str], dict[str, Box], dict[Tensor, Box]]:
+    """The name of each named node, the boxes of each name, and of each node that is spelled."""
     if not isinstance(spellings, Mapping):
         raise OperandError(f"names spells named tensors, {{P: r'\\mathbf{{A}}'}}, and is not {described(spellings)}")
     for x, written in spellings.items():
         if not (isinstance(x, Tensor) and is_named(x)):
             raise OperandError(f"names spells named tensors, and {described(x)} is none: name it by sa.let first")
-        if not isinstance(written, str) or not written.strip():
+        if not isinstance(written, Box) and (not isinstance(written, str) or not written.strip()):
             raise OperandError(f"names spells {x.brief()} by LaTeX text, not {described(written)}")
+    boxes = {x: written if isinstance(written, Box) else box_of_latex(written) for x, written in spellings.items()}
     names = displayed_names(roots)
     known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
-    spelling = {name: spellings.get(node) or usual(name) for node, name in known.items()}
+    spelling: dict[str, Box] = {name: boxes.get(node) or symbol(name) for node, name in known.items()}
     symbols = {s for x in topological(roots) for s in x.own_symbols}
-    shown_as: dict[str, str] = {_scalar_text(s, True): s.name for s in symbols}
-    for name, written in spelling.items():
+    shown_as = {latex_text(scalar_box(s)): s.name for s in symbols}
+    for name, box in spelling.items():
+        written = latex_text(box)
         if shown_as.setdefault(written, name) != name:
             raise NamingError(f"{shown_as[written]!r} and {name!r} would both print as {written}: rename one")
-    return names, spelling
+    return names, spelling, boxes
 
 
-def membership(name: str, shape: Sequence[Any]) -> str:
-    r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is, in LaTeX."""
-    sizes = r" \times ".join(_scalar_text(size, True) for size in shape)
-    return rf"{name} \in \mathbb{{R}}" + (f"^{{{sizes}}}" if shape else "")
+def membership(name: Box, shape: Sequence[Any]) -> Box:
+    r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is."""
+    reals = Name("R", "blackboard")
+    sizes = separated(Sign("×", "product"), map(scalar_box, shape))
+    return row(name, Sign("∈", "relation"), Script(reals, above=sizes) if shape else reals)

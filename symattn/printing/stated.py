@@ -6,15 +6,18 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Box, Code, Sign, Text, row
 from ..core.node import Tensor, topological
 from ..core.stated import Condition, Formula, Stated
 from ..graph.names import LONGEST, tree_size, unnamed_inputs
 from ..ops.leaves import definition
-from .align import SIGNS, tex_text
+from .align import tex_text
 from .matrix import Printer
+from .scalars import Scalars
 
 _SHORT = LONGEST // 8  # nodes of a tensor that a condition writes out
 _PLACE = "is a place in"
+_MARKS = {"!=": "≠", ">=": "≥", "<=": "≤", "divides": "∣"}
 
 
 def condition_in(printer: Printer, condition: Condition) -> str:
@@ -24,8 +27,9 @@ def condition_in(printer: Printer, condition: Condition) -> str:
         return f"{_mathematics(printer, left)} {condition.relation}"
     right = _side(condition.right, printer)
     if condition.relation == _PLACE:
-        return _mathematics(printer, "0", "<=", left, "<", right)
-    return _mathematics(printer, left, condition.relation, right)
+        zero = printer.scalar(0)
+        return _mathematics(printer, zero, _sign("<=", printer), left, _sign("<", printer), right)
+    return _mathematics(printer, left, _sign(condition.relation, printer), right)
 
 
 def stated_in(printer: Printer, condition: Condition) -> Stated:
@@ -38,17 +42,20 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
 def tex_sentence(sentence: str) -> str:
     """A sentence, or a condition by its own names, as LaTeX text."""
     if isinstance(sentence, Stated):
-        return condition_in(Printer(sentence.names, latex=True), sentence.condition)
+        return condition_in(Printer(sentence.names, code=False), sentence.condition)
     return tex_text(sentence)
 
 
-def _mathematics(printer: Printer, *parts: str) -> str:
-    if not printer.latex:
-        return " ".join(parts)
-    return f"${' '.join(SIGNS.get(part, part) for part in parts)}$"
+def _mathematics(printer: Printer, *parts: Box) -> str:
+    written = printer.written(row(*parts))
+    return written if printer.code else f"${written}$"
 
 
-def _side(side: Any, printer: Printer) -> str:
+def _sign(relation: str, printer: Printer) -> Sign:
+    return Sign(relation if printer.code else _MARKS.get(relation, relation), "relation")
+
+
+def _side(side: Any, printer: Printer) -> Box:
     if isinstance(side, Tensor):
         return _tensor(side, printer)
     if isinstance(side, Formula):
@@ -56,17 +63,18 @@ def _side(side: Any, printer: Printer) -> str:
     return printer.scalar(side)
 
 
-def _tensor(x: Tensor, printer: Printer) -> str:
+def _tensor(x: Tensor, printer: Printer) -> Box:
     """The name that a claim has for it, or else what it is: a name that only a proof has says nothing."""
     if x in printer.names:
-        return printer.refer(x)
+        return printer.box(x)
     if tree_size(x) <= _SHORT:
-        return printer.refer(definition(x))
-    return rf"\texttt{{{tex_text(x.brief())}}}" if printer.latex else x.brief()
+        return printer.box(definition(x))
+    return Code(x.brief()) if printer.code else Text(x.brief())
 
 
-def _formula(side: Formula, printer: Printer) -> str:
-    written = {s: _tensor(x, printer) for s, x in side.tensors}
-    if printer.latex:
-        return sympy.latex(side.expression, symbol_names=written)
-    return str(side.expression.xreplace({s: sympy.Symbol(name) for s, name in written.items()}))
+def _formula(side: Formula, printer: Printer) -> Box:
+    written = {s.name: _tensor(x, printer) for s, x in side.tensors}
+    if not printer.code:
+        return Scalars(written).box(side.expression)
+    names = {s: sympy.Symbol(printer.written(written[s.name])) for s, _ in side.tensors}
+    return Code(str(side.expression.xreplace(names)))

@@ -22,8 +22,9 @@ from ..normal_form.derivative import Derivative
 from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, single
 from ..printing.align import tex_text
 from ..printing.matrix import latex
+from ..printing.media.latex import latex as in_latex
 from .expectation import reads_at, written
-from .notation import bound_by_letters, latex_writer
+from .notation import bound_by_letters, box_writer
 from .problem import Problem
 from .steps import assumptions
 
@@ -67,12 +68,12 @@ class Approximation:
         value = sympy.sympify(self.value)
         roots = [x for x in self.expressions if isinstance(x, Tensor)]
         scalars = [value, *(x for x in self.expressions if not isinstance(x, Tensor))]
-        written = latex_writer([*roots, *self.tensors], scalars)
-        return rf"{self._left()} \approx {written(value)} \quad \text{{({tex_text(self.explanation)})}}"
+        written = box_writer([*roots, *self.tensors], scalars)
+        return rf"{self._left()} \approx {in_latex(written(value))} \quad \text{{({tex_text(self.explanation)})}}"
 
     def _left(self) -> str:
         shown = ", ".join(latex(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
-        return rf"{_SIGNS[self.what][1]}\left[{shown}\right]"
+        return f"{_SIGNS[self.what][1]}[{shown}]"
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

@@ -7,40 +7,44 @@ from typing import Any
 
 import sympy
 
+from ..core.boxes import Box, Fence, Function, Name, Sign, function, row, separated
 from ..core.node import Tensor
 from ..printing.index import IndexPrinter
 from ..printing.matrix import printer_in
+from ..printing.scalars import scalar_latex
 
 
 class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]
     """``E[x]`` as it is written; it is never worked out."""
 
-    sign, sign_latex = "E", r"\mathbb{E}"
+    sign, head = "E", Function(Name("E", "blackboard"))
 
     def _sympystr(self, printer: Any) -> str:
         return f"{self.sign}[{printer._print(self.args[0])}]"
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        raised = f"^{{{exp}}}" if exp else ""
-        return rf"{self.sign_latex}\left[{printer._print(self.args[0])}\right]{raised}"
+    def _boxes(self, printer: Any) -> Box:
+        return row(self.head, Fence(printer.box(self.args[0]), "[", "]"))
+
+    def _latex(self, printer: Any) -> str:
+        return scalar_latex(self)
 
 
 class Variance(Mean):
     """``Var[x]`` as it is written."""
 
-    sign, sign_latex = "Var", r"\operatorname{Var}"
+    sign, head = "Var", function("Var")
 
 
 class Skewness(Mean):
     """``Skew[x]`` as it is written."""
 
-    sign, sign_latex = "Skew", r"\operatorname{Skew}"
+    sign, head = "Skew", function("Skew")
 
 
 class Kurtosis(Mean):
     """``Kurt[x]`` as it is written."""
 
-    sign, sign_latex = "Kurt", r"\operatorname{Kurt}"
+    sign, head = "Kurt", function("Kurt")
 
 
 class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
@@ -49,13 +53,14 @@ class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
     def _sympystr(self, printer: Any) -> str:
         return " - ".join(map(printer._print, self.args))
 
-    _latex = _sympystr
+    def _boxes(self, printer: Any) -> Box:
+        return separated(Sign("−", "sum"), map(printer.box, self.args))
 
 
-def latex_writer(
-    tensors: Sequence[Tensor], values: Iterable[sympy.Expr], spellings: Mapping[Tensor, str] | None = None
-) -> Callable[[sympy.Expr], str]:
-    """A function that writes some scalars: factors in the order of the tensors, sums over letters that are free."""
+def box_writer(
+    tensors: Sequence[Tensor], values: Iterable[sympy.Expr], spellings: Mapping[Tensor, str | Box] | None = None
+) -> Callable[[sympy.Expr], Box]:
+    """A function that prints some scalars: factors in the order of the tensors, sums over letters that are free."""
     printer = printer_in("index", tensors, spellings)
     assert isinstance(printer, IndexPrinter)
     scalars = printer.scalars

@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..printing.align import Row, align, tex_text
 from .answers import plainest
-from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, latex_writer
+from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
 from .problem import Problem, solved
 from .steps import Explanation, assumptions, explained
 from .unrolled import agrees
@@ -112,7 +112,7 @@ class Moments:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         found, used = self.known()
-        written = latex_writer(self.roots, found.values())
+        written = box_writer(self.roots, found.values())
         rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
         return f"{align(rows, 'align*')}\n{tex_text(assumed)}"

@@ -20,6 +20,7 @@ from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
 from ..ops.leaves import variable as named_tensor
 from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_printer
+from ..printing.scalars import scalar_latex
 
 LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
 
@@ -42,7 +43,7 @@ class Claim:
 
     def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
-        relation = LATEX_RELATIONS[self.relation] if printer.latex else self.relation
+        relation = self.relation if printer.code else LATEX_RELATIONS[self.relation]
         return f"{text_in(printer, self.left)} {relation} {text_in(printer, self.right)}"
 
     def __str__(self) -> str:
@@ -68,15 +69,15 @@ class Independence:
     def written(self, printer: Printer) -> str:
         """The claim as a sentence, by the names of a printer."""
         output, variable = (self._entry(x, at, printer) for x, at in zip(self.sides, (self.out, self.inp), strict=True))
-        condition = f"${sympy.latex(self.condition)}$" if printer.latex else self.condition
+        condition = self.condition if printer.code else f"${scalar_latex(self.condition)}$"
         where = "" if self.condition == sympy.true else f" where {condition}"
         return f"{output} is independent of {variable}{where}"
 
     def _entry(self, x: Tensor, index: Sequence[sympy.Symbol], printer: Printer) -> str:
-        if not printer.latex:
+        if printer.code:
             return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
-        name = f"{{{printer.name(x)}}}" if x in printer.names else rf"\left({printer.write(x)}\right)"
-        return f"${name}" + (f"_{{{', '.join(map(sympy.latex, index))}}}$" if index else "$")
+        name = f"{{{printer.name(x)}}}" if x in printer.names else f"({printer.write(x)})"
+        return f"${name}" + (f"_{{{', '.join(map(scalar_latex, index))}}}$" if index else "$")
 
     def __str__(self) -> str:
         return self.written(text_printer(self.sides))

@@ -59,7 +59,7 @@ def _stated(listed: Sequence[Asked], sides: Sequence[Tensor], given: Given) -> l
     roots = [*sides, *(x for g in given.claims for x in g.sides)]
     fold = Folding(map(definition, roots))
     shown = [(fold(x), condition) for x, condition in listed]
-    printer = Printer(displayed_names([*roots, *(x for x, _ in shown)]), latex=False)
+    printer = Printer(displayed_names([*roots, *(x for x, _ in shown)]), code=True)
     return [stated_in(printer, Formulated(_entries(x, c), c.relation, c.right)) for x, c in shown]
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import sympy
 
-from ..core.naming import latex_name
 from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
 from ..printing.align import tex_text
 from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membership, text_in, text_printer
+from ..printing.media.latex import latex
+from ..printing.scalars import scalar_latex
 from ..printing.stated import tex_sentence
+from ..printing.symbols import symbol
 from .claims import Claim, Independence
 
 
@@ -94,10 +96,10 @@ class LatexWording(Wording):
         return written if isinstance(claim, Independence) else f"${written}$"
 
     def _related(self, relation: Any) -> str:
-        return f"${sympy.latex(relation)}$"
+        return f"${scalar_latex(relation)}$"
 
     def _declared(self, x: Tensor) -> str:
-        return f"${membership(latex_name(str(x.name)), x.shape)}$ is {_properties(x)}"
+        return f"${latex(membership(symbol(str(x.name)), x.shape))}$ is {_properties(x)}"
 
     def _defined(self, x: Tensor) -> str:
         printer = self._latex_printer

@@ -10,7 +10,8 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.relational import Relational
 from sympy.core.symbol import Str
 
-from ..core.naming import latex_name
+from ..core.boxes import Box, Fence, Function, Number, Script, Sign, applied, commas, function, raised, row
+from ..core.late import late
 from ..core.node import Tensor
 from ..errors import EvaluationError, NoRuleError, OperandError
 
@@ -52,10 +53,14 @@ class Read(sympy.Function):
         return True
 
 
+def _in_latex(x: Any, printer: Any, exp: Any = None) -> str:
+    """What SymPy's printer is told: the boxes of the expression in LaTeX."""
+    written: str = late("scalar_latex")(x)
+    return written if exp is None else rf"\left({written}\right)^{{{exp}}}"
+
+
 class _Extreme(ExprWithLimits):
     r"""The extreme of a term over bound indices, unevaluated, like ``sympy.Sum``."""
-
-    sign = ""
 
     @property
     def is_real(self) -> Any:
@@ -64,23 +69,15 @@ class _Extreme(ExprWithLimits):
     def doit(self, **hints: Any) -> Any:
         return self
 
-    def _latex(self, printer: Any) -> str:
-        below = ", ".join(rf"{printer.doprint(k)} = {printer.doprint(low)}" for k, low, _ in self.limits)
-        above = ", ".join(printer.doprint(high) for _, _, high in self.limits)
-        body = printer.doprint(self.function)
-        return rf"{self.sign}_{{{below}}}^{{{above}}} " + (rf"\left({body}\right)" if self.function.is_Add else body)
+    _latex = _in_latex
 
 
 class Max(_Extreme):
     r"""``\max_{k=0}^{n-1} f(k)``."""
 
-    sign = r"\max"
-
 
 class Min(_Extreme):
     r"""``\min_{k=0}^{n-1} f(k)``."""
-
-    sign = r"\min"
 
 
 class Choice(sympy.Function):
@@ -116,14 +113,7 @@ class Choice(sympy.Function):
         where = printer._module_format("numpy.where")
         return f"{where}({', '.join(map(printer.doprint, self.args))})"
 
-    def _latex(self, printer: Any, exp: Any = None) -> str:
-        rows, rest = [], self
-        while isinstance(rest, Choice):
-            condition, value, rest = rest.args
-            rows.append(rf"{_full_size(printer.doprint(value))} & \text{{for}}\: {printer.doprint(condition)}")
-        rows.append(rf"{_full_size(printer.doprint(rest))} & \text{{otherwise}}")
-        cases = r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
-        return cases if exp is None else rf"\left({cases}\right)^{{{exp}}}"
+    _latex = _in_latex
 
 
 class Ranged(sympy.Function):
@@ -139,7 +129,11 @@ class Ranged(sympy.Function):
     def _written(self, printer: Any) -> str:
         return str(printer.doprint(self.args[0]))
 
-    _sympystr = _latex = _pretty = _pythoncode = _numpycode = _lambdacode = _written
+    _sympystr = _pretty = _pythoncode = _numpycode = _lambdacode = _written
+    _latex = _in_latex
+
+    def _boxes(self, printer: Any) -> Any:
+        return printer.box(self.args[0])
 
 
 def ranged(formula: Any, ranges: Mapping[sympy.Symbol, sympy.Expr]) -> Any:
@@ -159,10 +153,6 @@ def ranged(formula: Any, ranges: Mapping[sympy.Symbol, sympy.Expr]) -> Any:
 def without_ranges(formula: Any) -> Any:
     """The formula with plain indices in its conditions."""
     return formula.xreplace({part: part.args[0] for part in formula.atoms(Ranged)})
-
-
-def _full_size(written: str) -> str:
-    return rf"\displaystyle {written}" if r"\frac" in written or r"\sum" in written else written
 
 
 def choose(condition: Any, a: Any, b: Any) -> Any:
@@ -218,9 +208,10 @@ class Held(sympy.Function):
     def _eval_derivative(self, s: Any) -> Any:
         return sympy.S.Zero
 
-    def _latex(self, printer: Any, exp: Any = None) -> str:
-        written = rf"\operatorname{{stop}}\left({printer.doprint(self.args[0])}\right)"
-        return written if exp is None else rf"{written}^{{{exp}}}"
+    _latex = _in_latex
+
+    def _boxes(self, printer: Any) -> Box:
+        return applied(function("stop"), [printer.box(self.args[0])])
 
 
 class Unknown(sympy.Function):
@@ -241,9 +232,11 @@ class Unknown(sympy.Function):
     def _sympystr(self, printer: Any) -> str:
         return f"{self.args[0]}({printer.doprint(self.args[1])})"
 
-    def _latex(self, printer: Any, exp: Any = None) -> str:
-        written = rf"{latex_name(str(self.args[0]))}\left({printer.doprint(self.args[1])}\right)"
-        return written if exp is None else rf"\left({written}\right)^{{{exp}}}"
+    _latex = _in_latex
+
+    def _boxes(self, printer: Any) -> Box:
+        name, argument = self.args
+        return applied(Function(printer.box(sympy.Symbol(str(name)))), [printer.box(argument)])
 
 
 # --- entries that depend on every entry of a row or a matrix ---
@@ -278,12 +271,12 @@ class _OfAll(_Extreme):
     def _eval_subs(self, old: Any, new: Any) -> Any:
         return self if old in self.bound_symbols else None
 
-    def _family(self, printer: Any) -> str:
-        below = ", ".join(map(printer.doprint, self.bound_symbols))
-        return rf"\left[{printer.doprint(self.function)}\right]_{{{below}}}"
+    def _family(self, printer: Any) -> Box:
+        inside = Fence(printer.box(self.function), "[", "]")
+        return Script(inside, commas(map(printer.box, self.bound_symbols)))
 
-    def _at(self, printer: Any) -> str:
-        return ", ".join(map(printer.doprint, self.places))
+    def _at(self, printer: Any) -> Box:
+        return commas(map(printer.box, self.places))
 
 
 class InverseEntry(_OfAll):
@@ -297,8 +290,9 @@ class InverseEntry(_OfAll):
         left, right = (self.func(self.function, self.limits, at) for at in ((row, k), (m, column)))
         return -sympy.Sum(left * slope * right, *((i, *limit[1:]) for i, limit in zip(inner, self.limits, strict=True)))
 
-    def _latex(self, printer: Any) -> str:
-        return rf"\left({{{self._family(printer)}}}^{{-1}}\right)_{{{self._at(printer)}}}"
+    def _boxes(self, printer: Any) -> Box:
+        inverse = raised(self._family(printer), row(Sign("−", "prefix"), Number("1")))
+        return Script(Fence(inverse), self._at(printer))
 
 
 class UnknownOfRow(_OfAll):
@@ -316,5 +310,6 @@ class UnknownOfRow(_OfAll):
             return sympy.S.Zero
         raise NoRuleError(f"nothing is known of {self.args[3]} but its name: it has no derivative")
 
-    def _latex(self, printer: Any) -> str:
-        return rf"{latex_name(str(self.args[3]))}\left({self._family(printer)}\right)_{{{self._at(printer)}}}"
+    def _boxes(self, printer: Any) -> Box:
+        head = Function(printer.box(sympy.Symbol(str(self.args[3]))))
+        return Script(Fence(applied(head, [self._family(printer)])), self._at(printer))

@@ -76,7 +76,7 @@ def test_every_step_has_a_reason_and_its_expression():
 
 def test_latex_takes_spellings():
     _, P, O = named_attention()
-    assert r"\mathbf{A}^{\top} \, dO" in sa.gradient(O, [V]).latex(names={P: r"\mathbf{A}"})
+    assert r"\mathbf{A}^{\top} \, \mathrm{d}O" in sa.gradient(O, [V]).latex(names={P: r"\mathbf{A}"})
 
 
 def test_the_five_lines_are_right():

@@ -7,6 +7,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.core.boxes import Code
 from symattn.core.node import topological
 from symattn.core.operation import Operation
 
@@ -108,7 +109,7 @@ def test_a_function_without_a_known_derivative_is_an_error_and_not_zero():
 def mystery():
     return Operation(
         "mystery", shape=lambda a: a.shape, entry=lambda read, index, node: read(0, index), vjp=None, jvp=None,
-        numpy=lambda code, node, a: a, notation=lambda p, node: ("mystery", 9), reason="unknown",
+        numpy=lambda code, node, a: a, notation=lambda p, node: (Code("mystery"), 9), reason="unknown",
     )  # fmt: skip
 
 

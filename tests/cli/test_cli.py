@@ -131,13 +131,13 @@ def test_grad_by_default_leaves_out_what_is_constant(run):
 def test_grad_to_latex_is_an_align_block(run):
     out = run("grad", ATTENTION, *QKV, "--to", "latex")
     assert out.startswith(r"\begin{align}")
-    assert r"dV &= P^{\top} \, dO" in out
+    assert r"\mathrm{d}V &= P^{\top} \, \mathrm{d}O" in out
 
 
 def test_grad_to_json_describes_each_step(run):
     found = json.loads(run("grad", ATTENTION, *QKV, "--to", "json"))
     assert [f"{s['name']} = {s['expression']}" for s in found["steps"]] == FIVE
-    assert all(s["reason"] and s["latex"].startswith(s["name"]) for s in found["steps"])
+    assert all(s["reason"] and s["latex"].startswith(rf"\mathrm{{d}}{s['name'][1:]} = ") for s in found["steps"])
     assert found["steps"][0]["shape"] == ["S", "e"]
     assert found["shapes"]["Q"] == ["T", "d"]
     assert found["cotangent"] == "dO"

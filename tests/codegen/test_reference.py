@@ -9,6 +9,7 @@ import sympy
 import symattn as sa
 from symattn.codegen.reference import values
 from symattn.codegen.sampling import generic_array, generic_scalars, generic_sizes
+from symattn.core.boxes import Code
 from symattn.core.operation import Operation
 from symattn.scalars.formulas import Choice
 
@@ -124,7 +125,7 @@ def odd(entry):
     """An operation of X's shape with a given entry formula."""
     return Operation(
         "odd", shape=lambda x: x.shape, entry=entry, vjp=None, jvp=None, numpy=lambda code, node, x: x,
-        notation=lambda p, node: ("odd", 9), reason="none",
+        notation=lambda p, node: (Code("odd"), 9), reason="none",
     )(X)  # fmt: skip
 
 

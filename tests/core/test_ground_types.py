@@ -36,4 +36,4 @@ def test_both_ground_types_are_in_use(printed):
 
 def test_results_do_not_depend_on_the_ground_types(printed):
     assert printed["python", "rest"] == printed["flint", "rest"]
-    assert r"\frac{dZ \, K}{10 \sqrt{d}}" in printed["flint", "rest"]
+    assert r"\frac{\mathrm{d}Z \, K}{10 \sqrt{d}}" in printed["flint", "rest"]

@@ -8,7 +8,8 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.core.naming import fresh_name, latex_name
+from symattn.core.naming import fresh_name
+from symattn.printing.symbols import latex_name
 
 HOSTILE = [
     "__import__('os')",
@@ -107,13 +108,13 @@ def test_letters_digits_underscores_and_primes_make_a_name(name):
         ("W_q'", "W_{q}'"),
         ("A1", "A_{1}"),
         ("Xbar", r"\bar{X}"),
-        ("dalpha", r"d\alpha"),
-        ("dX", "dX"),
-        ("dX_1", "dX_{1}"),
+        ("dalpha", r"\mathrm{d}\alpha"),
+        ("dX", r"\mathrm{d}X"),
+        ("dX_1", r"\mathrm{d}X_{1}"),
         ("d_k", "d_{k}"),
         ("delta", r"\delta"),
         ("d", "d"),
-        ("input", "input"),
+        ("input", r"\mathrm{input}"),
     ],
 )
 def test_names_print_by_the_conventions_of_sympy_and_keep_the_d_of_differentials(name, written):

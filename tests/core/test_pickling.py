@@ -131,9 +131,7 @@ VERDICTS = {
     "a largest entry": lambda: sa.prove(sa.max(Z + 1, -1), sa.max(Z, -1) + 1),
     "an inverse": lambda: sa.prove(x / (x**2 + 1) * (x**2 + 1), x),
     "a row": lambda: sa.prove(sa.sum(sa.sparsemax(Z), -1), sa.ones(T)),
-    "a support": lambda: sa.prove(
-        sa.sum(sa.softmax(Z, where=M), -1), sa.ones(T), given=[sa.le(1, sa.sum(M, axis=-1))]
-    ),
+    "a support": lambda: sa.prove(sa.sum(sa.softmax(Z, where=M), -1), sa.ones(T), given=[sa.le(1, sa.sum(M, axis=-1))]),
     "an equality that is given": lambda: sa.prove(x * x * x, x, given=[sa.eq(x * x, sa.ones(n))]),
     "a rewriting": lambda: sa.prove(sa.softmax(Z + 1), sa.softmax(Z)),
     "a bound": lambda: sa.prove(sa.le(sa.softmax(Z), 1)),

@@ -347,7 +347,7 @@ def test_a_refuted_claim_states_what_was_given():
     verdict = sa.prove(sa.sum(M, axis=-1), sa.ones(n), given=[sa.le(1, sa.sum(M, axis=-1))])
     note = sa.Derivation("Masks", given=[M]).extend(verdict)
     assert "given ones(n) <= sum(M, axis=-1),\nis false." in note.text()
-    assert "given $\\mathbf{1}_{n} \\le M \\, \\mathbf{1}$,\nis false." in note.latex()
+    assert "given $\\mathbf{1}_{n} \\le M \\mathbf{1}$,\nis false." in note.latex()
 
 
 @pytest.mark.parametrize("shown", [True, False])

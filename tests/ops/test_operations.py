@@ -156,7 +156,7 @@ def test_shift_reads_further_on_and_prints_so():
     y = sa.shift(Z, lambda a: T - 1 - a, size=T)
     assert str(y) == "shift(Z, lambda i: T - i - 1, size=T)"
     written = sa.latex(sa.shift(sa.tensor("R", T, 2 * T - 1), lambda a: T - 1 - a, size=T))
-    assert written == r"\left[{R}_{i, T - i + j - 1}\right]_{i, j < T}"  # which is inside throughout
+    assert written == r"[R_{i, T + j - i - 1}]_{i, j < T}"  # which is inside throughout
     for outside in (y, sa.shift(X, -2, axis=0)):
         assert r"0 & \text{otherwise}" in sa.latex(outside)
     assert str(sa.shift(X, -2, axis=0)) == "shift(X, -2, axis=-2)"
@@ -198,7 +198,7 @@ def test_triangles_equal_numpy_off_the_square(rng):
     array = rng.normal(size=(4, 6))
     np.testing.assert_array_equal(run(sa.tril(Z, S - T), array), np.tril(array, 2))
     np.testing.assert_array_equal(run(sa.triu(Z, -1), array), np.triu(array, -1))
-    assert (str(sa.tril(Z, S - T)), sa.latex(sa.triu(Z))) == ("tril(Z, k=S - T)", r"\operatorname{triu}\left(Z\right)")
+    assert (str(sa.tril(Z, S - T)), sa.latex(sa.triu(Z))) == ("tril(Z, k=S - T)", r"\operatorname{triu}(Z)")
 
 
 # --- inv ---
@@ -209,8 +209,8 @@ def test_the_inverse_tidies_and_prints():
     assert sa.inv(sa.inv(R)) is R
     assert sa.inv(sa.inv(A)) is not A  # which has no value where A has no inverse
     assert sa.inv(sa.eye(n)) is sa.eye(n)
-    assert sa.latex(sa.inv(A + sa.eye(n)) @ B) == r"\left(A + I_{n}\right)^{-1} B"
-    assert sa.latex(sa.inv(A.T)) == r"\left(A^{\top}\right)^{-1}"
+    assert sa.latex(sa.inv(A + sa.eye(n)) @ B) == r"(A + I_{n})^{-1} B"
+    assert sa.latex(sa.inv(A.T)) == r"(A^{\top})^{-1}"
     assert str(sa.inv(A) @ B) == "inv(A) @ B"
     g = sa.gradient(sa.inv(A), [A])
     assert str(g).splitlines()[0].partition("  #")[0] == "dA = -(Y.T @ dY @ Y.T)"
@@ -312,11 +312,11 @@ def test_an_unknown_function_has_derivatives_by_name():
     assert y[i, j] == Unknown("phi", Z[i, j])
     first = sa.gradient(sa.sum(y), [Z])[Z]
     second = sa.gradient(sa.sum(first), [Z])[Z]
-    assert (str(first.inputs[0]), sa.latex(first)) == ('unknown("phi\'", Z)', r"\phi'\left(Z\right)")
-    assert sa.latex(second).endswith(r"\phi''\left(Z\right)")
+    assert (str(first.inputs[0]), sa.latex(first)) == ('unknown("phi\'", Z)', r"\phi'(Z)")
+    assert sa.latex(second).endswith(r"\phi''(Z)")
     assert (str(first[i, j]), str(second[i, j])) == ("phi'(Z[i, j])", "phi''(Z[i, j])")
     assert sympy.diff(y[i, j] ** 2, Z[i, j]) == 2 * y[i, j] * first[i, j]
-    assert sympy.latex(first[i, j] ** 2) == r"\left(\phi'\left({Z}_{i,j}\right)\right)^{2}"
+    assert sympy.latex(first[i, j] ** 2) == r"\left(\phi'({Z}_{i,j})\right)^{2}"
     assert pickle.loads(pickle.dumps(first[i, j])) == first[i, j]
     assert y.replace({y: sa.tanh(Z)}) is sa.tanh(Z)
 
@@ -324,7 +324,7 @@ def test_an_unknown_function_has_derivatives_by_name():
 def test_an_unknown_function_of_rows_reads_its_whole_row_and_has_no_derivative():
     y = sa.unknown("f", Z, rowwise=True)
     assert str(y) == 'unknown("f", Z, rowwise=True)'
-    assert sa.latex(y) == r"f\left(Z\right)"
+    assert sa.latex(y) == r"f(Z)"
     assert y[i, 0].free_symbols >= {i, S}
     assert y[0, j] != y[1, j]
     message = (

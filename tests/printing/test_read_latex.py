@@ -52,7 +52,7 @@ READ = {
     r"\bigl( x \bigr)": "(x)",
     "[0, 1)": "[0, 1)",
     "-x + -y": "−x + −y",
-    r"A \odot B \leq C": "A ⊙ B ≤ C",
+    r"A \odot B \le C": "A ⊙ B ≤ C",
     "α ⊙ β": "α ⊙ β",
     r"\text{if } x > 0": "if x > 0",
     r"\text{100\% of a\_b $<$ c}": "100% of a_b < c",

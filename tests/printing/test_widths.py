@@ -56,7 +56,7 @@ FORMULAS: dict[str, Box] = {
     r"\operatorname{softmax}(X) \exp Y": row(SOFTMAX, Fence(X), EXP, Y),
     r"\mathrm{d}X \, Y = Z \, \mathrm{d}Y": row(Differential(X), Y, EQUALS, Z, Differential(Y)),
     r"\begin{bmatrix} X & Y + Z \\ 0 & 1 \end{bmatrix}": Matrix(((X, row(Y, PLUS, Z)), (Number("0"), Number("1")))),
-    r"\begin{cases} X & \text{for } i \leq k \\ 0 & \text{otherwise} \end{cases}": Matrix(
+    r"\begin{cases} X & \text{for } i \le k \\ 0 & \text{otherwise} \end{cases}": Matrix(
         ((X, row(Text("for "), i, Sign("≤", "relation"), k)), (Number("0"), Text("otherwise"))), "{", ""
     ),
     r"\left\lfloor \frac{i}{d} \right\rfloor + \lVert X \rVert": row(

@@ -20,7 +20,7 @@ lam = sympy.Symbol("lam", positive=True)
 @pytest.mark.parametrize(
     ("claim", "given", "text", "tex"),
     [
-        (sa.le(sa.softmax(Z) - lam * sa.softmax(Y), 1), sa.le(0, lam), "0 <= lam", r"0 \le lam"),
+        (sa.le(sa.softmax(Z) - lam * sa.softmax(Y), 1), sa.le(0, lam), "0 <= lam", r"0 \le \mathrm{lam}"),
         (sa.eq(A.T @ A @ x, x), sa.tensor("A", n, n, orthogonal=True), "A[n, n] is orthogonal", r"n}$ is orthogonal"),
         (sa.eq(sa.sum(x), m * sa.ones()), sympy.Eq(n, m), "n = m", "n = m"),
         (sa.eq(A @ x, x), sympy.Mod(n, 2) > 0, "Mod(n, 2) > 0", r"n \bmod 2 > 0"),
@@ -51,7 +51,7 @@ def test_intermediates_are_told_apart_and_defined():
     claim, definitions, *_ = str(verdict).splitlines()
     assert claim == "refuted: P_1 @ X = P_2 @ X"
     assert definitions == "with Z_1 = 2 * (X @ X.T); P_1 = softmax(Z_1); Z_2 = X @ X.T; P_2 = softmax(Z_2)"
-    assert r"$P_{1} X = P_{2} X$, where $Z_{1} = 2 \, X X^{\top}$;" in verdict.latex()
+    assert r"$P_{1} X = P_{2} X$, where $Z_{1} = 2 X X^{\top}$;" in verdict.latex()
     assert repr(verdict) == "<refuted: P_1 @ X = P_2 @ X>"
 
 
@@ -59,7 +59,7 @@ def test_one_quantity_has_one_name():
     O = sa.attention.scaled_dot_product(X, X, X, scale=2)
     proof = sa.prove(O, O + X - X).proof
     assert "Notation: Z = 2 * (X @ X.T); P = softmax(Z); O = P @ X" in proof.text()
-    assert r"\textbf{Notation.} $Z = 2 \, X X^{\top}$;" in proof.latex()
+    assert r"\textbf{Notation.} $Z = 2 X X^{\top}$;" in proof.latex()
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_numbers_that_are_too_long_to_be_written_are_rounded(left, right):
     verdict = sa.prove(left, right)
     assert verdict.status == "refuted"
     assert re.search(r"\(about \d\.\d{5}e-?5\d{3}\)", str(verdict))
-    assert re.search(r"\{\\approx\} \d\.\d{5} \\cdot 10\^\{-?5\d{3}\}", verdict.latex())
+    assert re.search(r"\(\\approx \d\.\d{5} \\cdot 10\^\{-?5\d{3}\}", verdict.latex())
 
 
 def test_hypotheses_are_mathematics_in_latex():
     """Of a proved claim, a refuted one, and one of independence; names with a subscript take no second one."""
     W, Pi = sa.tensor("W_q", n, d), sa.tensor("Pi'", n, n, permutation=True)
     proved = sa.prove(sa.softmax(Pi @ W), Pi @ sa.softmax(W), given=[n >= 2]).latex()
-    assert r"\textbf{Hypotheses.} $\Pi' \in \mathbb{R}^{n \times n}$ is a permutation; $n \geq 2$." in proved
+    assert r"\textbf{Hypotheses.} $\Pi' \in \mathbb{R}^{n \times n}$ is a permutation; $n \ge 2$." in proved
     positive = sa.tensor("W_q", n, d, positive=True)
     assert r"given $W_{q} \in \mathbb{R}^{n \times d}$ is positive," in sa.prove(W, 2 * W, given=[positive]).latex()
     c = sa.tensor("c", integer=True)

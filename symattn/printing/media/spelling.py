@@ -33,7 +33,7 @@ SIGNS: dict[SignKind, dict[str, str]] = {
     "opening": LEFT,
     "closing": RIGHT,
     "relation": {
-        "=": "=", "<": "<", ">": ">", ":": ":", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx",
+        "=": "=", "<": "<", ">": ">", ":": ":", "≤": r"\le", "≥": r"\ge", "≠": r"\neq", "≈": r"\approx",
         "≡": r"\equiv", "∼": r"\sim", "≃": r"\simeq", "≅": r"\cong", "∝": r"\propto", "≪": r"\ll", "≫": r"\gg",
         "≺": r"\prec", "≻": r"\succ", "⪯": r"\preceq", "⪰": r"\succeq", "≐": r"\doteq", "≜": r"\triangleq",
         "≔": ":=", "∈": r"\in", "∉": r"\notin", "∋": r"\ni", "⊂": r"\subset", "⊆": r"\subseteq", "⊃": r"\supset",
@@ -69,7 +69,7 @@ SIGNS: dict[SignKind, dict[str, str]] = {
 }  # fmt: skip
 SPELLED = {mark: word for marks in SIGNS.values() for mark, word in marks.items()} | {"-": "-", "*": "*"}
 ALIKE = {
-    r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\lt": "<", r"\gt": ">", r"\coloneqq": "≔", r"\leqslant": "≤",
+    r"\leq": "≤", r"\geq": "≥", r"\ne": "≠", r"\lt": "<", r"\gt": ">", r"\coloneqq": "≔", r"\leqslant": "≤",
     r"\geqslant": "≥", r"\rightarrow": "→", r"\gets": "←", r"\owns": "∋", r"\land": "∧", r"\lor": "∨", r"\neg": "¬",
     r"\varnothing": "∅", r"\perp": "⊥", r"\dots": "…", r"\dotsc": "…", r"\dotsb": "⋯",
     r"\colon": ":", r"\vert": "|", r"\|": "‖", r"\Longrightarrow": "⟹",

@@ -42,9 +42,7 @@ _RAISED = dict(
         strict=True,
     )
 )  # no T, which is a transpose
-_LOWERED = dict(
-    zip("aehijklmnoprstuvxβγρϕχ0123456789+-−=", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ₀₁₂₃₄₅₆₇₈₉₊₋₋₌", strict=True)
-)
+_LOWERED = dict(zip("aehijklmnoprstuvxβγρϕχ0123456789+-−=", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ₀₁₂₃₄₅₆₇₈₉₊₋₋₌", strict=True))
 _COMBINING = {
     "^": "\u0302", "~": "\u0303", "‾": "\u0304", "˙": "\u0307", "¨": "\u0308", "→": "\u20d7", "ˇ": "\u030c",
     "˘": "\u0306", "´": "\u0301", "ˋ": "\u0300", "_": "\u0332",

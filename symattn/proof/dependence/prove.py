@@ -13,7 +13,6 @@ from typing import Any
 import sympy
 
 from ...core.budget import Budget
-from ...core.naming import latex_name
 from ...core.node import Tensor
 from ...graph.entries import index_symbols
 from ...graph.names import displayed_names
@@ -21,6 +20,7 @@ from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
 from ...printing.align import itemised, tex_text
 from ...printing.matrix import latex_printer, text
+from ...printing.symbols import latex_name
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence

@@ -15,10 +15,10 @@ from functools import cached_property
 from ...core.budget import Budget
 from ...core.node import Tensor, with_inputs
 from ...errors import OperandError, SymattnError
-from ...graph.names import LONGEST, displayed_names, tree_size
+from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import cotangent_op, let_op, operands
 from ...printing.align import tex_text
-from ...printing.matrix import Printer, latex_printer
+from ...printing.matrix import Printer, latex_printer, text_printer
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from ..rules import PHASES, Rule, rules_for
@@ -84,7 +84,7 @@ class RewritingProof(Argument):
 
     def text(self) -> str:
         """The steps of the left side, those that the right side needs besides, and the common form."""
-        printer = Printer(displayed_names(self._roots()), latex=False)
+        printer = text_printer(self._roots())
         lines = []
         for title, steps in self._sides():
             if steps:

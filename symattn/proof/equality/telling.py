@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
     def reason(self, printer: Printer | IndexPrinter | None) -> str:
         """Why they are equal, as text or as LaTeX; in LaTeX too where there is no printer."""
-        latex = not isinstance(printer, Printer) or printer.latex
+        latex = printer is None or not printer.code
         return "".join(_word(part, printer, latex) for part in self.why)
 
 

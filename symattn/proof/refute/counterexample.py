@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ...core.naming import is_long, latex_name, with_short_numbers
+from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
+from ...printing.symbols import latex_name
 from .balls import Number, ball, exact_form
 from .values import Point
 
@@ -87,7 +88,7 @@ class Example:
         pairs = (*self.sizes.items(), *self.scalars.items())
         function = r"{}: \text{{{}}}" if latex else "{}: {}"
         return (
-            [f"{scalar(s)} = {scalar(with_short_numbers(sympy.sympify(v), latex))}" for s, v in pairs],
+            [f"{scalar(s)} = {scalar(with_short_numbers(sympy.sympify(v)))}" for s, v in pairs],
             [f"{named(str(x.name))} = {entries(array)}" for x, array in self.arrays.items()],
             [function.format(named(name), formula) for name, formula in self.functions.items()],
         )

@@ -1,0 +1,27 @@
+"""Boxes of the NumPy dialect as the text that reads back: ``softmax(Q @ K.T)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.boxes import Box, Code, Fence, Function, Name, Number, Row, Sign, Text, fold
+
+_SPACED = {"relation": " {} ", "sum": " {} ", "product": " {} ", "punctuation": "{} "}
+
+
+def numpy_text(box: Box) -> str:
+    """The formula as a line of NumPy-like text."""
+    return fold(box, _write)
+
+
+def _write(box: Box, parts: Sequence[str]) -> str:
+    match box:
+        case Name(letters=written) | Number(digits=written) | Text(words=written) | Code(source=written):
+            return written
+        case Sign():
+            return _SPACED.get(box.kind, "{}").format(box.mark)
+        case Fence():
+            return f"{box.left}{parts[0]}{box.right}"
+        case Row() | Function():
+            return "".join(parts)
+    raise TypeError(f"the NumPy dialect has no {type(box).__name__}")
