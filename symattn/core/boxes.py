@@ -281,16 +281,19 @@ def is_large(box: Box) -> bool:
 
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T]) -> T:
     """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion."""
-    done: dict[int, T] = {}
+    order: list[tuple[Box, int]] = []
     pending: list[Box] = [root]
     while pending:
-        box = pending[-1]
-        if id(box) in done:
-            pending.pop()
-            continue
-        waiting = [kid for kid in box.kids if id(kid) not in done]
-        if waiting:
-            pending.extend(waiting)
+        box = pending.pop()
+        kids = box.kids
+        order.append((box, len(kids)))
+        pending.extend(kids)
+    made: list[T] = []
+    for box, count in reversed(order):
+        if count:
+            parts = made[-count:]
+            del made[-count:]
+            made.append(write(box, parts))
         else:
-            done[id(pending.pop())] = write(box, [done[id(kid)] for kid in box.kids])
-    return done[id(root)]
+            made.append(write(box, ()))
+    return made[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.boxes import Box, Code, Fence, Function, Name, Number, Row, Sign, Text, fold
+from ...core.boxes import Box, Code, Fence, Function, Name, Row, Sign, fold
 
 _SPACED = {"relation": " {} ", "sum": " {} ", "product": " {} ", "punctuation": "{} "}
 
@@ -16,10 +16,12 @@ def numpy_text(box: Box) -> str:
 
 def _write(box: Box, parts: Sequence[str]) -> str:
     match box:
-        case Name(letters=written) | Number(digits=written) | Text(words=written) | Code(source=written):
-            return written
+        case Code():
+            return box.source
+        case Name():
+            return box.letters
         case Sign():
-            return _SPACED.get(box.kind, "{}").format(box.mark)
+            return _SPACED[box.kind].format(box.mark) if box.kind in _SPACED else box.mark
         case Fence():
             return f"{box.left}{parts[0]}{box.right}"
         case Row() | Function():
