@@ -345,10 +345,7 @@ def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | Non
 
 def _taken_out(ring: Ring, factors: Factors, lead: Term, names: dict[int, int], power: int) -> Factors | None:
     """The factors without those of the leading term, its bound symbols under these names, or None."""
-    need: dict[int, Number] = {}
-    for atom, e in lead.factors:
-        renamed = ring.renamed(atom, names)
-        need[ring.atom_key(renamed)] = e
+    need = {ring.atom_key(ring.renamed(atom, names)): e for atom, e in lead.factors}
     rest = []
     for n, (atom, e) in enumerate(factors):
         wanted = need.pop(ring.atom_key(atom), 0) if n != power else 0

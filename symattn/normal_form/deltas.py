@@ -68,10 +68,8 @@ def _without_permutation(ring: Ring, bound: Bound, rest: Factors, atom: Atom) ->
 
 def _decided(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
     a, b = atom.indices
-    if ring.index_key(a, {}) == ring.index_key(b, {}):
-        return ring.simplified(1, bound, rest)
     gap = plus(a, b, -1)
-    if affine(gap) == (sympy.S.Zero, {}):
+    if ring.index_key(a, {}) == ring.index_key(b, {}) or affine(gap) == (sympy.S.Zero, {}):
         return ring.simplified(1, bound, rest)
     if ring.decided(plus(gap, number(1), -1)) or ring.decided(plus(number(-1), gap, -1)):
         return ZERO

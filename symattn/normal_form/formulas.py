@@ -140,8 +140,6 @@ class Reader:
             atom, power = term.factors[0]
             if c == power == 1 and atom.kind == "entry":
                 return ("entry", atom.name, atom.indices)
-            if c == power == 1 and atom.kind == "index":
-                return atom.indices[0]
         raise NoIndex(str(e))
 
     def _digit(self, e: Any, env: Env) -> Index:

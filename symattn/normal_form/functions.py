@@ -92,17 +92,15 @@ def is_binary(ring: Ring, poly: Poly) -> bool:
     """Whether the values are 0 and 1, as far as the shape of the polynomial shows it."""
     if poly.number in (0, 1):
         return True
+    atoms = [atom for _, term in poly.terms for atom, _e in term.factors]
+    of_indicators = not any(term.bound for _, term in poly.terms) and all(map(ring.is_indicator, atoms))
     if len(poly.terms) == 1:
-        (c, term), *_ = poly.terms
-        return c == 1 and not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors)
+        return of_indicators and poly.terms[0][0] == 1
     rest = ring.complement(poly)
     if len(rest.terms) == 1:
         return is_binary(ring, rest)
-    if len(poly.terms) > _MOST_TERMS or not all(
-        not term.bound and all(ring.is_indicator(atom) for atom, _ in term.factors) for _, term in poly.terms
-    ):
-        return False
-    return not ring.subtract(ring.multiply(poly, poly), poly).terms  # x^2 = x
+    few = of_indicators and len(poly.terms) <= _MOST_TERMS
+    return few and not ring.subtract(ring.multiply(poly, poly), poly)  # x^2 = x
 
 
 def _exp_term(ring: Ring, c: Number, term: Term, factors: list[Factor], parts: list[Poly]) -> None:

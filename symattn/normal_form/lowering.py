@@ -29,7 +29,7 @@ from .ring import Ring
 from .terms import ONE, ZERO, Atom, Poly, TooLarge, Undefined, Unsupported, single
 
 T = TypeVar("T")
-Summed: TypeAlias = tuple[Tensor, sympy.Expr]  # a node, and a range that it sums over
+Summed: TypeAlias = tuple[Tensor | None, sympy.Expr]  # a node, and a range that it sums over; None for any node
 
 _LEAVES = (variable, constant, from_index_op)
 _DEEP = 24
@@ -47,11 +47,14 @@ class Partition:
     """How the ranges of index symbols are taken apart, by their size; the sums of a node may differ from the others."""
 
     cuts: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
-    digits: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
-    own_digits: dict[Summed, sympy.Expr] = field(default_factory=dict)
+    digits: dict[Summed, sympy.Expr] = field(default_factory=dict)
 
     def holds(self, size: sympy.Expr) -> bool:
-        return size in self.cuts or size in self.digits
+        return size in self.cuts or self.digit(size) is not None
+
+    def digit(self, size: sympy.Expr, node: Tensor | None = None) -> sympy.Expr | None:
+        """The size of the lower digit of a range that is taken as two, everywhere or where a node sums over it."""
+        return self.digits.get((None, size), self.digits.get((node, size)))
 
     def cut(self, size: sympy.Expr, at: sympy.Expr) -> None:
         if self.holds(size):
@@ -59,36 +62,33 @@ class Partition:
         self.cuts[size] = at
         raise Repartition(f"the range {size} is cut at {at}")
 
-    def split(self, size: sympy.Expr, inner: sympy.Expr) -> None:
-        self.digits[size] = inner
+    def split(self, size: sympy.Expr, inner: sympy.Expr, node: Tensor | None = None) -> None:
+        self.digits[node, size] = inner
         raise Repartition(f"the range {size} is taken as {inner} times a quotient and a rest")
 
     def split_where_cut(self, inner: sympy.Expr, summed: Iterable[Summed]) -> None:
         """Take a range as two digits that was cut before, if it has them: in the sums of a node first, then in all."""
         wanted = [size for size in self.cuts if size != inner and _has_digits(size, inner)]
         for node, size in summed:
-            if size in wanted and (node, size) not in self.own_digits:
-                self.own_digits[node, size] = inner
-                raise Repartition(f"the range {size} is taken as two digits in {node.op.title}")
+            if size in wanted and self.digit(size, node) is None:
+                self.split(size, inner, node)
         for size in wanted:
             del self.cuts[size]
             self.split(size, inner)
 
     def split_alike(self) -> bool:
         """Take a range as two digits in all sums where a node does in its own; whether there is one."""
-        for (_, size), inner in self.own_digits.items():
-            if size in self.cuts:
-                del self.cuts[size]
-                self.digits[size] = inner
-                return True
-        return False
+        found = next(((size, inner) for (_, size), inner in self.digits.items() if size in self.cuts), None)
+        if found is not None:
+            del self.cuts[found[0]]
+            self.digits[None, found[0]] = found[1]
+        return found is not None
 
     def pieces(self, ring: Ring, size: sympy.Expr, node: Tensor | None = None) -> list[tuple[Index, tuple[int, ...]]]:
         """The index over a range, piece by piece: an expression and the new symbols in it; ``node`` sums over it."""
         if size == 1:
             return [(number(0), ())]
-        own = None if node is None else self.own_digits.get((node, size))
-        if (inner := self.digits.get(size, own)) is not None:
+        if (inner := self.digit(size, node)) is not None:
             outer = divided(size, inner)
             assert outer is not None
             return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, Protocol
 
 import sympy
@@ -118,10 +119,7 @@ class Ring(Keys):
         return self.simplified(c, left.bound + right.bound, [*left.factors, *right.factors])
 
     def product(self, polys: Iterable[Poly]) -> Poly:
-        result = ONE
-        for poly in polys:
-            result = self.multiply(result, poly)
-        return result
+        return reduce(self.multiply, polys, ONE)
 
     def whole_power(self, poly: Poly, exponent: int) -> Poly:
         """A positive whole power, multiplied out."""
@@ -137,8 +135,6 @@ class Ring(Keys):
         """``c`` times the sum over ``bound`` of the product of the factors, in normal form."""
         self.budget.check()
         merged = self._merged(factors)
-        if merged is None:
-            return ZERO
         kinds = {atom.kind for atom, _ in merged}
         for needed, rule in self.rules:
             if needed & kinds or (not needed and bound):
@@ -147,8 +143,8 @@ class Ring(Keys):
                     return self.scale(c, result)
         return Poly([(c, Term(bound, tuple(merged)))]) if c else ZERO
 
-    def _merged(self, factors: Sequence[Factor]) -> list[Factor] | None:
-        """Equal atoms brought together; None for an impossible product of indicators."""
+    def _merged(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Equal atoms brought together."""
         found: dict[int, tuple[Atom, Number]] = {}
         for atom, exponent in factors:
             key = self.atom_key(atom)

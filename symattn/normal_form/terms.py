@@ -247,15 +247,13 @@ class Keys:
         classes = [groups[c] for c in sorted(groups)]
         if math.prod(math.factorial(len(c)) for c in classes) > _LARGEST_SYMMETRY:
             raise TooLarge("a sum over many indices that all occur alike")
-        best: tuple[Any, list[int]] | None = None
-        for orders in itertools.product(*map(itertools.permutations, classes)):
-            order = [s for part in orders for s in part]
+
+        def keyed(parts: Sequence[Sequence[int]]) -> tuple[Any, list[int]]:
+            order = [s for part in parts for s in part]
             named = {**labels, **{s: ("bound", level, n) for n, s in enumerate(order)}}
-            product = self._factors_key(factors, named, level + 1)
-            key = (tuple(sizes[s] for s in order), product)
-            best = (key, order) if best is None or key < best[0] else best
-        assert best is not None
-        return best
+            return (tuple(sizes[s] for s in order), self._factors_key(factors, named, level + 1)), order
+
+        return min(map(keyed, itertools.product(*map(itertools.permutations, classes))), key=lambda pair: pair[0])
 
     def in_order(self, term: Term) -> list[int]:
         """The bound symbols of a term in an order that does not depend on their numbers."""
@@ -268,7 +266,7 @@ class Keys:
     ) -> dict[int, int]:
         """What can be told of each bound symbol from its occurrences, refined until nothing more is learnt."""
         colours = dict(sizes)
-        for _ in bound:
+        while True:
             marked = {s: ("colour", level, colours[s]) for s in bound}
             seen = {
                 s: self._factors_key(
@@ -280,7 +278,6 @@ class Keys:
             if len(set(refined.values())) == len(set(colours.values())):
                 return refined
             colours = refined
-        return colours
 
 
 def _memo_key(free: frozenset[int], labels: Labels, level: int) -> Any:

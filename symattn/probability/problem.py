@@ -175,7 +175,7 @@ class Problem:
 
     def _place(self, value: sympy.Expr, size: sympy.Expr) -> Index:
         """The index of a value over a range, by its digits if the range is taken apart into two."""
-        inner = self.lowering.partition.digits.get(size)
+        inner = self.lowering.partition.digit(size)
         outer = None if inner is None else divided(size, inner)
         if inner is None or outer is None:
             symbol = self.ring.fresh(size)
