@@ -274,6 +274,14 @@ def raised(base: Box, mark: Box) -> Box:
     return Script(base, above=mark)
 
 
+def lowered(base: Box, mark: Box) -> Box:
+    """A base with a subscript, below the superscript that it has for its head: ``K_{[:2]}^{(a)}``."""
+    match base:
+        case Script(below=None, above=Fence() as head):
+            return Script(base.base, mark, head)
+    return Script(base, mark)
+
+
 def is_large(box: Box) -> bool:
     """Whether scripts of a box are the limits of a large sign."""
     return isinstance(box, Sign) and box.kind == "large"

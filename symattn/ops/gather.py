@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Script, Sign, commas, row
+from ..core.boxes import Box, Code, Fence, Script, Sign, commas, lowered, row
 from ..core.exact import INDICES
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -48,7 +48,7 @@ def _take_notation(p: Any, node: Tensor) -> Written:
         return call(p, "take", node, axis=node.params["axis"])
     items: list[Box] = [Sign(":")] * x.rank
     items[node.params["axis"]] = p.operand(index, Binding.OR)
-    return Script(p.operand(x, Binding.ATOM), Fence(commas(items), "[", "]")), Binding.ATOM
+    return lowered(p.operand(x, Binding.ATOM), Fence(commas(items), "[", "]")), Binding.ATOM
 
 
 take_op = linear(

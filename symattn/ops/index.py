@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Script, Sign, Text, commas, function, row
+from ..core.boxes import Box, Code, Fence, Script, Sign, Text, commas, function, lowered, row
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
@@ -154,7 +154,7 @@ def _index_notation(p: Any, node: Tensor) -> Written:
         return row(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
     if side := _side_of_new_axis(x, items):
         return row(function(side), Fence(p.operand(x, Binding.OR))), Binding.ATOM
-    return Script(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
+    return lowered(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
 
 
 index_op = moved(

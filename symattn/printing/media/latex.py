@@ -2,7 +2,7 @@ r"""Boxes as LaTeX, of which only amsmath and amssymb are needed: ``\operatornam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
 from ...core.boxes import (
@@ -24,101 +24,150 @@ from ...core.boxes import (
     Text,
     fold,
 )
-from .neighbours import edge, is_apart, link
-from .spelling import ACCENTS, FONTS, FUNCTIONS, LEFT, LETTERS, MATRICES, RIGHT, SPACES, SPELLED
+from ...errors import OperandError, described
+from .neighbours import edge, is_apart, is_prime, link
+from .spelling import (
+    ACCENTS,
+    BOLD,
+    CAPITALS,
+    FONTS,
+    FUNCTIONS,
+    LETTERS,
+    MATRICES,
+    PLAIN,
+    SPELLINGS,
+    THIN,
+    WIDE_ACCENTS,
+    Spelling,
+)
 
-_SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"}
+
+def latex(box: Box, safe: str = "") -> str:
+    r"""The formula as LaTeX; ``safe="github"`` is spelled so that GitHub shows it.
+
+    >>> from symattn.core.boxes import Fence, Name, function, row
+    >>> formula = row(function("softmax"), Fence(Name("x"), "{", "}"))
+    >>> print(latex(formula), "or", latex(formula, safe="github"))
+    \operatorname{softmax}\{x\} or \mathrm{softmax}\lbrace x \rbrace
+    """
+    spelling = spelling_of(safe)
+    return fold(box, lambda part, inside: _write(part, inside, spelling))
 
 
-def latex(box: Box) -> str:
-    """The formula as LaTeX."""
-    return fold(box, _write)
+def spelling_of(safe: object) -> Spelling:
+    """The spelling that somebody asked for."""
+    if not isinstance(safe, str) or safe not in SPELLINGS:
+        raise OperandError(f'safe= is "" or "github", for what GitHub shows, not {described(safe)}')
+    return SPELLINGS[safe]
 
 
 def plain_text(words: str) -> str:
     """Words as LaTeX text, with nothing left that LaTeX would read as a command."""
-    return "".join(_SPECIAL.get(c, "\\" + c if c in "#$%&_" else c) for c in words)
+    return _spelled(words, PLAIN.words)
 
 
 @singledispatch
-def _write(box: Box, parts: Sequence[str]) -> str:
+def _write(box: Box, parts: Sequence[str], spelling: Spelling) -> str:
     raise TypeError(f"no LaTeX for {type(box).__name__}")
 
 
 @_write.register
-def _(box: Row, parts: Sequence[str]) -> str:
+def _(box: Row, parts: Sequence[str], spelling: Spelling) -> str:
     written = parts[0] if parts else ""
     for left, right, part in zip(box.parts, box.parts[1:], parts[1:], strict=False):
-        written += _between(left, right) + part
+        gap = _between(left, right, spelling)
+        written += (gap or " " * (written[-1:].isalpha() and part[:1].isalpha())) + part
     return written
 
 
-def _between(left: Box, right: Box) -> str:
+def _between(left: Box, right: Box, spelling: Spelling) -> str:
     if isinstance(left, Sign) and left.kind == "prefix":
-        return " " if SPELLED[left.mark][-1].isalpha() else ""
-    if isinstance(right, Sign) and right.kind == "punctuation":
+        return " " if spelling.signs.get(left.mark, "")[-1:].isalpha() else ""
+    if (isinstance(right, Sign) and right.kind == "punctuation") or (isinstance(right, Text) and right.words == ":"):
         return ""
     if isinstance(left, Sign) and left.kind == "punctuation":
         return " "
-    if isinstance(left, Code) or isinstance(right, Code) or _is_mark(left) or _is_mark(right):
+    if any(isinstance(box, Code) or _is_mark(box, spelling) for box in (left, right)):
         return ""
     if link(left, right) == "apply" and isinstance(edge(right, 0), Fence):
         return ""
-    return r" \, " if link(left, right) and is_apart(left, right) else " "
+    return f" {spelling.spaces[THIN]} " if link(left, right) and is_apart(left, right) else " "
 
 
-def _is_mark(box: Box) -> bool:
-    return isinstance(box, Sign) and box.kind == "ordinary" and not SPELLED.get(box.mark, "\\").startswith("\\")
+def _is_mark(box: Box, spelling: Spelling) -> bool:
+    return isinstance(box, Sign) and box.kind == "ordinary" and not spelling.signs.get(box.mark, "\\").startswith("\\")
 
 
 @_write.register
-def _(box: Name, parts: Sequence[str]) -> str:
-    letters = "".join(LETTERS.get(c, c) for c in box.letters)
-    if box.style == "italic":
+def _(box: Name, parts: Sequence[str], spelling: Spelling) -> str:
+    letters = _spelled(box.letters, spelling.letters)
+    alone = len(box.letters) == 1
+    if alone and (box.style == "italic" or (box.style == "upright" and letters.startswith("\\"))):
         return letters
-    return letters if letters.startswith("\\") and box.style == "upright" else f"{FONTS[box.style]}{{{letters}}}"
+    slanted = any(c in LETTERS and c not in CAPITALS for c in box.letters)  # which \mathbf leaves as they are
+    return f"{BOLD if slanted and box.style == 'bold' else FONTS[box.style]}{{{letters}}}"
+
+
+def _spelled(letters: str, table: Mapping[str, str]) -> str:
+    """Characters as a table has them, with a space where a command would run into the next letter."""
+    written = ""
+    for letter in letters:
+        spelled = table.get(letter, letter)
+        meets_command = "\\" in written and written.rpartition("\\")[2].isalpha() and spelled[:1].isalpha()
+        written += " " * meets_command + spelled
+    return written
 
 
 @_write.register
-def _(box: Number, parts: Sequence[str]) -> str:
+def _(box: Number, parts: Sequence[str], spelling: Spelling) -> str:
     return box.digits
 
 
 @_write.register
-def _(box: Sign, parts: Sequence[str]) -> str:
-    return SPELLED[box.mark] if box.mark in SPELLED else "".join(map(SPELLED.__getitem__, box.mark))  # several primes
+def _(box: Sign, parts: Sequence[str], spelling: Spelling) -> str:
+    if box.kind == "large" and box.mark not in spelling.signs:
+        return spelling.large % _spelled(box.mark, spelling.letters)
+    halves = {"opening": spelling.left, "closing": spelling.right}.get(box.kind, {})
+    spelled = halves.get(box.mark) or spelling.signs.get(box.mark)
+    return spelled or "".join(spelling.signs.get(c, c) for c in box.mark)  # several primes
 
 
 @_write.register
-def _(box: Function, parts: Sequence[str]) -> str:
+def _(box: Function, parts: Sequence[str], spelling: Spelling) -> str:
     if not (isinstance(box.name, Name) and box.name.style == "upright"):
         return parts[0]
     word = box.name.letters
-    return f"\\{word}" if word in FUNCTIONS else rf"\operatorname{{{word.replace('_', chr(92) + '_')}}}"
+    return f"\\{word}" if word in FUNCTIONS else spelling.function % _spelled(word, spelling.letters)
 
 
 @_write.register
-def _(box: Fraction, parts: Sequence[str]) -> str:
+def _(box: Fraction, parts: Sequence[str], spelling: Spelling) -> str:
     return rf"\frac{{{parts[0]}}}{{{parts[1]}}}"
 
 
 @_write.register
-def _(box: Root, parts: Sequence[str]) -> str:
-    degree = f"[{parts[1]}]" if box.degree is not None else ""
-    return rf"\sqrt{degree}{{{parts[0]}}}"
+def _(box: Root, parts: Sequence[str], spelling: Spelling) -> str:
+    if box.degree is None:
+        return rf"\sqrt{{{parts[0]}}}"
+    degree = parts[1] if parts[1].isalnum() else f"{{{parts[1]}}}"  # which may hold brackets itself
+    return rf"\sqrt[{degree}]{{{parts[0]}}}"
 
 
 @_write.register
-def _(box: Script, parts: Sequence[str]) -> str:
+def _(box: Script, parts: Sequence[str], spelling: Spelling) -> str:
     base, *scripts = parts
     if _needs_braces(box):
         base = f"{{{base}}}"
     if box.below is not None:
-        base += f"_{{{scripts.pop(0)}}}"
+        base += f"{'_' if base[-1:].isalnum() else spelling.after_mark}{{{scripts.pop(0)}}}"
     if box.above is None:
         return base
-    primes = box.above.mark if isinstance(box.above, Sign) else ""
-    return base + ("'" * len(primes) if primes and set(primes) == {"′"} else f"^{{{scripts[0]}}}")
+    return base + (_primes(box.above) or f"^{{{scripts[0]}}}")
+
+
+def _primes(above: Box) -> str:
+    """The primes of a name, or none where a superscript is another one."""
+    return "'" * len(above.mark) if isinstance(above, Sign) and is_prime(above) else ""
 
 
 def _needs_braces(box: Script) -> bool:
@@ -131,42 +180,46 @@ def _needs_braces(box: Script) -> bool:
 
 
 @_write.register
-def _(box: Accent, parts: Sequence[str]) -> str:
-    return f"{ACCENTS[box.mark]}{{{parts[0]}}}"
+def _(box: Accent, parts: Sequence[str], spelling: Spelling) -> str:
+    long = isinstance(box.base, Row) or (isinstance(box.base, Name) and len(box.base.letters) > 1)
+    return f"{WIDE_ACCENTS.get(box.mark, ACCENTS[box.mark]) if long else ACCENTS[box.mark]}{{{parts[0]}}}"
 
 
 @_write.register
-def _(box: Fence, parts: Sequence[str]) -> str:
-    left, right = LEFT.get(box.left, "."), RIGHT.get(box.right, ".")
+def _(box: Fence, parts: Sequence[str], spelling: Spelling) -> str:
+    left, right = spelling.left.get(box.left, "."), spelling.right.get(box.right, ".")
     if box.tall or "." in (left, right):
         return rf"\left{left} {parts[0]} \right{right}"
     return f"{left}{' ' * left[-1].isalpha()}{parts[0]}{' ' * right[-1].isalpha()}{right}"
 
 
 @_write.register
-def _(box: Matrix, parts: Sequence[str]) -> str:
-    kind = MATRICES[box.left, box.right]
+def _(box: Matrix, parts: Sequence[str], spelling: Spelling) -> str:
+    kind = MATRICES.get((box.left, box.right), "matrix")
     full_size = (kind == "cases" and cell.tall for cell in box.kids)  # cases are set as within a line
     cells = (r"\displaystyle " * full + part for full, part in zip(full_size, parts, strict=True))
-    rows = r" \\ ".join(" & ".join(next(cells) for _ in row) for row in box.rows)
-    return rf"\begin{{{kind}}} {rows} \end{{{kind}}}"
+    rows = f" {spelling.ends_row} ".join(" & ".join(next(cells) for _ in row) for row in box.rows)
+    table = rf"\begin{{{kind}}} {rows} \end{{{kind}}}"
+    if kind != "matrix" or not (box.left or box.right):
+        return table
+    return rf"\left{spelling.left.get(box.left, '.')} {table} \right{spelling.right.get(box.right, '.')}"
 
 
 @_write.register
-def _(box: Text, parts: Sequence[str]) -> str:
-    return rf"\text{{{plain_text(box.words)}}}"
+def _(box: Text, parts: Sequence[str], spelling: Spelling) -> str:
+    return rf"\text{{{_spelled(box.words, spelling.words)}}}"
 
 
 @_write.register
-def _(box: Differential, parts: Sequence[str]) -> str:
+def _(box: Differential, parts: Sequence[str], spelling: Spelling) -> str:
     return rf"\mathrm{{d}}{parts[0]}"
 
 
 @_write.register
-def _(box: Space, parts: Sequence[str]) -> str:
-    return SPACES[box.width]
+def _(box: Space, parts: Sequence[str], spelling: Spelling) -> str:
+    return spelling.spaces.get(box.width) or rf"\hspace{{{box.width:g}em}}"
 
 
 @_write.register
-def _(box: Code, parts: Sequence[str]) -> str:
+def _(box: Code, parts: Sequence[str], spelling: Spelling) -> str:
     return box.source

@@ -143,7 +143,7 @@ _OUTSIDE = {
 _WIDE = {"#": "＃", "$": "＄", "%": "％", "&": "＆", "^": "＾", "`": "‘"}  # which neither Markdown nor TeX reads
 GITHUB = Spelling(
     signs=SPELLED
-    | {"<": r"\lt", ">": r"\gt", "*": r"\ast", "|": r"\vert", "_": _LINE, ":=": r"\mathrel{:=}"}
+    | {"<": r"\lt", ">": r"\gt", "*": r"\ast", "|": r"\vert", "_": _LINE, "≔": r"\mathrel{:=}"}
     | {mark: rf"\text{{{wide}}}" for mark, wide in _WIDE.items()},
     left=LEFT | _LEFT,
     right=RIGHT | _RIGHT,
