@@ -17,7 +17,7 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from ..core.naming import counted, free_letters, new_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
-from ..ops.leaves import constant, from_index_op, indexed, is_named, variable
+from ..ops.leaves import constant, definition, from_index_op, indexed, is_named, variable
 from ..ops.template import merged, template
 from ..scalars.formulas import _Extreme
 from .names import displayed_names
@@ -42,6 +42,11 @@ def entry(x: Tensor, index: Any) -> sympy.Expr:
         return readable(_expand(x, at, {}))
     except RecursionError:
         raise too_long(x) from None
+
+
+def entry_by_names(x: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sympy.Expr:
+    """The entry of what a tensor stands for, in which the tensors in ``names`` are read by these names."""
+    return _expand(definition(x), index, names)
 
 
 def too_long(x: Tensor, why: str = "is nested too deep for one") -> OperandError:

@@ -69,7 +69,7 @@ class Independence:
     def written(self, printer: Printer) -> str:
         """The claim as a sentence, by the names of a printer."""
         output, variable = (self._entry(x, at, printer) for x, at in zip(self.sides, (self.out, self.inp), strict=True))
-        condition = self.condition if printer.code else f"${scalar_latex(self.condition)}$"
+        condition = (condition_text if printer.code else condition_latex)(self.condition)
         where = "" if self.condition == sympy.true else f" where {condition}"
         return f"{output} is independent of {variable}{where}"
 
@@ -83,6 +83,32 @@ class Independence:
         return self.written(text_printer(self.sides))
 
     __repr__ = __str__
+
+
+_SIGNS = {sympy.Eq: "=", sympy.Ne: "!=", sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">"}
+
+
+def condition_text(condition: Any) -> str:
+    """A condition on indices in words and signs."""
+    return _in_words(condition, _comparison)
+
+
+def condition_latex(condition: Any) -> str:
+    """The same as a sentence of LaTeX."""
+    return _in_words(condition, lambda part: f"${scalar_latex(part)}$")
+
+
+def _in_words(condition: Any, write: Callable[[Any], str]) -> str:
+    if not isinstance(condition, (sympy.And, sympy.Or)):
+        return write(condition)
+    parts = sorted(condition.args, key=sympy.default_sort_key)
+    joined = [f"({_in_words(c, write)})" if isinstance(c, (sympy.And, sympy.Or)) else write(c) for c in parts]
+    return (" and " if isinstance(condition, sympy.And) else " or ").join(joined)
+
+
+def _comparison(condition: Any) -> str:
+    sign = _SIGNS.get(type(condition))
+    return str(condition) if sign is None else f"{condition.lhs} {sign} {condition.rhs}"
 
 
 def eq(a: Any, b: Any) -> Claim:

@@ -147,7 +147,21 @@ def test_false_patterns_are_not_proved(name: str) -> None:
 def test_a_proof_says_what_each_named_tensor_reads() -> None:
     found = proof(*TRUE["two causal layers"])
     assert [step.tensor for step in found.steps] == ["P_1", "O_1", "P_2", "O_2"]
-    assert found.text().splitlines()[1] == "O_1[i, j] depends on X[k, l] only where i >= k"
+    second = "O_1[i, j] depends on X[k, l] only where i >= k: it reads P_1[i, :] and X[:, :]"
+    assert found.text().splitlines()[1] == second
+
+
+def test_a_link_says_what_is_read_where_and_what_is_0() -> None:
+    lines = proof(*TRUE["causal layer"]).text().splitlines()
+    assert lines[0] == (
+        "P[i, j] depends on X[k, l] only where i >= j and i >= k, and is 0 unless i >= j: "
+        "it reads X[m, :] where m <= i and X[i, :]"
+    )
+    assert proof(*TRUE["running sum from the end"]).text().splitlines()[0].endswith("it reads X[m, j] where i <= m")
+    added = proof(*TRUE["causal, additive mask"]).text()  # a term -oo leaves nothing of the others
+    assert "it reads X[m, :] where m <= i and X[i, :]" in added
+    tex = proof(*TRUE["causal layer"]).latex()
+    assert r"it reads ${X}_{m, :}$ where $m \le i$ and ${X}_{i, :}$" in tex
 
 
 def test_a_proof_with_another_step_fails_its_check() -> None:

@@ -6,7 +6,7 @@ if no case of the output's pattern can meet its condition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,26 +15,33 @@ import sympy
 from ...core.budget import Budget
 from ...core.node import Tensor
 from ...graph.entries import index_symbols
-from ...graph.names import displayed_names
+from ...graph.names import LONGEST, displayed_names, tree_size
 from ...ops.leaves import computed, is_named
 from ...ops.leaves import variable as named_tensor
 from ...printing.align import itemised, tex_text
-from ...printing.matrix import latex_printer, text
+from ...printing.matrix import Printer, latex_printer, text
+from ...printing.scalars import scalar_latex
 from ...printing.symbols import latex_name
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
-from ..claims import Claim, Independence
+from ..claims import Claim, Independence, condition_latex, condition_text
 from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import Constraint, Pattern, every, form_from, possible, tidied, without
+from .reads import Index, Read, reads
 
 
 @dataclass(frozen=True)
 class Step:
-    """Where one tensor reads the variable: ``tensor[index]`` depends on its entries under ``condition`` only."""
+    """Where one tensor reads the variable: ``tensor[index]`` depends on its entries under ``condition`` only.
+
+    It is 0 except under ``support``.
+    """
 
     tensor: str
     index: tuple[sympy.Symbol, ...]
     condition: Any
+    support: Any
+    node: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,35 +59,68 @@ class DependenceProof(Argument):
         return _steps_if_independent(self.claim, Budget(float("inf"))) == self.steps
 
     def text(self) -> str:
-        """One line a step, and the conclusion."""
-        read = f"{self.claim.variable.name}[{_listed(self.claim.inp)}]"
-        lines = [f"{s.tensor}[{_listed(s.index)}] {_reads(s.condition, read, sympy.sstr)}" for s in self.steps]
+        """One line a step, with what it is computed from, and the conclusion."""
+        read = _entry_text(str(self.claim.variable.name), self.claim.inp)
+        lines = []
+        for step in self.steps:
+            depends = _depends(step, read, condition_text)
+            why = _listed([_read_text(r) for r in self._reads(step)])
+            lines.append(f"{_entry_text(step.tensor, step.index)} {depends}" + (f": it reads {why}" if why else ""))
         return "\n".join([*lines, f"so {self.claim}"])
 
     def latex(self) -> str:
-        """The steps and the conclusion as an itemised list."""
-        x, inp = latex_name(str(self.claim.variable.name)), _listed(self.claim.inp)
+        """The same as an itemised list."""
+        printer = latex_printer(self.claim.sides)
+        read = _entry_latex(latex_name(str(self.claim.variable.name)), self.claim.inp)
         lines = []
         for step in self.steps:
-            name = sympy.latex(sympy.Symbol(step.tensor)) if step.tensor.isidentifier() else _texttt(step.tensor)
-            entry = rf"$\left({name}\right)_{{{_listed(step.index)}}}$"
-            lines.append(f"{entry} " + _reads(step.condition, f"${{{x}}}_{{{inp}}}$", lambda c: f"${sympy.latex(c)}$"))
-        return itemised([*lines, f"so {self.claim.written(latex_printer(self.claim.sides))}"])
+            depends = _depends(step, read, condition_latex)
+            why = _listed([_read_latex(r) for r in self._reads(step)])
+            shown = printer.name(step.node) if step.node in printer.names else _unnamed(step, printer)
+            lines.append(f"{_entry_latex(shown, step.index)} {depends}" + (f": it reads {why}" if why else ""))
+        return itemised([*lines, f"so {self.claim.written(printer)}"])
+
+    def _reads(self, step: Step) -> list[Read]:
+        """What a tensor is computed from, of what depends on the variable."""
+        names = displayed_names([self.claim.output])
+        moving = {names.get(s.node) for s in self.steps} | {self.claim.variable.name}
+        taken = {*names.values(), *map(str, (*self.claim.inp, *step.index))}
+        taken |= {s.name for s in self.claim.output.free_symbols}
+        return [found for found in reads(step.node, step.index, names, taken) if found.name in moving]
 
 
-def _texttt(text: str) -> str:
-    return rf"\texttt{{{tex_text(text)}}}"
+def _unnamed(step: Step, printer: Printer) -> str:
+    short = tree_size(step.node) <= LONGEST // 8
+    return rf"\left({printer.write(step.node)}\right)" if short else rf"\texttt{{{tex_text(step.node.brief())}}}"
 
 
-def _listed(index: Sequence[sympy.Symbol]) -> str:
-    return ", ".join(map(str, index))
+def _entry_text(name: str, index: Index) -> str:
+    return f"{name}[{', '.join(':' if i is None else str(i) for i in index)}]"
 
 
-def _reads(condition: Any, entry: str, show: Any) -> str:
-    if condition == sympy.false:
+def _entry_latex(name: str, index: Index) -> str:
+    return f"${{{name}}}_{{{', '.join(':' if i is None else scalar_latex(i) for i in index)}}}$"
+
+
+def _read_text(read: Read) -> str:
+    where = " and ".join(map(condition_text, read.conditions))
+    return _entry_text(read.name, read.places) + (f" where {where}" if where else "")
+
+
+def _read_latex(read: Read) -> str:
+    where = " and ".join(map(condition_latex, read.conditions))
+    return _entry_latex(latex_name(read.name), read.places) + (f" where {where}" if where else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + " and " * bool(words[1:]) + "".join(words[-1:])
+
+
+def _depends(step: Step, entry: str, show: Callable[[Any], str]) -> str:
+    if step.condition == sympy.false:
         return f"does not depend on {entry}"
-    where = "for any indices" if condition == sympy.true else f"only where {show(condition)}"
-    return f"depends on {entry} {where}"
+    where = "for any indices" if step.condition == sympy.true else f"only where {show(step.condition)}"
+    return f"depends on {entry} {where}" + (f", and is 0 unless {show(step.support)}" * (step.support != sympy.true))
 
 
 def dependence_proof(claim: Independence, budget: Budget) -> DependenceProof | None:
@@ -94,7 +134,7 @@ def dependence_proof(claim: Independence, budget: Budget) -> DependenceProof | N
     >>> X = sa.tensor("X", "T d")
     >>> later = independent(sa.cumsum(X, axis=0), X, when=lambda out, inp: inp[0] > out[0])
     >>> print(dependence_proof(later, Budget(10)))
-    cumsum(X, axis=-2)[i, j] depends on X[k, l] only where Eq(j, l) & (i >= k)
+    (cumsum(X, axis=-2))[i, j] depends on X[k, l] only where j = l and i >= k: it reads X[m, j] where m <= i
     so (cumsum(X, axis=-2))[i, j] is independent of X[k, l] where k > i
     """
     steps = _steps_if_independent(claim, budget)
@@ -170,7 +210,8 @@ class _Analysis:
             if node is claim.output or (is_named(node) and node.op is not named_tensor and self.facts[node].reads):
                 index = claim.out if node is claim.output else index_symbols(node, taken)
                 spelled = dict(zip((*_names("o", index), *_names("v", claim.inp)), (*index, *claim.inp), strict=True))
-                steps.append(Step(names.get(node) or text(node), index, _shown(self.facts[node].reads, spelled)))
+                found, name = self.facts[node], names.get(node) or f"({text(node)})"
+                steps.append(Step(name, index, _shown(found.reads, spelled), _shown(found.support, spelled), node))
         return tuple(steps)
 
 
