@@ -99,15 +99,19 @@ class Gradient(Mapping[Any, Tensor]):
         return isinstance(key, (Tensor, sympy.Symbol)) and key in self.results
 
     def latex(
-        self, names: Mapping[Tensor, str] | None = None, environment: str = "align", style: str = "matrix"
+        self,
+        names: Mapping[Tensor, str] | None = None,
+        environment: str = "align",
+        style: str = "matrix",
+        safe: str = "",
     ) -> str:
         """The steps as an ``align`` block with a reason column, and what was named on the way.
 
-        ``names`` and ``style`` are those of ``sa.latex``.
+        ``names``, ``style`` and ``safe`` are those of ``sa.latex``.
         """
         one_of("latex", "environment", environment, "align", "align*", "aligned")
         printer = printer_in(style, [s.expression for s in self.lines()], names)
-        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment)
+        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment, safe)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

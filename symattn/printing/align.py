@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-from ..core.boxes import Box
-from .media.latex import latex, plain_text
+from ..core.boxes import Box, Text
+from .media.latex import latex, plain_text, spelling_of
 
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 
@@ -22,21 +22,26 @@ class Row(NamedTuple):
     each: Box | None = None
 
 
-def align(rows: Iterable[Row], environment: str = "align") -> str:
+def align(rows: Iterable[Row], environment: str = "align", safe: str = "") -> str:
     """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
     lines = []
-    for each, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each)):
+    for each, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each, safe)):
         several = list(group)
         if each and len(several) > 1:
             lines.append(rf"  & {each}\text{{:}}")
         beside = rf" \quad {each}" if each and len(several) == 1 else ""
         for left, right, reason, _ in several:
-            why = rf" && \text{{{tex_text(reason)}}}" if reason else ""
-            lines.append(f"  {'' if left is None else latex(left)} &= {latex(right)}{beside}{why}")
-    block = rf"\begin{{{environment}}}" + "\n" + " \\\\\n".join(lines) + "\n" + rf"\end{{{environment}}}"
-    if len(lines) > _ON_A_PAGE and environment != "aligned":
+            why = f" && {_reason(reason, safe)}" if reason else ""
+            lines.append(f"  {'' if left is None else latex(left, safe)} &= {latex(right, safe)}{beside}{why}")
+    ends = f" {spelling_of(safe).ends_row}\n"
+    block = rf"\begin{{{environment}}}" + "\n" + ends.join(lines) + "\n" + rf"\end{{{environment}}}"
+    if len(lines) > _ON_A_PAGE and environment != "aligned" and not safe:
         return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
     return block
+
+
+def _reason(reason: str, safe: str) -> str:
+    return latex(Text(reason), safe) if safe else rf"\text{{{tex_text(reason)}}}"
 
 
 _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}

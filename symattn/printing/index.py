@@ -107,11 +107,15 @@ class IndexPrinter:
         return latex(box)
 
     def write(self, x: Tensor) -> str:
+        """The tensor by its entry, written."""
+        return latex(self.shown(x))
+
+    def shown(self, x: Tensor) -> Box:
         """``left = right`` of a named intermediate, the left side of a named tensor, and the entry of any other."""
         if not is_named(x):
-            return latex(self._entry(x))
+            return self._entry(x)
         left = self._left(self.names[x], x)
-        return latex(left if definition(x) is x else row(left, Sign("=", "relation"), self._entry(definition(x))))
+        return left if definition(x) is x else row(left, Sign("=", "relation"), self._entry(definition(x)))
 
     def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
         """The line ``name = x``; no name continues the line above."""

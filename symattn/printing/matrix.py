@@ -27,8 +27,10 @@ from .align import Row as AlignedRow
 from .heads import Head, one_head
 from .index import IndexPrinter, by_entry, moves_entries
 from .media.latex import latex as latex_text
+from .media.latex import spelling_of
 from .media.numpy import numpy_text
 from .media.read_latex import box_of_latex
+from .media.spelling import PLAIN
 from .scalars import Scalars, scalar_box
 from .symbols import symbol
 
@@ -68,8 +70,8 @@ class Printer:
         return numpy_text(box) if self.code else latex_text(box)
 
     def write(self, root: Tensor) -> str:
-        """The node's own expression: a named intermediate is written by what it stands for."""
-        return self.written(self.box(definition(root)) if self.code else self._by_head(definition(root))[0])
+        """The node's own expression, written."""
+        return self.written(self.shown(root))
 
     def refer(self, x: Tensor) -> str:
         """The node as it stands in an expression: a named one by its name."""
@@ -80,6 +82,10 @@ class Printer:
         return self.written(self.symbol(node))
 
     # --- as boxes ---
+
+    def shown(self, root: Tensor) -> Box:
+        """The node's own expression: a named intermediate is shown by what it stands for."""
+        return self.box(definition(root)) if self.code else self._by_head(definition(root))[0]
 
     def box(self, x: Tensor) -> Box:
         """The node as it stands in an expression: a named one by its name."""
@@ -255,13 +261,13 @@ def names_in(roots: Sequence[Tensor]) -> set[str]:
     return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
 
 
-def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = None) -> str:
+def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = None, safe: str = "") -> str:
     r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
 
     ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
     and their limits; the entry has a left side if the tensor is named. ``names`` spells named tensors for this call:
-    ``{P: r"\mathbf{A}"}``. Raises NamingError where two names would look the same and OperandError for another style
-    and for an expression too large to read.
+    ``{P: r"\mathbf{A}"}``. ``safe="github"`` uses only what GitHub shows. Raises NamingError where two names would look
+    the same and OperandError for another style and for an expression too large to read.
 
     >>> import symattn as sa
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
@@ -271,12 +277,17 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
     Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
     """
     if isinstance(x, Tensor):
-        return printer_in(style, [x], names).write(x)
-    method = getattr(x, "latex", None)
-    if isinstance(x, (type, ModuleType)) or not callable(method):
-        return latex_text(scalar_box(x)) if isinstance(x, (sympy.Expr, Boolean)) else sympy.latex(_printable(x))
-    options = {"style": _checked_style(style), "names": names}
-    return method(**{key: value for key, value in options.items() if key in signature(method).parameters})
+        return latex_text(printer_in(style, [x], names).shown(x), safe)
+    if isinstance(x, (sympy.Expr, Boolean)):
+        return latex_text(scalar_box(x), safe)
+    method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
+    taken = signature(method).parameters if callable(method) else {}
+    if spelling_of(safe) is not PLAIN and "safe" not in taken:
+        raise OperandError(f"safe= is for tensors, scalars and gradients, not for {described(x)}")
+    if not callable(method):
+        return sympy.latex(_printable(x))
+    options = {"style": _checked_style(style), "names": names, "safe": safe}
+    return method(**{key: value for key, value in options.items() if key in taken})
 
 
 def _printable(x: Any) -> Any:

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import sympy
 from hypothesis import given, settings
 
+import symattn as sa
 from symattn.core.boxes import Box, Code, Fence, Fraction, Name, Number, Root, Row, Script, Sign, Text, function, row
 from symattn.errors import OperandError
 from symattn.printing.media.latex import latex
@@ -101,10 +103,32 @@ def test_golden_formulas_hold_nothing_that_markdown_eats(file):
         assert not eaten(latex(box, safe="github"))
 
 
+T, d = sa.sizes("T d")
+Q = sa.tensor("Q", T, d)
+GRADIENT = sa.gradient(sa.softmax(Q @ Q.T / sympy.sqrt(d)) @ Q, Q)
+
+
 @pytest.mark.parametrize("safe", ["gitlab", None, True, ["github"]])
-def test_another_safety_is_refused(safe):
+@pytest.mark.parametrize("printed", [Q, T / d, GRADIENT, sa.prove(Q, Q)], ids=["tensor", "scalar", "gradient", "proof"])
+def test_another_safety_is_refused(printed, safe):
     with pytest.raises(OperandError, match='safe= is "" or "github", for what GitHub shows, not '):
-        latex(x, safe=safe)
+        sa.latex(printed, safe=safe)
+
+
+@pytest.mark.parametrize("printed", [sa.prove(Q, Q), [T, d]])
+def test_what_is_not_written_from_boxes_alone_is_not_called_safe(printed):
+    with pytest.raises(OperandError, match="safe= is for tensors, scalars and gradients, not for"):
+        sa.latex(printed, safe="github")
+
+
+def test_tensors_scalars_and_gradients_are_written_safely():
+    assert sa.latex(sa.softmax(Q), safe="github") == r"\mathrm{softmax}(Q)"
+    assert sa.latex(sa.softmax(Q)[0, 1], safe="github") == r"\mathrm{softmax}(Q) _ {\lbrack 0, 1 \rbrack}"
+    assert sa.latex(T / d, safe="github") == r"\frac{T}{d}"
+    block = sa.latex(GRADIENT, safe="github")
+    assert block == GRADIENT.latex(safe="github")
+    assert block.count(r" \cr") == len(GRADIENT.lines()) - 1
+    assert not eaten(block)
 
 
 @needs_readers
@@ -138,6 +162,13 @@ def test_random_formulas_are_read():
 
     collect()
     assert not complaints(written)
+
+
+@needs_readers
+@pytest.mark.node
+@pytest.mark.parametrize("style", ["matrix", "index"])
+def test_gradients_are_read(style):
+    assert not complaints([GRADIENT.latex(style=style, safe="github")])
 
 
 @needs_readers
