@@ -1,8 +1,8 @@
 r"""One head of an expression: what is printed where every operation treats the leading axis head by head.
 
 ``softmax(Q @ K.mT)`` with Q[h, T, d] and K[h, S, d] is ``softmax(Q @ K.T)`` of the matrices of each head, printed
-``\operatorname{softmax}\left(Q^{(h)} K^{(h)\top}\right)``. That the two agree is read off their entries: with index a
-on the leading axis, every operand that has the axis is read at a, and nothing else depends on a.
+``\operatorname{softmax}(Q^{(a)} K^{(a) \top})`` for a = 1, ..., h. That the two agree is read off their entries: with
+index a on the leading axis, every operand that has the axis is read at a, and nothing else depends on a.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..core.boxes import Box, Fence, Number, Script, Sign, commas, raised, row
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import Shape
 from ..graph.entries import _bound_indices, _expand, entry_size
@@ -19,6 +20,9 @@ from ..ops.index import index_op
 from ..ops.leaves import indexed, stand_in
 from .index import LONGEST
 from .scalars import outermost_first
+from .symbols import symbol
+
+HEADS = "abcfgstuvw"  # letters for the heads, of which the first is taken that is free
 
 
 class Head(NamedTuple):
@@ -83,3 +87,22 @@ def _read(x: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sym
     if x in names:
         return indexed(names[x], index, finite=not x.holds_minus_infinity)
     return _expand(x, index, names)
+
+
+# --- as it is written ---
+
+
+def of_head(name: Box, letter: str) -> Box:
+    """``Q^{(a)}``."""
+    return raised(name, Fence(symbol(letter)))
+
+
+def ranging(letter: str, size: Box) -> Box:
+    r"""``(a = 1, \ldots, h)``."""
+    return Fence(commas([row(symbol(letter), Sign("=", "relation"), Number("1")), Sign("…"), size]))
+
+
+def sum_over(letter: str, size: Box) -> Box:
+    r"""``\sum_{a = 1}^{h}``."""
+    first = row(symbol(letter), Sign("=", "relation"), Number("1"))
+    return Script(Sign("∑", "large"), first, size)

@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Text, commas, raised, row, separated
+from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
 from ..core.naming import counted, free_letters, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import NamingError, OperandError, described
@@ -24,7 +24,7 @@ from ..ops.arithmetic import add_op
 from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written
 from .align import Row as AlignedRow
-from .heads import Head, one_head
+from .heads import HEADS, Head, of_head, one_head, ranging, sum_over
 from .index import IndexPrinter, by_entry, moves_entries
 from .media.latex import latex as latex_text
 from .media.latex import spelling_of
@@ -81,11 +81,18 @@ class Printer:
         """The name under which a node is shown."""
         return self.written(self.symbol(node))
 
+    def equation(self, x: Tensor) -> str:
+        """What a name stands for: ``name = expression``."""
+        line = self.row(self.names[x], definition(x), "")
+        assert line.left is not None
+        heads = [] if line.each is None else [Space(1.0), line.each]
+        return self.written(row(line.left, Sign("=", "relation"), line.right, *heads))
+
     # --- as boxes ---
 
     def shown(self, root: Tensor) -> Box:
         """The node's own expression: a named intermediate is shown by what it stands for."""
-        return self.box(definition(root)) if self.code else self._by_head(definition(root))[0]
+        return self.box(definition(root)) if self.code else self._whole(definition(root))
 
     def box(self, x: Tensor) -> Box:
         """The node as it stands in an expression: a named one by its name."""
@@ -97,32 +104,39 @@ class Printer:
     def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
         """The line ``name = x``; no name continues the line above."""
         left = self._spelled.get(name) or symbol(name) if name else None
-        right, axis = self._by_head(x)
-        if axis is None:
-            return AlignedRow(left, right, reason)
-        each = row(Text("for each head " if axis.name[0] in "hH" else "for each "), self.scalar(axis))
-        return AlignedRow(left and self._of_head(left, axis), right, reason, each)
-
-    def _by_head(self, x: Tensor) -> tuple[Box, sympy.Symbol | None]:
-        """The expression, of one head where its operations leave the head axis alone, and then that axis."""
         head = one_head(x, self.names)
-        return (self.box(x), None) if head is None else (self._of_one(head), head.axis)
+        if head is None:
+            return AlignedRow(left, self.box(x), reason)
+        letter = self._letter_of_heads()
+        each = ranging(letter, self.scalar(head.axis))
+        return AlignedRow(left and of_head(left, letter), self._of_one(head, letter), reason, each)
 
-    def _of_one(self, head: Head) -> Box:
-        marked = {one: self._of_head(self.symbol(y), head.axis) for y, one in head.operands.items()}
+    def _whole(self, x: Tensor) -> Box:
+        """The expression; of one head, with the heads for which it holds, where nothing acts across them."""
+        head = one_head(x, self.names)
+        if head is None:
+            return self.box(x)
+        letter = self._letter_of_heads()
+        return row(self._of_one(head, letter), Space(1.0), ranging(letter, self.scalar(head.axis)))
+
+    def _of_one(self, head: Head, letter: str) -> Box:
+        marked = {one: of_head(self.symbol(y), letter) for y, one in head.operands.items()}
         names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
-        return Printer(names, False, {**self.spellings, **marked}, self.symbols).box(head.expression)
+        printer = Printer(names, False, {**self.spellings, **marked}, {*self.symbols, letter})
+        return printer.box(head.expression)
 
-    def _of_head(self, name: Box, axis: sympy.Symbol) -> Box:
-        return raised(name, Fence(self.scalar(axis)))
+    def _letter_of_heads(self) -> str:
+        names = {*self.names.values(), *self.symbols}
+        return next(free_letters(HEADS, {*names, *(name.partition("_")[0].rstrip("'") for name in names)}))
 
     def sum_over_heads(self, x: Tensor, axes: tuple[int, ...]) -> Written | None:
         """The sum over the leading axis, or None where x is not an expression head by head."""
         head = one_head(x, self.names) if axes == (-x.rank,) else None
         if head is None:
             return None
-        each, several = self._of_one(head), head.expression.op is add_op
-        return row(Script(Sign("∑", "large"), self.scalar(head.axis)), Fence(each) if several else each), Binding.SUM
+        letter = self._letter_of_heads()
+        each, several = self._of_one(head, letter), head.expression.op is add_op
+        return row(sum_over(letter, self.scalar(head.axis)), Fence(each) if several else each), Binding.SUM
 
     def operand(self, x: Tensor, at_least: int, alone: bool = False) -> Box:
         """An operand, between parentheses if it binds less tightly than its place needs.

@@ -103,7 +103,7 @@ class LatexWording(Wording):
 
     def _defined(self, x: Tensor) -> str:
         printer = self._latex_printer
-        return tex_text(super()._defined(x)) if printer is None else f"${printer.name(x)} = {printer.write(x)}$"
+        return tex_text(super()._defined(x)) if printer is None else f"${printer.equation(x)}$"
 
 
 def _properties(x: Tensor) -> str:

@@ -15,26 +15,27 @@ W, W_q, L = sa.tensor("W", d, e), sa.tensor("W_q", h, d, e), sa.tensor("L", h, T
 @pytest.mark.parametrize(
     ("x", "written"),
     [
-        (q @ k.mT, r"Q^{(h)} K^{(h) \top}"),
-        (q @ W, "Q^{(h)} W"),
-        (q @ W_q, "Q^{(h)} W_{q}^{(h)}"),
-        (X @ W_q, "X W_{q}^{(h)}"),
-        (W_q.mT, r"W_{q}^{(h) \top}"),
+        (q @ k.mT, r"Q^{(a)} K^{(a) \top}"),
+        (q @ W, "Q^{(a)} W"),
+        (q @ W_q, "Q^{(a)} W_{q}^{(a)}"),
+        (X @ W_q, "X W_{q}^{(a)}"),
+        (W_q.mT, r"W_{q}^{(a) \top}"),
         (sa.softmax(q @ k.mT, where=sa.from_index((T, T), lambda i, j: j <= i)),
-         r"\operatorname{softmax}_{[j \le i]_{i j}}(Q^{(h)} K^{(h) \top})"),
-        (q - L[:, :, None], r"Q^{(h)} - \operatorname{col}(L^{(h)})"),
-        (sa.logsumexp(q), r"\operatorname{logsumexp}(Q^{(h)})"),
-        (q**2, r"(Q^{(h)})^{\odot 2}"),
-        (sa.let("Z", q @ k.mT) @ v, "Z^{(h)} V^{(h)}"),
-        (sa.sum(q, axis=0), r"\sum_{h} Q^{(h)}"),
-        (sa.sum(q @ k.mT, axis=0), r"\sum_{h} Q^{(h)} K^{(h) \top}"),
-        (2 * sa.sum(q + k, axis=0), r"2 \left( \sum_{h} (Q^{(h)} + K^{(h)}) \right)"),
-        (sa.sum(sa.let("F", q * 2), axis=-2), r"F^{(h) \top} \mathbf{1}"),
+         r"\operatorname{softmax}_{[j \le i]_{i j}}(Q^{(a)} K^{(a) \top})"),
+        (q - L[:, :, None], r"Q^{(a)} - \operatorname{col}(L^{(a)})"),
+        (sa.logsumexp(q), r"\operatorname{logsumexp}(Q^{(a)})"),
+        (q**2, r"(Q^{(a)})^{\odot 2}"),
+        (sa.let("Z", q @ k.mT) @ v, "Z^{(a)} V^{(a)}"),
+        (sa.sum(q, axis=0), r"\sum_{a = 1}^{h} Q^{(a)}"),
+        (sa.sum(q @ k.mT, axis=0), r"\sum_{a = 1}^{h} Q^{(a)} K^{(a) \top}"),
+        (2 * sa.sum(q + k, axis=0), r"2 \left( \sum_{a = 1}^{h} (Q^{(a)} + K^{(a)}) \right)"),
+        (sa.sum(sa.let("F", q * 2), axis=-2), r"F^{(a) \top} \mathbf{1}"),
     ],
     ids=str,
 )  # fmt: skip
 def test_what_is_done_head_by_head_is_written_for_one_head(x, written):
-    assert sa.latex(x) == written
+    whole = written if "sum_{a" in written else written + r" \quad (a = 1, \ldots, h)"
+    assert sa.latex(x) == whole
 
 
 @pytest.mark.parametrize(
@@ -54,16 +55,16 @@ def test_what_is_done_head_by_head_is_written_for_one_head(x, written):
     ids=str,
 )
 def test_what_acts_across_heads_is_written_whole(x):
-    assert "(h)" not in sa.latex(x)
-    assert "for each" not in sa.Derivation("Whole").extend(sa.let("y", x)).latex()
+    assert "(a)" not in sa.latex(x)
+    assert "ldots" not in sa.Derivation("Whole").extend(sa.let("y", x)).latex()
 
 
 def test_every_line_of_a_head_says_for_which_heads_it_holds():
     written = sa.gradient(sa.let("y", q @ sa.let("M", k.mT @ v)), [q]).latex()
-    assert r"\mathrm{d}Q^{(h)} &= \mathrm{d}y^{(h)} \, M^{(h) \top} \quad \text{for each head } h && \text" in written
+    assert r"\mathrm{d}Q^{(a)} &= \mathrm{d}y^{(a)} \, M^{(a) \top} \quad (a = 1, \ldots, h) && \text" in written
     B = sa.tensor("B", n, T, d)
-    assert r"\quad \text{for each } n" in sa.gradient(B @ W, [B]).latex()
-    assert "for each" not in sa.gradient(Q @ K.T, [Q]).latex()
+    assert r"\quad (a = 1, \ldots, n)" in sa.gradient(B @ W, [B]).latex()
+    assert "ldots" not in sa.gradient(Q @ K.T, [Q]).latex()
 
 
 def test_layout_is_written_by_indices_in_matrix_style():
@@ -74,3 +75,15 @@ def test_layout_is_written_by_indices_in_matrix_style():
     assert sa.latex(sa.repeat(X, 2, axis=0) - 1) == r"[X_{\lfloor i/2 \rfloor, j}]_{i j} - 1"
     pairs = sa.split_axis(sa.tensor("R", T, 2 * n), -1, (n, 2))
     assert sa.latex(pairs[:, :, 1]) == r"[R_{i, 2 j + 1}]_{i j}"
+
+
+def test_a_head_has_a_letter_that_nothing_else_has():
+    a, b_1 = sa.tensor("a", T, d), sa.sizes("b_1")
+    assert "Q^{(b)}" in sa.latex((q + sa.tensor("a_1", h, T, d)) * a)
+    assert sa.latex(sa.sum(sa.tensor("Y", b_1, T, d), axis=0)) == r"\sum_{a = 1}^{b_{1}} Y^{(a)}"
+    assert sa.latex(q - sa.sum(sa.tensor("Y", n, T, d), axis=0)) == (
+        r"Q^{(a)} - \left( \sum_{b = 1}^{n} Y^{(b)} \right) \quad (a = 1, \ldots, h)"
+    )
+    assert r"Z^{(a)} = Q^{(a)} K^{(a) \top} \quad (a = 1, \ldots, h)" in sa.prove(
+        sa.softmax(sa.let("Z", q @ k.mT)), sa.softmax(sa.let("Z", q @ k.mT) + 1)
+    ).latex()

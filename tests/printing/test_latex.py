@@ -118,7 +118,7 @@ SPELLINGS = [
     ((A @ B).T, r"(A B)^{\top}", "(A @ B).T"),
     ((-A).T, r"(-A)^{\top}", "(-A).T"),
     (A.T @ B, r"A^{\top} B", "A.T @ B"),
-    (H.mT, r"H^{(h) \top}", "H.mT"),
+    (H.mT, r"H^{(a) \top} \quad (a = 1, \ldots, h)", "H.mT"),
     (A * (B @ C), r"A \odot (B C)", "A * (B @ C)"),
     ((A @ B) * C, r"(A B) \odot C", "A @ B * C"),
     (A @ (B * C), r"A (B \odot C)", "A @ (B * C)"),
