@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
+from ..core.late import late
 from ..core.naming import counted, free_letters, new_name
 from ..core.node import Tensor, topological
 from ..errors import AbsentError, OperandError, ShapeError, described
@@ -193,7 +194,8 @@ class Entries:
 
     def latex(self) -> str:
         """The equations as an aligned block."""
-        lines = (f"  {sympy.latex(e.left)} &= {sympy.latex(e.entry)}" for e in self.equations)
+        written = late("scalar_latex")
+        lines = (f"  {written(e.left)} &= {written(e.entry)}" for e in self.equations)
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 

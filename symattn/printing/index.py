@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import sympy
 
-from ..core.boxes import Accent, Box, Differential, Fence, Name, Script, Sign, commas, row
+from ..core.boxes import Accent, Box, Differential, Fence, Name, Script, Sign, row
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -191,11 +191,6 @@ class EntryScalars(Scalars):
         below = [i for i, size in zip(index, shape, strict=True) if size != 1]
         base = self.name(name)
         return _indexed(base, self.script(below)) if below else base
-
-    def script(self, indices: Sequence[Any]) -> Box:
-        """Indices side by side if each is one letter, else between commas."""
-        boxes = [self.small(i) for i in indices]
-        return row(*boxes) if all(isinstance(i, Name) and len(i.letters) == 1 for i in boxes) else commas(boxes)
 
     def is_letter(self, part: Any) -> bool:
         letter = part.as_coeff_Mul()[1]

@@ -30,6 +30,7 @@ from ..core.boxes import (
     Sign,
     Text,
     applied,
+    commas,
     function,
     juxtaposed,
     raised,
@@ -94,6 +95,14 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
 
     def _print_Dummy(self, expr: Any) -> Box:
         return symbol(expr.name)
+
+    def _print_Indexed(self, expr: Any) -> Box:
+        return Script(symbol(str(expr.base.label)), self.script(expr.indices))
+
+    def script(self, indices: Sequence[Any]) -> Box:
+        """Indices side by side if each is one letter, else between commas."""
+        boxes = [self.small(i) for i in indices]
+        return row(*boxes) if all(isinstance(i, Name) and len(i.letters) == 1 for i in boxes) else commas(boxes)
 
     def _print_Exp1(self, expr: Any) -> Box:
         return Name("e", "upright")

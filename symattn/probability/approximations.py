@@ -14,22 +14,23 @@ from typing import Any, ClassVar
 
 import sympy
 
+from ..core.boxes import Box, Fence, Sign, Space, Text, commas, row
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..normal_form.constructors import scalar
 from ..normal_form.derivative import Derivative
 from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, single
-from ..printing.align import tex_text
-from ..printing.matrix import latex
-from ..printing.media.latex import latex as in_latex
+from ..ops.leaves import definition
+from ..printing.matrix import latex_printer
+from ..printing.media.latex import latex
+from ..printing.scalars import scalar_box
 from .expectation import reads_at, written
-from .notation import bound_by_letters, box_writer
+from .notation import bound_by_letters, box_writer, moment_sign
 from .problem import Problem
 from .steps import assumptions
 
-_SIGNS = {"expectation": ("E", r"\mathbb{E}"), "variance": ("Var", r"\operatorname{Var}"),
-          "covariance": ("Cov", r"\operatorname{Cov}")}  # fmt: skip
+_SIGNS = {"expectation": "E", "variance": "Var", "covariance": "Cov"}
 _KINKS = ("positive", "zero", "extreme")
 _PATIENCE = 20.0  # seconds for the next term of an expansion
 _SIZES = (4, 16, 64)  # at which it is held against the answer
@@ -60,7 +61,7 @@ class Approximation:
     def text(self) -> str:
         """The quantity, its approximate value, the method, and what was assumed."""
         shown = ", ".join(str(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
-        lines = [f"{_SIGNS[self.what][0]}[{shown}] is approximately {self.value}", self.explanation, "assumed:"]
+        lines = [f"{_SIGNS[self.what]}[{shown}] is approximately {self.value}", self.explanation, "assumed:"]
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.assumptions or ("nothing",))])
 
     def latex(self) -> str:
@@ -69,11 +70,16 @@ class Approximation:
         roots = [x for x in self.expressions if isinstance(x, Tensor)]
         scalars = [value, *(x for x in self.expressions if not isinstance(x, Tensor))]
         written = box_writer([*roots, *self.tensors], scalars)
-        return rf"{self._left()} \approx {in_latex(written(value))} \quad \text{{({tex_text(self.explanation)})}}"
+        told = Text(f"({self.explanation})")
+        return latex(row(self._left(), Sign("≈", "relation"), written(value), Space(1.0), told))
 
-    def _left(self) -> str:
-        shown = ", ".join(latex(x if isinstance(x, Tensor) else bound_by_letters(x)) for x in self.expressions)
-        return f"{_SIGNS[self.what][1]}[{shown}]"
+    def _left(self) -> Box:
+        printer = latex_printer([x for x in self.expressions if isinstance(x, Tensor)])
+        shown = (
+            printer.box(definition(x)) if isinstance(x, Tensor) else scalar_box(bound_by_letters(x))
+            for x in self.expressions
+        )
+        return row(moment_sign(_SIGNS[self.what]), Fence(commas(shown), "[", "]"))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

@@ -14,16 +14,21 @@ from ..printing.matrix import printer_in
 from ..printing.scalars import scalar_latex
 
 
+def moment_sign(sign: str) -> Function:
+    """The letter of an expectation, the words of other moments."""
+    return Function(Name("E", "blackboard")) if sign == "E" else function(sign)
+
+
 class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]
     """``E[x]`` as it is written; it is never worked out."""
 
-    sign, head = "E", Function(Name("E", "blackboard"))
+    sign = "E"
 
     def _sympystr(self, printer: Any) -> str:
         return f"{self.sign}[{printer._print(self.args[0])}]"
 
     def _boxes(self, printer: Any) -> Box:
-        return row(self.head, Fence(printer.box(self.args[0]), "[", "]"))
+        return row(moment_sign(self.sign), Fence(printer.box(self.args[0]), "[", "]"))
 
     def _latex(self, printer: Any) -> str:
         return scalar_latex(self)
@@ -32,19 +37,19 @@ class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]
 class Variance(Mean):
     """``Var[x]`` as it is written."""
 
-    sign, head = "Var", function("Var")
+    sign = "Var"
 
 
 class Skewness(Mean):
     """``Skew[x]`` as it is written."""
 
-    sign, head = "Skew", function("Skew")
+    sign = "Skew"
 
 
 class Kurtosis(Mean):
     """``Kurt[x]`` as it is written."""
 
-    sign, head = "Kurt", function("Kurt")
+    sign = "Kurt"
 
 
 class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]

@@ -10,40 +10,44 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.arguments import check_takes
-from ..core.naming import fresh_name
+from ..core.boxes import Box, Function, Name, Sign, Text, applied, row
+from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
 from ..errors import AbsentError, OperandError, ShapeError, SymattnError, described
-from ..ops.leaves import as_tensor, tensor
+from ..graph.names import displayed_names
+from ..ops.leaves import as_tensor, stand_in, tensor
 from ..printing.align import tex_text
-from ..printing.matrix import names_in
+from ..printing.matrix import Printer, names_in
+from ..printing.media.numpy import numpy_text
+from ..printing.symbols import symbol
 from .engine import prove
 from .verdict import Verdict
 
 Places = tuple[int, ...]  # of arguments
-Answer = tuple[str, Tensor]  # how the result would move, as text, and as a tensor
+Move = Callable[[Tensor], Tensor]
 
 
 class _Question(NamedTuple):
-    """How arguments move, how that is written, whether the result may move likewise, and what else it may be."""
+    """How arguments move, and how the result may move then."""
 
-    move: Callable[[Tensor], Tensor]
-    write: Callable[[str], str]
-    likewise: bool
-    others: Sequence[Answer] = ()
+    move: Move
+    answers: Sequence[Move]
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
     """One symmetry: its ``kind`` is "equivariant", "invariant", "neither" or "unknown".
 
-    ``verdicts`` has the verdict of each claim by its text, such as ``"f(Pi @ X) = Pi @ f(X)"``. A result that both
-    stays and moves likewise counts as invariant; "neither" means that every claim is refuted.
+    ``verdicts`` has the verdict of each claim by its text, such as ``"f(Pi @ X) = Pi @ f(X)"``, and ``formulas`` the
+    claim in LaTeX. A result that both stays and moves likewise counts as invariant; "neither" means that every claim is
+    refuted.
     """
 
     name: str
     kind: str
     verdicts: Mapping[str, Verdict]
+    formulas: Mapping[str, str]
 
     @property
     def verdict(self) -> Verdict:
@@ -84,12 +88,15 @@ class Equivariance(Mapping[str, Symmetry]):
     def latex(self) -> str:
         """The table as a ``tabular``."""
         rows = [
-            " & ".join([tex_text(s.name), s.kind, tex_text(f"{claim}: {verdict.status}")])
+            " & ".join([tex_text(s.name), s.kind, f"${s.formulas[claim]}$", verdict.status])
             for s in self.values()
             for claim, verdict in s.verdicts.items()
         ]
-        rows += [f"{tex_text(name)} & not applicable & {tex_text(why)}" for name, why in self.not_applicable.items()]
-        return "\\begin{tabular}{lll}\n" + " \\\\\n".join(f"  {row}" for row in rows) + "\n\\end{tabular}"
+        rows += [
+            f"{tex_text(name)} & not applicable & \\multicolumn{{2}}{{l}}{{{tex_text(why)}}}"
+            for name, why in self.not_applicable.items()
+        ]
+        return "\\begin{tabular}{llll}\n" + " \\\\\n".join(f"  {row}" for row in rows) + "\n\\end{tabular}"
 
     def __str__(self) -> str:
         return self.text()
@@ -141,7 +148,8 @@ class _Questions:
         self.taken = {*names_in([self.result, *arguments]), "f"}
         names = [x.name for x in arguments]
         self.labels = [x if x and names.count(x) == 1 else f"argument {k}" for k, x in enumerate(names, 1)]
-        self.shown = f"f({', '.join(self.labels)})"
+        self.letter = Function(Name("f"))
+        self.plain, self.value = [self._stand_in(x) for x in arguments], self._stand_in(self.result)
 
     def _called(self, arguments: Sequence[Tensor]) -> Tensor:
         y = self.f(*arguments)
@@ -149,6 +157,10 @@ class _Questions:
             shown = ", ".join(x.brief() for x in arguments)
             raise OperandError(f"equivariance: f of {shown} gives {described(y)}, which is not a tensor")
         return y
+
+    def _stand_in(self, x: Tensor) -> Tensor:
+        """A leaf for an argument or for the result, where claims are written with letters for them."""
+        return stand_in(new_name("x", self.taken), x.shape, x.kind, x.holds_minus_infinity)
 
     def _new(self, name: str, *shape: Any, **hypotheses: bool) -> Tensor:
         return tensor(fresh_name(name, self.taken), *shape, **hypotheses)
@@ -179,12 +191,24 @@ class _Questions:
         left = self._called([asked.move(x) if k in moved else x for k, x in enumerate(self.arguments)])
         if not same_shape(left.shape, self.result.shape):
             raise ShapeError(f"f then has the shape {left.brief()}, not {self.result.brief()}")
-        likewise = [(asked.write(self.shown), asked.move(self.result))] if asked.likewise else []
-        answers = [(self.shown, self.result), *likewise, *asked.others]
-        labels = (asked.write(label) if k in moved else label for k, label in enumerate(self.labels))
-        called = f"f({', '.join(labels)})"
-        verdicts = {f"{called} = {text}": prove(left, y, budget=self.budget) for text, y in answers}
-        return Symmetry(name, _kind(list(verdicts.values())), verdicts)
+        verdicts, formulas = {}, {}
+        for answer in (lambda y: y, *asked.answers):
+            claim = self._claim(moved, asked.move, answer, code=True)
+            verdicts[claim] = prove(left, answer(self.result), budget=self.budget)
+            formulas[claim] = self._claim(moved, asked.move, answer, code=False)
+        return Symmetry(name, _kind(list(verdicts.values())), verdicts, formulas)
+
+    def _claim(self, moved: Places, move: Move, answer: Move, code: bool) -> str:
+        """``f(Pi Q, K) = Pi f(Q, K)``, with letters for f and for its arguments."""
+        inside = [move(x) if k in moved else x for k, x in enumerate(self.plain)]
+        called, y = applied(self.letter, map(Name, self.labels)), answer(self.value)
+        names = {**displayed_names([*inside, y]), **dict(zip(self.plain, self.labels, strict=True))}
+        names[self.value] = numpy_text(called)
+        letters = {x: _letters(label) for x, label in zip(self.plain, self.labels, strict=True)}
+        spellings = {**letters, self.value: applied(self.letter, letters.values())}
+        printer = Printer(names, code, spellings)
+        left = applied(self.letter, map(printer.box, inside))
+        return printer.written(row(left, Sign("=", "relation"), printer.box(y)))
 
     # --- the symmetries ---
 
@@ -194,38 +218,39 @@ class _Questions:
         if size == 1:
             raise ShapeError(f"{self._shown(moved)} has one row only")
         pi = self._new("Pi", size, size, permutation=True)
-        likewise = bool(y.rank) and same_size(_row_size(y), size)
-        others: list[Answer] = []
+        answers: list[Move] = [lambda y: pi @ y] if y.rank and same_size(_row_size(y), size) else []
         if y.rank > 1 and same_size(y.shape[-1], size):
-            text, turned = (f"{pi} @ {self.shown}", pi @ y) if likewise else (self.shown, y)
-            others = [(f"{text} @ {pi}.T", turned @ pi.T)]
-        return _Question(lambda x: pi @ x, lambda x: f"{pi} @ {x}", likewise, others)
+            answers.append((lambda y: pi @ y @ pi.T) if answers else (lambda y: y @ pi.T))
+        return _Question(lambda x: pi @ x, answers)
 
     def _features(self, moved: Places) -> _Question:
         """``f(X U) = f(X) U``."""
         size = self._common_size(moved, "features", _feature_size)
         u = self._new("U", size, size, orthogonal=True)
-        return _Question(lambda x: x @ u, lambda x: f"{x} @ {u}", self._has_features(size))
+        return self._likewise(lambda x: x @ u, self._has_features(size))
 
     def _translation(self, moved: Places) -> _Question:
         """``f(X + 1 b^T) = f(X) + 1 b^T``."""
         size = self._common_size(moved, "features", _feature_size)
         b = self._new("b", size)
-        return _Question(lambda x: x + b, lambda x: f"{x} + {b}", self._has_features(size))
+        return self._likewise(lambda x: x + b, self._has_features(size))
 
     def _row_shifts(self, moved: Places) -> _Question:
         """``f(X + c 1^T) = f(X) + c 1^T``, or ``f(X) + c`` where f gives one number a row."""
         self._common_size(moved, "rows", _row_size)
         c, y = self._new("c", *self.arguments[moved[0]].shape[:-1]), self.result
-        column, shown = (c[..., None], f"{c}[..., None]") if c.rank else (c, str(c))
-        likewise = bool(y.rank) and same_shape(y.shape[:-1], c.shape)
-        others = [(f"{self.shown} + {c}", y + c)] if same_shape(y.shape, c.shape) else []
-        return _Question(lambda x: x + column, lambda x: f"{x} + {shown}", likewise, others)
+        column = c[..., None] if c.rank else c
+        answers: list[Move] = [lambda y: y + column] if y.rank and same_shape(y.shape[:-1], c.shape) else []
+        answers += [lambda y: y + c] if same_shape(y.shape, c.shape) else []
+        return _Question(lambda x: x + column, answers)
 
     def _scaling(self, moved: Places) -> _Question:
         """``f(a X) = a f(X)``."""
         a = self._new("a", positive=True)
-        return _Question(lambda x: a * x, lambda x: f"{a} * {x}", likewise=True)
+        return self._likewise(lambda x: a * x, True)
+
+    def _likewise(self, move: Move, applies: bool) -> _Question:
+        return _Question(move, [move] if applies else [])
 
     def _has_features(self, size: Any) -> bool:
         return bool(self.result.rank) and same_size(self.result.shape[-1], size)
@@ -241,6 +266,10 @@ class _Questions:
 
     def _shown(self, moved: Places) -> str:
         return " and ".join(self.arguments[k].brief() for k in moved)
+
+
+def _letters(label: str) -> Box:
+    return symbol(label) if label.isidentifier() else Text(label)
 
 
 def _row_size(x: Tensor) -> Any:

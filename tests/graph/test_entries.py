@@ -341,7 +341,7 @@ def test_the_system_of_entries_is_linear_in_the_graph(step):
 def test_a_system_prints_as_text_and_as_an_aligned_block():
     system = sa.entries(sa.let("O", A @ A))
     assert str(system) == "O[i, j] = Sum(A[_k, j]*A[i, _k], (_k, 0, T - 1))"
-    assert system.latex().startswith("\\begin{aligned}\n  {O}_{i,j} &= \\sum_{k=0}^{T - 1}")
+    assert system.latex().startswith("\\begin{aligned}\n  O_{i j} &= \\sum_{k = 0}^{T - 1}")
 
 
 def test_many_nested_sums_do_not_run_out_of_letters():

@@ -177,7 +177,9 @@ def test_it_prints() -> None:
     found = equivariance(sa.softmax, sa.tensor("Z", T, S))
     first = str(found).splitlines()[0]
     assert first == "rows of Z         equivariant  f(Pi @ Z) = f(Z): refuted; f(Pi @ Z) = Pi @ f(Z): proved"
-    assert found.latex().startswith("\\begin{tabular}{lll}\n  rows of Z & equivariant & f(Pi @ Z) = f(Z): refuted \\\\")
+    assert found.latex().startswith(
+        "\\begin{tabular}{llll}\n  rows of Z & equivariant & $f(\\Pi Z) = f(Z)$ & refuted \\\\"
+    )
     assert repr(found).startswith("<equivariance: rows of Z equivariant, ")
 
 
