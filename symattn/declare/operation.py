@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from ..core.arguments import check_takes
+from ..core.boxes import Name, Row
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Notation, Operation, Pullback, Pushforward
@@ -22,6 +22,7 @@ from ..ops.contraction import einsum_op
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
 from ..ops.notation import Binding, function
+from ..printing.media.neighbours import Level, level_of
 from ..printing.media.read_latex import box_of_latex
 from .facts import PROVED, checked_facts, monotone_function
 from .from_entry import entry_code, function_code
@@ -197,20 +198,24 @@ def _is_importable(function: Any) -> bool:
     return found is function
 
 
+_BINDINGS = {Level.LIST: Binding.OR, Level.SUM: Binding.SUM, Level.PRODUCT: Binding.SUM, Level.FACTORS: Binding.PRODUCT}
+
+
 def _template(signature: Signature, name: str, latex: Any) -> Notation:
-    places = re.findall(r"\{(\d+)\}", latex) if isinstance(latex, str) else None
-    braces = re.sub(r"\\.", "", str(latex))  # without those written out as \{ and \}
-    unbalanced = braces.count("{") != braces.count("}")
-    if places is None or unbalanced or any(int(k) >= len(signature.inputs) for k in places):
+    try:
+        box_of_latex(latex, [Name("x") for _ in signature.inputs])
+    except OperandError as error:
         raise OperandError(
-            f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ..., not {described(latex)}"
-        )
+            f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ...: {error}"
+        ) from None
     plain = function(name)
 
     def notation(p: Any, node: Tensor) -> Any:
         if p.code:
             return plain(p, node)
-        return box_of_latex(latex, [p.operand(x, Binding.OR) for x in node.inputs]), Binding.ATOM
+        written = box_of_latex(latex, [p.operand(x, Binding.OR) for x in node.inputs])
+        level = level_of(written.parts) if isinstance(written, Row) else Level.ATOM
+        return written, _BINDINGS.get(level, Binding.ATOM)
 
     return notation
 

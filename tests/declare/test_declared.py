@@ -302,6 +302,19 @@ def test_a_template_may_hold_braces_and_an_input_may_hold_places():
     assert written == r"\psi(" + sa.latex(first) + "; " + sa.latex(second) + ")"
 
 
+def test_inputs_and_results_of_a_template_are_held_together():
+    star = sa.operation("star", **PRODUCT, latex=r"{0} \star {1}")
+    a, b = sa.tensor("a", "n"), sa.tensor("b", "n")
+    assert sa.latex(star(a + b, a - b)) == r"(a + b) \star (a - b)"
+    assert sa.latex(star(a, b) + a) == r"a \star b + a"
+    assert sa.latex(star(a, b) * (a + b)) == r"(a \star b) \odot (a + b)"
+    assert sa.latex(sa.exp(star(a, b))) == r"\exp(a \star b)"
+    ratio = sa.operation("ratio", **PRODUCT, latex=r"\frac{{0}}{1 + {1}}")
+    assert sa.latex(ratio(a + b, a - b)) == r"\frac{a + b}{1 + (a - b)}"
+    power = sa.operation("power", **PRODUCT, latex="{0}^{{1}}")
+    assert sa.latex(power(a + b, a - b)) == r"(a + b)^{a - b}"
+
+
 def one_numpy():
     def foo(s):
         return s + 1
@@ -336,6 +349,16 @@ REFUSED = {
         lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, latex=r"\phi\left({0"),
         sa.OperandError,
         "latex= of operation 'f' is a template",
+    ),
+    "a template with too many places": (
+        lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, latex=r"\phi({0}, {1})"),
+        sa.OperandError,
+        "there is no input 1: they are counted from 0 to 0",
+    ),
+    "a template that is none": (
+        lambda: sa.operation("f", shape="n -> n", entry=softmax1_entry, latex=3),
+        sa.OperandError,
+        "LaTeX is text that is not empty, not 3",
     ),
     "no entry": (lambda: sa.operation("f", shape="n -> n", entry=3), sa.OperandError, "entry= of operation 'f'"),
     "text for NumPy": (

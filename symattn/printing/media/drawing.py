@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.boxes import Box, Differential, Fence, Fraction, Matrix, Row, Script, fold
-from .unicode import Level, Written, gap, in_one_line, least, scripts
+from .neighbours import Level, least
+from .unicode import Written, gap, in_one_line, scripts
 
 _TALL = {
     "(": "⎛⎜⎝", ")": "⎞⎟⎠", "[": "⎡⎢⎣", "]": "⎤⎥⎦", "⌊": "⎢⎢⎣", "⌋": "⎥⎥⎦", "⌈": "⎡⎢⎢", "⌉": "⎤⎥⎥", "|": "│││",

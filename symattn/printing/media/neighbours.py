@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import IntEnum
 from typing import Literal
 
 from ...core.boxes import (
@@ -19,6 +21,8 @@ from ...core.boxes import (
     Row,
     Script,
     Sign,
+    Space,
+    Text,
 )
 
 Link = Literal["", "times", "apply"]
@@ -75,3 +79,43 @@ def _is_word(box: Box) -> bool:
 def is_prime(box: Box | None) -> bool:
     """Whether a superscript is only primes, which belong to a name."""
     return isinstance(box, Sign) and set(box.mark) == {"′"}
+
+
+class Level(IntEnum):
+    """How tightly a text holds together; a script or a root needs what is one thing."""
+
+    LIST = 0
+    SUM = 1
+    PRODUCT = 2
+    FACTORS = 3
+    ROOT = 4
+    ATOM = 5
+
+
+_LEVELS = {"relation": Level.LIST, "punctuation": Level.LIST, "sum": Level.SUM, "prefix": Level.SUM,
+           "product": Level.PRODUCT, "large": Level.PRODUCT, "opening": Level.LIST,
+           "closing": Level.LIST, "ordinary": Level.FACTORS}  # fmt: skip
+
+
+def least(parts: Sequence[Box], k: int) -> Level:
+    """How tight a part of a row has to be among its neighbours."""
+    near = [(parts[k - 1], parts[k])] if k else []
+    near += [(parts[k], parts[k + 1])] if k + 1 < len(parts) else []
+    if any(link(*pair) for pair in near):
+        return Level.FACTORS
+    signs = [edge(parts[k - 1], -1)] if k else []
+    signs += [edge(parts[k + 1], 0)] if k + 1 < len(parts) else []
+    kinds = {sign.kind for sign in signs if isinstance(sign, Sign)}
+    if "product" in kinds:
+        return Level.FACTORS
+    return Level.PRODUCT if kinds & {"sum", "prefix", "large"} else Level.LIST
+
+
+def level_of(parts: Sequence[Box]) -> Level:
+    """How tightly a row of several parts holds together."""
+    if len(parts) == 2 and link(*parts) == "apply" and isinstance(edge(parts[1], 0), Fence):
+        return Level.ATOM
+    ends = [edge(part, 0) for part in parts]
+    if any(isinstance(end, (Text, Space)) for end in ends):
+        return Level.LIST
+    return min([Level.FACTORS, *(_LEVELS[end.kind] for end in ends if isinstance(end, Sign))])

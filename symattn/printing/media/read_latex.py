@@ -46,21 +46,21 @@ from .latex_words import (
     side_by_side,
     words_of,
 )
-from .neighbours import is_prime
+from .neighbours import Level, is_prime, least, level_of
 
 _PLACE = re.compile(r"\{(\d+)\}")
 _DEGREE = r"\sqrt["
 
 
 def box_of_latex(source: str, places: Sequence[Box] = ()) -> Box:
-    r"""The tree of a piece of LaTeX; where there are places, ``{0}`` and ``{1}`` stand for them.
+    r"""The tree of a piece of LaTeX; where there are places, ``{0}`` and ``{1}`` stand for them, held together.
 
     >>> from symattn.printing.media.unicode import unicode_text
     >>> print(unicode_text(box_of_latex(r"\hat{\mathbf{A}}_{ij}^{\top} \frac{1}{\sqrt{d}}")))
     𝐀̂ᵢⱼᵀ (1 / √d)
     """
     if not isinstance(source, str) or not source.strip():
-        raise OperandError(f"LaTeX of a name is text that is not empty, not {described(source)}")
+        raise OperandError(f"LaTeX is text that is not empty, not {described(source)}")
     return _Reader(source, places).read()
 
 
@@ -153,7 +153,13 @@ class _Reader(Source):
         """What a frame holds, side by side."""
         self.refuse_waiting(frame)
         parts, frame.parts = frame.parts, []
+        parts = [self.held(part, least(parts, k)) for k, part in enumerate(parts)]
         return side_by_side(parts, in_word=self.style() == "upright")
+
+    def held(self, part: Box, at_least: Level) -> Box:
+        """What was put into a place, between parentheses where it is looser than its place needs."""
+        is_loose = isinstance(part, Row) and level_of(part.parts) < at_least
+        return Fence(part) if is_loose and any(part is given for given in self.places) else part
 
     def refuse_waiting(self, frame: _Frame) -> None:
         for waiting in frame.pending[-1:]:
@@ -241,7 +247,7 @@ class _Reader(Source):
             self.loosen()  # a script of a bar, which opens nothing
         frame = self.frames[-1]
         self.refuse_waiting(frame)
-        last = frame.parts.pop() if frame.parts else Row(())
+        last = self.held(frame.parts.pop(), Level.ATOM) if frame.parts else Row(())
         base = last if frame.is_script and isinstance(last, Script) else Script(last)
         taken = base.below if word == "_" else base.above
         if taken is not None and not (word == "^" and is_prime(taken)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +32,7 @@ from ...core.boxes import (
     fold,
 )
 from .alphabets import in_font, letters_of
-from .neighbours import MINUS, edge, is_prime, link, opens_fence
+from .neighbours import MINUS, Level, edge, is_prime, least, level_of, link, opens_fence
 
 _RAISED = dict(
     zip(
@@ -52,22 +51,6 @@ _ACCENTS = {
     "´": "acute", "ˋ": "grave", "_": "underline",
 }  # fmt: skip
 _ROOTS = {"2": "√", "3": "∛", "4": "∜"}
-
-
-class Level(IntEnum):
-    """How tightly a text holds together; a script or a root needs what is one thing."""
-
-    LIST = 0
-    SUM = 1
-    PRODUCT = 2
-    FACTORS = 3
-    ROOT = 4
-    ATOM = 5
-
-
-_LEVELS = {"relation": Level.LIST, "punctuation": Level.LIST, "sum": Level.SUM, "prefix": Level.SUM,
-           "product": Level.PRODUCT, "large": Level.PRODUCT, "opening": Level.LIST,
-           "closing": Level.LIST, "ordinary": Level.FACTORS}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,30 +99,6 @@ def gap(before: Box, after: Box) -> str:
     if not linked and isinstance(before, Script) and not isinstance(right, Sign):
         return " "  # a script of a sign: ∇_S L
     return " " if linked == "times" or (linked and not opens_fence(right)) else ""
-
-
-def least(parts: Sequence[Box], k: int) -> Level:
-    """How tight a part of a row has to be among its neighbours."""
-    near = [(parts[k - 1], parts[k])] if k else []
-    near += [(parts[k], parts[k + 1])] if k + 1 < len(parts) else []
-    if any(link(*pair) for pair in near):
-        return Level.FACTORS
-    signs = [edge(parts[k - 1], -1)] if k else []
-    signs += [edge(parts[k + 1], 0)] if k + 1 < len(parts) else []
-    kinds = {sign.kind for sign in signs if isinstance(sign, Sign)}
-    if "product" in kinds:
-        return Level.FACTORS
-    return Level.PRODUCT if kinds & {"sum", "prefix", "large"} else Level.LIST
-
-
-def level_of(parts: Sequence[Box]) -> Level:
-    """How tightly a row of several parts holds together."""
-    if len(parts) == 2 and link(*parts) == "apply" and isinstance(edge(parts[1], 0), Fence):
-        return Level.ATOM
-    ends = [edge(part, 0) for part in parts]
-    if any(isinstance(end, (Text, Space)) for end in ends):
-        return Level.LIST
-    return min([Level.FACTORS, *(_LEVELS[end.kind] for end in ends if isinstance(end, Sign))])
 
 
 def _row(box: Row, inside: Sequence[Written]) -> Written:
