@@ -311,8 +311,8 @@ def test_inputs_and_results_of_a_template_are_held_together():
     assert sa.latex(sa.exp(star(a, b))) == r"\exp(a \star b)"
     ratio = sa.operation("ratio", **PRODUCT, latex=r"\frac{{0}}{1 + {1}}")
     assert sa.latex(ratio(a + b, a - b)) == r"\frac{a + b}{1 + (a - b)}"
-    power = sa.operation("power", **PRODUCT, latex="{0}^{{1}}")
-    assert sa.latex(power(a + b, a - b)) == r"(a + b)^{a - b}"
+    raised = sa.operation("raised", **PRODUCT, latex="{0}^{{1}}")
+    assert sa.latex(raised(a + b, a - b)) == r"(a + b)^{a - b}"
 
 
 def one_numpy():
