@@ -291,18 +291,12 @@ def _index_words(index: Index, s: int, above: tuple[str, int] | None) -> Iterato
 def _powers(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     for n, (atom, e) in enumerate(factors):
         if atom.kind == "power" and e > 0 and e == int(e):
-            held = set(bound) & atom.free
             base = ring.whole_power(atom.inner[0], int(e))
             inside = ring.multiply(base, ring.simplified(1, (), without(factors, n)))
-            if not held and not bound:
-                return inside
-            return ring.summed(bound, inside)
-    for n, (atom, e) in enumerate(factors):
-        if atom.kind == "power" and e < 0:
-            result = _cancelled(ring, bound, factors, n)
-            if result is not None:
-                return result
-    return None
+            return ring.summed(bound, inside) if bound else inside
+    inverted = (n for n, (atom, e) in enumerate(factors) if atom.kind == "power" and e < 0)
+    found = (_cancelled(ring, bound, factors, n) for n in inverted)
+    return next((result for result in found if result is not None), None)
 
 
 def leading(ring: Ring, poly: Poly) -> tuple[Number, Term]:
@@ -332,14 +326,11 @@ def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | Non
             return None
         ring.use("a sum is cancelled against its inverse")
         others = tuple(s for s in bound if s not in used)
-        lower = [(atom, q + 1) if m is factors[n][0] else (atom, q) for m, (atom, q) in ((f[0], f) for f in rest)]
+        lower = [(atom, q + 1 if atom is factors[n][0] else q) for atom, q in rest]
         first = ring.simplified(1, others, [f for f in lower if f[1] != 0])
         remainder = Poly([(k, term) for k, term in poly.terms if term is not lead])
-        after = first
-        if remainder:
-            inside = ring.multiply(remainder, product_of(rest))
-            after = ring.subtract(first, ring.summed(others, inside))
-        return ring.scale(Fraction(1) / c, after)
+        left = ring.summed(others, ring.multiply(remainder, product_of(rest)))
+        return ring.scale(Fraction(1) / c, ring.subtract(first, left))
     return None
 
 

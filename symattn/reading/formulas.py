@@ -148,10 +148,9 @@ class Formula(ast.NodeVisitor):
             raise self.source.error("an infinite number has no powers here: -oo stands in masks alone", tree)
         if not exponent.is_number:
             return
-        steep = abs(exponent.evalf(15)) > EXPONENT
-        if steep or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS):
-            raise self.source.error("the power is too large to be written out", tree)
-        if base.is_number and base != 0 and abs(exponent * sympy.log(abs(base)).evalf(15)) > BITS:
+        large = abs(exponent.evalf(15)) > EXPONENT
+        large = large or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS)
+        if large or (base.is_number and base != 0 and abs(exponent * sympy.log(abs(base)).evalf(15)) > BITS):
             raise self.source.error("the power is too large to be written out", tree)
         if base == 0 and exponent.is_negative:
             raise self.source.error("division by zero", tree)

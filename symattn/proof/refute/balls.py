@@ -178,25 +178,24 @@ def choose(condition: Truth, a: Callable[[], Number], b: Callable[[], Number]) -
 
 def largest(values: Sequence[Number]) -> Number:
     """The largest of the values; a tie of balls needs no decision. Of no values it raises Outside."""
-    _check_any(values, "largest")
-    return reduce(lambda a, b: _either(less(a, b), b, a, arb.max), values)
+    return _outermost("largest", values, less, arb.max)
 
 
 def smallest(values: Sequence[Number]) -> Number:
     """The smallest of the values. Of no values it raises Outside."""
-    _check_any(values, "smallest")
-    return reduce(lambda a, b: _either(less(b, a), b, a, arb.min), values)
+    return _outermost("smallest", values, lambda a, b: less(b, a), arb.min)
 
 
-def _check_any(values: Sequence[Number], which: str) -> None:
+def _outermost(
+    which: str, values: Sequence[Number], gives_way: Callable[[Number, Number], Truth], fold: Callable[[arb, arb], arb]
+) -> Number:
+    def outer(a: Number, b: Number) -> Number:
+        first = gives_way(a, b)
+        return fold(ball(a), ball(b)) if first is None else b if first else a
+
     if not values:
         raise Outside(f"the {which} of no numbers")
-
-
-def _either(first: Truth, a: Number, b: Number, fold: Callable[[arb, arb], arb]) -> Number:
-    if first is None:
-        return fold(ball(a), ball(b))
-    return a if first else b
+    return reduce(outer, values)
 
 
 def absolute(x: Number) -> Number:
