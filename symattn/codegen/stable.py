@@ -16,9 +16,9 @@ import sympy
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape
-from ..graph.canonical import squared, squares
+from ..graph.canonical import is_lined_up, squared, squares
 from ..ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, split_scalar, subtract
-from ..ops.broadcasting import broadcast, expand_axes, sum_op
+from ..ops.broadcasting import broadcast, sum_op
 from ..ops.classes import one_hot_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
@@ -124,7 +124,7 @@ def _less_logsumexp(a: Tensor, b: Tensor) -> Tensor | None:
         read = None if whole is None else _logsumexp(whole)
         if read is None or whole is None or x is None or not (c * k).is_negative:
             continue
-        if k == -c and x is read.inputs[0] and _is_lined_up(whole, read):
+        if k == -c and x is read.inputs[0] and is_lined_up(whole, read):
             return multiply(k, log_softmax_op(x, axes=read.params["axes"]))
         if whole is read and x.rank <= read.rank:
             return _difference(c, read, multiply(-k / c, x), x)
@@ -135,14 +135,6 @@ def _logsumexp(x: Tensor) -> Tensor | None:
     """The logsumexp that this is, or whose reduced axes this brings back."""
     body = x.inputs[0] if x.op is index_op else x
     return body if body.op is logsumexp_op else None
-
-
-def _is_lined_up(x: Tensor, total: Tensor) -> bool:
-    """Whether the reduced axes stand where they were."""
-    axes, rank = total.params["axes"], total.inputs[0].rank
-    if x is total:
-        return total.params["keepdims"] or axes == tuple(range(-rank, len(axes) - rank))
-    return not total.params["keepdims"] and x is expand_axes(total, axes)
 
 
 def _difference(c: Any, total: Tensor, x: Tensor, plain: Tensor) -> Tensor:
@@ -326,15 +318,9 @@ def _softmax_sum(a: Tensor, b: Tensor) -> Tensor | None:
 
 
 def _slope_of_two(a: Tensor, b: Tensor) -> Tensor | None:
-    for spread, u in ((a, b), (b, a)):
-        c, product = split_scalar(spread)
-        for p, other in _factors(product):
-            if p.op is softmax_op:
-                found = _less_class(c, p, other, u)
-                found = _less_share(c, p, other, u) if found is None else found
-                if found is not None:
-                    return found
-    return None
+    spread = ((*split_scalar(x), u) for x, u in ((a, b), (b, a)))
+    parts = ((c, p, other, u) for c, product, u in spread for p, other in _factors(product) if p.op is softmax_op)
+    return _first(rule(*part) for part in parts for rule in (_less_class, _less_share))
 
 
 def _less_share(c: Any, p: Tensor, total: Tensor, u: Tensor) -> Tensor | None:

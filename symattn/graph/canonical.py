@@ -80,13 +80,20 @@ def _quotient(weights: Tensor, above: Tensor, below: Tensor) -> Tensor | None:
 
 def _summed_axis(below: Tensor, weights: Tensor) -> int | None:
     """The axis over which ``below`` sums the weights, if it is that sum lined up with them for broadcasting."""
-    total = definition(below.inputs[0]) if below.op is index_op else below
+    named = below.inputs[0] if below.op is index_op else below
+    total = definition(named)
     if total.op is not sum_op or definition(total.inputs[0]) is not weights or len(total.params["axes"]) != 1:
         return None
-    (axis,), keepdims = total.params["axes"], total.params["keepdims"]
-    if below is total:
-        return axis if keepdims or axis == -weights.rank else None
-    return axis if not keepdims and below is expand_axes(below.inputs[0], (axis,)) else None
+    return total.params["axes"][0] if is_lined_up(below, named) else None
+
+
+def is_lined_up(x: Tensor, total: Tensor) -> bool:
+    """Whether the axes over which a total reduces stand where they were, by the total itself or by new ones in it."""
+    reduced = definition(total)
+    axes, rank = reduced.params["axes"], reduced.inputs[0].rank
+    if x is total:
+        return reduced.params["keepdims"] or axes == tuple(range(-rank, len(axes) - rank))
+    return not reduced.params["keepdims"] and x is expand_axes(total, axes)
 
 
 def without_names(node: Tensor, bare: Mapping[Tensor, Tensor]) -> Tensor:
