@@ -26,14 +26,10 @@ def without(factors: Factors, *places: int) -> Factors:
 
 
 def delta(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
-    for n, (atom, _) in enumerate(factors):
-        if atom.kind == "same":
-            rest = without(factors, n)
-            for step in (_plain_sides, _without_permutation, _decided, _digits, _eliminated, _equated):
-                result = step(ring, bound, rest, atom)
-                if result is not None:
-                    return result
-    return None
+    steps = (_plain_sides, _without_permutation, _decided, _digits, _eliminated, _equated)
+    held = ((without(factors, n), atom) for n, (atom, _) in enumerate(factors) if atom.kind == "same")
+    found = (step(ring, bound, rest, atom) for rest, atom in held for step in steps)
+    return next((result for result in found if result is not None), None)
 
 
 def _plain_sides(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
