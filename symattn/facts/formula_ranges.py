@@ -140,30 +140,35 @@ class FormulaRange:
             return
         for m in form:
             yield from self.known.given_of(m) if m != 1 else ()
-        for at, bounds in lemmas(self, form) if len(form) > 1 else ():
+        for at, bounds, _ in lemmas(self, form) if len(form) > 1 else ():
             yield from both_ways(at, bounds)
 
     # --- sums, extremes and choices, opened ---
 
     def _opened(self, e: Any) -> Range:
         """A sum of parts, as one sum over an index, with an extreme at the entry that attains it, or by cases."""
-        free = (part for part in sorted(e.atoms(Choice, Max, Min), key=sympy.default_sort_key) if self._is_free(part))
-        part = next(free, None)
+        part = self.opened_first(e)
         found = self._as_one_sum(e)
         if part is None:
             return found
         if isinstance(part, Choice):
-            return found & hull(*(walk.of(at) for walk, at in self._cases(part, e)))
-        if not all((high + 1).is_positive for _, low, high in part.limits):
-            return found
+            return found & hull(*(walk.of(at) for walk, at in self.cases(part, e)))
         walk, (term,) = self.at_term(part)
         at = replaced(e, {part: term})
         return found if at is None else found & walk.of(at)
 
+    def opened_first(self, e: Any) -> Any:
+        """The choice or the extreme of a formula that is opened first, if there is one that can be."""
+        parts = sorted(e.atoms(Choice, Max, Min), key=sympy.default_sort_key)
+        part = next((part for part in parts if self._is_free(part)), None)
+        if part is None or isinstance(part, Choice):
+            return part
+        return part if all((high + 1).is_positive for _, low, high in part.limits) else None
+
     def _is_free(self, part: Any) -> bool:
         return all(k in self.index for k in part.free_symbols if isinstance(k, sympy.Dummy))
 
-    def _cases(self, choice: Any, e: Any) -> Iterator[tuple[FormulaRange, Any]]:
+    def cases(self, choice: Any, e: Any) -> Iterator[tuple[FormulaRange, Any]]:
         """The formula on both sides of a choice."""
         condition, a, b = choice.args
         if condition not in self.sides:
@@ -177,8 +182,18 @@ class FormulaRange:
     def _as_one_sum(self, e: Any) -> Range:
         """``sum_k f(k) + r`` as ``sum_k (f(k) + r / n)``."""
         form = form_of(e)
-        folds = [m for m in form if isinstance(m, sympy.Sum)]
         found = ANYTHING
+        for fold, count, walk, joined in self.joined_sums(form):
+            found &= point(count) * walk.of(joined)
+            for total, inside, values in self._weights(fold):
+                if total.low == total.high == 1:
+                    rest = written({m: c for m, c in form.items() if m != fold})
+                    found &= inside.of(form[fold] * values + rest)
+        return found
+
+    def joined_sums(self, form: Form) -> Iterator[tuple[Any, Any, FormulaRange, Any]]:
+        """Each sum, the number of its terms, and the term of the form as one sum, with what is known there."""
+        folds = [m for m in form if isinstance(m, sympy.Sum)]
         for fold in folds:
             counts = [high - low + 1 for _, low, high in fold.limits]
             if not all(n.is_positive and not depends(n) for n in counts) or len(form.keys() - {1}) < 2:
@@ -187,12 +202,7 @@ class FormulaRange:
             walk, terms = self.at_term(*same)
             rest = written({m: c for m, c in form.items() if m not in same}) / sympy.Mul(*counts)
             joined = sympy.Add(*(form[f] * term for f, term in zip(same, terms, strict=True)), rest)
-            found &= point(sympy.Mul(*counts)) * walk.of(joined)
-            for total, inside, values in self._weights(fold):
-                if total.low == total.high == 1:
-                    rest = written({m: c for m, c in form.items() if m != fold})
-                    found &= inside.of(form[fold] * values + rest)
-        return found
+            yield fold, sympy.Mul(*counts), walk, joined
 
     # --- by kind ---
 
@@ -259,7 +269,7 @@ class FormulaRange:
                 return self.of(a).larger(self.of(b))
             if isinstance(condition, (sympy.Lt, sympy.Le)):
                 return -(-self.of(a)).larger(-self.of(b))
-        sides = [walk.of(at) for walk, at in self._cases(e, e)]
+        sides = [walk.of(at) for walk, at in self.cases(e, e)]
         return hull(*sides) if sides else ANYTHING
 
     def _sum(self, e: Any) -> Range:

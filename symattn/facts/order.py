@@ -53,6 +53,12 @@ class Known:
         formula = self.arguments.get(self.node(entry))
         return None if formula is None else at_index(formula, entry.args[1:])
 
+    def called(self, e: Any) -> str:
+        """What people call a monotone function."""
+        if isinstance(e, Read):
+            return self.node(e).op.title
+        return "the power" if e.is_Pow else "exp" if isinstance(e, sympy.exp) else type(e).__name__
+
     def finite(self, e: Any) -> bool:
         """Whether a formula reads nothing that may be infinite."""
         entries = (self.range(entry) for entry in e.atoms(Read))
@@ -113,8 +119,11 @@ class Known:
 # --- lemmas ---
 
 
-def lemmas(walk: FormulaRange, form: Form) -> Iterator[tuple[Form, Range]]:
-    """Forms that have a part of the given form, and their ranges."""
+Lemma = tuple[Form, Range, str]  # the last is what it says, in words
+
+
+def lemmas(walk: FormulaRange, form: Form) -> Iterator[Lemma]:
+    """Forms that have a part of the given form, their ranges, and why."""
     for m in form:
         if type(m) in _LEMMAS:
             yield from _LEMMAS[type(m)](walk, m, sympy.Add(*form))
@@ -128,26 +137,28 @@ def _minus(a: Any, b: Any) -> Form:
     return combined(form_of(a), sympy.S.NegativeOne, form_of(b))
 
 
-def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+def _log(walk: FormulaRange, e: Any, others: Any) -> Iterator[Lemma]:
     """log(x) <= x - 1, log(1 + exp(x)) > x, and the logarithm of a sum of exponentials."""
     inside = e.args[0]
-    yield _minus(inside, e), above(sympy.S.One)
+    yield _minus(inside, e), above(sympy.S.One), "a logarithm is at most its argument less 1"
     if inside.is_Add and len(inside.args) == 2 and inside.args[0] == 1 and isinstance(inside.args[1], sympy.exp):
-        yield _minus(e, inside.args[1].args[0]), POSITIVE
+        yield _minus(e, inside.args[1].args[0]), POSITIVE, "the logarithm of a sum grows with its terms"
     if isinstance(inside, sympy.Sum) and isinstance(inside.function, sympy.exp):
         term, limits = inside.function.args[0], inside.limits
         count = sympy.Mul(*(high - low + 1 for _, low, high in limits))
         several = below(sympy.S.One, count) and walk.known.finite(term)
         for at in walk.known.terms_at(sympy.Sum(term, *limits), others):
-            yield _minus(e, at), POSITIVE if several else NOT_NEGATIVE
+            more = POSITIVE if several else NOT_NEGATIVE
+            yield _minus(e, at), more, "the logarithm of a sum of exponentials is at least each of the exponents"
         if not count.is_positive or depends(count):
             return
-        yield _minus(extreme_of(Max, term, limits) + sympy.log(count), e), NOT_NEGATIVE
-        yield _minus(e, extreme_of(Min, term, limits)), above(sympy.log(count))
-        yield _minus(e, total_of(term, limits) / count), above(sympy.log(count))  # exp is convex
+        largest, least = (extreme_of(kind, term, limits) for kind in (Max, Min))
+        yield _minus(largest + sympy.log(count), e), NOT_NEGATIVE, "no term of the sum is above the exponential of this"
+        yield _minus(e, least), above(sympy.log(count)), "no term of the sum is below the exponential of this"
+        yield _minus(e, total_of(term, limits) / count), above(sympy.log(count)), "the exponential function is convex"
 
 
-def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[Lemma]:
     """A sum of terms that are not negative is at least any of them."""
     terms = list(walk.known.terms_at(e, others))
     inside, (at,) = walk.at_term(e)
@@ -155,25 +166,37 @@ def _sum(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]
     if low.is_not_negative:
         several = any(below(sympy.S.One, high - first + 1) for _, first, high in e.limits)
         for term in terms:
-            yield _minus(e, term), POSITIVE if several and low.is_positive else NOT_NEGATIVE
+            more = POSITIVE if several and low.is_positive else NOT_NEGATIVE
+            yield _minus(e, term), more, "a sum of terms that are not negative is at least each of them"
 
 
-def _extreme(walk: FormulaRange, e: Any, others: Any) -> Iterator[tuple[Form, Range]]:
+def _extreme(walk: FormulaRange, e: Any, others: Any) -> Iterator[Lemma]:
+    largest = isinstance(e, Max)
+    why = f"a {'maximum' if largest else 'minimum'} is at {'least' if largest else 'most'} each of its entries"
     for term in walk.known.terms_at(e, others):
-        yield _minus(e, term), NOT_NEGATIVE if isinstance(e, Max) else -NOT_NEGATIVE
+        yield _minus(e, term), NOT_NEGATIVE if largest else -NOT_NEGATIVE, why
 
 
-_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterable[tuple[Form, Range]]]] = {
-    sympy.exp: lambda walk, e, others: [(_minus(e, e.args[0]), above(sympy.S.One))],
+def _exp(walk: FormulaRange, e: Any, others: Any) -> Iterator[Lemma]:
+    yield _minus(e, e.args[0]), above(sympy.S.One), "an exponential is at least its exponent and 1"
+
+
+def _floor(walk: FormulaRange, e: Any, others: Any) -> Iterator[Lemma]:
+    part = Range(sympy.S.Zero, False, sympy.S.One, True)
+    yield _minus(e.args[0], e), part, "a number is rounded down by less than 1"
+
+
+_LEMMAS: Mapping[Any, Callable[[FormulaRange, Any, Any], Iterable[Lemma]]] = {
+    sympy.exp: _exp,
     sympy.log: _log,
-    sympy.floor: lambda walk, e, others: [(_minus(e.args[0], e), Range(sympy.S.Zero, False, sympy.S.One, True))],
+    sympy.floor: _floor,
     sympy.Sum: _sum,
     Max: _extreme,
     Min: _extreme,
 }
 
 
-def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]]:
+def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[Lemma]:
     """``f(a) - f(b)`` of a monotone function, which a power may be."""
     node = walk.known.node
     if u.func != v.func or (isinstance(u, Read) and node(u).op is not node(v).op) or (u.is_Pow and u.exp != v.exp):
@@ -184,7 +207,8 @@ def _in_order(walk: FormulaRange, u: Any, v: Any) -> Iterator[tuple[Form, Range]
     difference = walk.difference(b, a) if monotone.endswith("decreasing") else walk.difference(a, b)
     if difference.is_not_negative:
         strict = monotone.startswith("strictly") and difference.is_positive
-        yield {u: sympy.S.One, v: sympy.S.NegativeOne}, POSITIVE if strict else NOT_NEGATIVE
+        more, called = POSITIVE if strict else NOT_NEGATIVE, walk.known.called(u)
+        yield {u: sympy.S.One, v: sympy.S.NegativeOne}, more, f"{called} is {monotone}"
 
 
 def _monotone(walk: FormulaRange, e: Any) -> tuple[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import sympy
 
@@ -114,3 +115,37 @@ def test_no_sentence_is_the_reason_of_most_steps():
             said.update("".join(map(str, step.why)) for step in proof.argument.told.steps)
     assert said.total() > 500
     assert max(said.values()) < said.total() / 5
+
+
+# --- bounds ---
+
+
+def links(claim: sa.Claim, given: Sequence[sa.Claim] = ()) -> list[str]:
+    """The lines of a proof by bounds, without the conclusion."""
+    return sa.prove(claim, given=given).proof.argument.text().splitlines()[:-1]
+
+
+def test_a_proof_by_bounds_prints_its_chain():
+    assert links(sa.le(sa.max(Z, axis=-1), sa.logsumexp(Z))) == [
+        "max(Z, axis=-1)[i] = Z[i, k]: at an index at which it is attained",
+        "Z[i, k] <= logsumexp(Z)[i]: the logarithm of a sum of exponentials is at least each of the exponents",
+    ]
+    x, y, z = (sa.tensor(name, n) for name in "xyz")
+    assert links(sa.lt(x, z), [sa.le(x, y), sa.lt(y, z)]) == ["x[i] <= y[i]: given", "y[i] < z[i]: given"]
+    assert "x[i]**2 - 2*x[i]*y[i] + y[i]**2 = (x[i] - y[i])**2: as a product" in links(sa.le(2 * x * y, x**2 + y**2))
+    assert "where x[i] <= 0, x[i] <= 0: in this case" in links(sa.le(x, sa.relu(x)))
+    assert links(sa.lt(sa.exp(x), sa.exp(y)), [sa.lt(x, y)])[-1] == "exp(x[i]) < exp(y[i]): exp is strictly increasing"
+
+
+def test_a_chain_is_mathematics_in_latex():
+    tex = sa.prove(sa.le(sa.max(Z, axis=-1), sa.logsumexp(Z))).latex()
+    assert r"= Z_{i k}$: at an index at which it is attained" in tex
+    assert r"$Z_{i k} \le (\operatorname{logsumexp}(Z))_{i}$: the logarithm of a sum" in tex
+
+
+def test_what_the_bounds_of_a_tensor_say_is_not_said_again():
+    rows = sa.sum(P, axis=-1)
+    assert links(sa.le(rows, 1)) == [
+        "0 < P <= 1: the rows of softmax are positive probabilities",
+        "sum(P, axis=-1) = 1: each term of the sum, or weights that sum to 1",
+    ]

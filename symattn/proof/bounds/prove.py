@@ -7,14 +7,14 @@ claim holds if the range of ``right - left`` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ...core.budget import Budget
+from ...core.budget import Budget, OutOfBudget
 from ...core.node import Tensor, topological
 from ...core.stated import Condition, Formula, Stated
 from ...facts.conditions import cases
@@ -26,6 +26,7 @@ from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
 from ...printing.align import itemised, tex_text
 from ...printing.matrix import Printer, latex_printer, text_in, text_printer
+from ...printing.scalars import scalar_latex
 from ...printing.stated import stated_in, tex_sentence
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
@@ -33,9 +34,12 @@ from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from ..fitting import implied
 from ..relations import is_size
+from .chain import Link, chain
+from .telling import FormulasTold, named_nodes
 from .writing import Writing
 
 MOST_STEPS = 40
+_SECONDS = 2.0  # for a chain of inequalities to be found again
 _SAYS = {  # what relations say of right - left; an entry that is at most another may be -oo
     "=": ZERO,
     "<=": Range(sympy.S.Zero, False, oo, False),
@@ -94,9 +98,26 @@ class BoundProof(Argument):
     def _found(self) -> tuple[Any, ...]:
         return self.steps, self.conclusion, self.conditions, self.in_order, self.relations
 
+    def _chain(self, code: bool) -> list[str]:
+        """The inequalities that lead from the bounds of entries to the claim, where they are found again."""
+        roots = [*self.claim.sides, *(side for fact in self.given for side in fact.sides)]
+        for named in (named_nodes(roots), ()):  # by names where these are enough
+            try:
+                analysis = _Analysis(self.claim, self.given, Budget(_SECONDS), self.in_order, named)
+                found = analysis.chain()
+            except OutOfBudget:
+                found = None
+            if found is not None:
+                told = FormulasTold(roots, analysis.writing, code)
+                known = {analysis.writing.full[step.tensor] for step in self.steps}
+                said = [link for link in found if link.of is None or link.of not in known]
+                return [told.line(link) for link in said] if all(map(told.is_short, said)) else []
+        return []
+
     def text(self) -> str:
         """One line a step, and the conclusion."""
         lines = [f"{step.statement}: {step.reason}" for step in self.steps]
+        lines += self._chain(code=True)
         lines += self._orders
         lines += [f"where {condition}" for condition in self.conditions]
         lines += [f"the sides are compared by {' and '.join(map(str, self.relations))}"] * bool(self.relations)
@@ -104,15 +125,17 @@ class BoundProof(Argument):
 
     def latex(self) -> str:
         """The steps and the conclusion as an itemised list. Raises OperandError for a claim too large to read."""
-        printer = latex_printer(self.claim.sides)
+        printer, named = latex_printer(self.claim.sides), named_nodes(self.claim.sides)
         lines = []
         for step in self.steps:
-            shown = _statement(step.range, printer.refer(step.tensor), sympy.latex, r" \le ")
+            x = named.get(step.tensor, step.tensor)
+            shown = _statement(step.range, printer.refer(x), scalar_latex, r" \le ")
             lines.append(f"${shown}$: {tex_text(step.reason)}")
+        lines += self._chain(code=False)
         lines += map(tex_text, self._orders)
         lines += [f"where {tex_sentence(condition)}" for condition in self.conditions]
         if self.relations:
-            lines.append("the sides are compared by $" + r" \text{ and } ".join(map(sympy.latex, self.relations)) + "$")
+            lines.append(f"the sides are compared by ${'$ and $'.join(map(scalar_latex, self.relations))}$")
         lines.append(f"so ${self.claim.latex()}$")
         return itemised(lines)
 
@@ -177,10 +200,17 @@ def _follows_from_sizes(difference: Range, strict: bool, relations: Sequence[Boo
 class _Analysis:
     """The ranges of all nodes below a claim and what is given."""
 
-    def __init__(self, claim: Claim, given: Sequence[Claim], budget: Budget, in_order: bool) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        given: Sequence[Claim],
+        budget: Budget,
+        in_order: bool,
+        named: Collection[Tensor] = (),
+    ) -> None:
         self.claim, self.in_order = claim, in_order
         nodes = computed([*claim.sides, *(side for fact in given for side in fact.sides)])
-        self.writing = Writing(nodes, kept=in_order)
+        self.writing = Writing(nodes, in_order, named)
         self.known = Known(nodes, budget)
         self.reasons: dict[Tensor, str] = {}
         self.conditions: dict[Tensor, list[Any]] = {}
@@ -277,17 +307,22 @@ class _Analysis:
         entries = {entry for e in (left, right, *full) for entry in e.atoms(Read)}
         return found, [self.known.node(entry) for entry in sorted(entries, key=sympy.default_sort_key)]
 
+    def chain(self) -> list[Link] | None:
+        """The inequalities that show the claim, if they are found again."""
+        left, right = (self.writing.full[side] for side in self.claim.sides)
+        return chain(self._walk(self.claim.left.shape), form_of(right - left), self.claim.relation == "<")
+
     def steps(self, used: Sequence[Tensor]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
         """The bounds that the difference rests on, from the leaves up, and the conditions met on the way."""
         needed = topological(
             used, inputs=lambda node: [x for x in self._below(node) if self.known.ranges[x].is_informative]
         )
         shown = [x for x in needed if self.known.ranges[x].is_informative and x not in self.writing.same]
-        printer = text_printer(self.claim.sides)
+        printer, named = text_printer(self.claim.sides), named_nodes(self.claim.sides)
         steps = []
         for node in shown[-MOST_STEPS:]:
             bounds = self.known.ranges[node]
-            shown_as = printer.names.get(node) or text_in(printer, node)
+            shown_as = printer.names.get(named.get(node, node)) or text_in(printer, node)
             steps.append(Step(node, _statement(bounds, shown_as), self.reasons[node], bounds))
         conditions = dict.fromkeys(c for node in computed(self.claim.sides) for c in self._conditions(node, printer))
         return tuple(steps), tuple(conditions)

@@ -6,7 +6,7 @@ what does not depend on a bound index stands before its sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sympy
@@ -22,11 +22,11 @@ _NUMBERED = 1_000  # numbers of bound indices that are counted from the inside, 
 class Writing:
     """The entry formulas of some nodes at ``INDEX``; an entry of another node is a Read of its number.
 
-    Monotone operations may be ``kept``: then they are not written out where they are read.
+    Monotone operations may be ``kept``, and so may ``named`` nodes: they are not written out where they are read.
     """
 
-    def __init__(self, nodes: Sequence[Tensor], kept: bool = False) -> None:
-        self.kept = kept
+    def __init__(self, nodes: Sequence[Tensor], kept: bool = False, named: Collection[Tensor] = ()) -> None:
+        self.kept, self.named = kept, named
         self.number = {node: n for n, node in enumerate(nodes)}
         self.same: dict[Tensor, Any] = {}  # nodes that are an entry of another node, or a number, at every index
         self.own: dict[Tensor, Any] = {}  # in terms of the inputs
@@ -44,6 +44,8 @@ class Writing:
         if isinstance(formula, Read) or not (formula.has(Read, -sympy.oo) or formula.atoms(sympy.Dummy)):
             self.same[node] = formula
         elif formula.has(_OfAll, -sympy.oo, sympy.oo) or node.op.rows or (self.kept and node.op.monotone):
+            return
+        if node in self.named:
             return
         reads = {read: self._shown(read) for read in formula.atoms(Read)}
         written = replaced(formula, reads)
