@@ -24,6 +24,7 @@ from ..printing.align import Row, align, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
+from ..printing.table import Spellings
 from ..probability.report import Moments
 from ..proof.verdict import Verdict
 from .statements import WIDTH, Calculation, Statement, aligned
@@ -140,12 +141,12 @@ class Derivation:
         self._parts.append(" ".join(sentence.split()))
         return self
 
-    def latex(self, names: Mapping[Tensor, str] | None = None, style: str = "matrix") -> str:
+    def latex(self, names: Spellings | None = None, style: str = "matrix", gradients: str = "d") -> str:
         r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and ``align`` blocks.
 
-        ``names`` and ``style`` are those of ``sa.latex``.
+        ``names``, ``style`` and ``gradients`` are those of ``sa.latex``.
         """
-        return self._written(_as_latex, names, style)
+        return self._written(_as_latex, names, style, gradients)
 
     def __repr__(self) -> str:
         return f"<derivation {self.title!r} of {len(self.steps)} steps>"
@@ -246,8 +247,8 @@ def _hypotheses(x: Tensor) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _as_latex(d: Derivation, spellings: Mapping[Tensor, str] | None, style: str) -> list[str]:
-    printer = printer_in(style, d._roots(), spellings)
+def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str) -> list[str]:
+    printer = printer_in(style, d._roots(), names, gradients)
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
     if d.given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")

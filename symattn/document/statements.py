@@ -144,7 +144,7 @@ class Calculation:
         """The same as a LaTeX fragment."""
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
-        rows = self._rows(printer, box_writer(self.moments.tensors, sides, getattr(printer, "spellings", None)))
+        rows = self._rows(printer, box_writer(self.moments.tensors, sides, printer.table))
         block = align(Row(*row) for row in rows)
         return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
 

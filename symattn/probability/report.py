@@ -112,7 +112,7 @@ class Moments:
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         found, used = self.known()
-        written = box_writer(self.roots, found.values())
+        written = box_writer(self.roots, list(found.values()))
         rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
         return f"{align(rows, 'align*')}\n{tex_text(assumed)}"

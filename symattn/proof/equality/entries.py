@@ -15,6 +15,7 @@ from ...normal_form.writing import Known, Writer
 from ...ops.leaves import bare, definition, is_named, variable
 from ...printing.matrix import Printer
 from ...printing.symbols import latex_name
+from ...printing.table import SymbolTable
 from .decide import Comparison, Piece
 from .meeting import Meeting, meaning, meeting
 
@@ -39,7 +40,7 @@ class EntriesTold:
 
     def __init__(self, comparison: Comparison, roots: Sequence[Tensor], latex: bool) -> None:
         self.comparison, self.latex = comparison, latex
-        self._printer = Printer(displayed_names(roots), not latex)
+        self._printer = Printer(SymbolTable(displayed_names(roots)), not latex)
         self._known = _known(comparison, roots, self._printer.names)
         self._met: dict[int, str] = {}  # names of definitions that the claim has no name for, in their order
         self._written_out: dict[int, None] = {}  # definitions of which the entries are said besides
