@@ -88,12 +88,16 @@ WRITTEN = {
     "transposed": (Script(A, None, Sign("⊤")), '<msup><mi>A</mi><mi mathvariant="normal">⊤</mi></msup>'),
     "a root": (Root(x), "<msqrt><mi>x</mi></msqrt>"),
     "a cube root": (Root(x, Number("3")), "<mroot><mi>x</mi><mn>3</mn></mroot>"),
-    "a hat": (Accent(x, "^"), '<mover accent="true"><mi>x</mi><mo stretchy="false">^</mo></mover>'),
+    "a hat": (Accent(x, "^"), '<mover accent="true"><mi>x</mi><mo stretchy="false">ˆ</mo></mover>'),
     "a wide bar": (
         Accent(Name("ab", "upright"), "‾"),
-        '<mover accent="true"><mi>ab</mi><mo stretchy="true">‾</mo></mover>',
+        '<mover accent="true"><mi>ab</mi><mo stretchy="true">\u0332</mo></mover>',
     ),
-    "underlined": (Accent(x, "_"), '<munder accentunder="true"><mi>x</mi><mo stretchy="false">_</mo></munder>'),
+    "underlined": (Accent(x, "_"), '<mrow style="border-bottom: 0.06em solid"><mi>x</mi></mrow>'),
+    "limits beside": (
+        Script(Sign("∫", "large"), x, y),
+        '<msubsup><mo form="prefix" movablelimits="true">∫</mo><mi>x</mi><mi>y</mi></msubsup>',
+    ),
     "a differential": (
         row(Differential(A), x),
         f'<mrow><mrow><mi mathvariant="normal">d</mi><mi>A</mi></mrow>{TIMES}<mspace width="0.17em"/><mi>x</mi></mrow>',

@@ -29,6 +29,8 @@ def _letter(letter: str, style: Style) -> str:
     if style == "italic" and letter == "h":
         return _ITALIC_H  # the Planck constant
     plain = unicodedata.name(letter, "")
+    if not plain.startswith(("LATIN", "GREEK", "DIGIT", "NABLA", "PARTIAL")):
+        return letter
     for word in ("LATIN ", "GREEK ", "LUNATE ", " LETTER"):
         plain = plain.replace(word, "")
     for alphabet in _ALPHABETS.get(style, ()):

@@ -23,7 +23,6 @@ from ...core.boxes import (
     Space,
     Text,
     fold,
-    is_large,
 )
 from .alphabets import in_font, letters_of
 from .neighbours import MINUS, is_apart, link
@@ -43,6 +42,9 @@ _FORMS = {
     "closing": {"form": "postfix", "fence": "true"},
     "ordinary": {"lspace": "0em", "rspace": "0em"},
 }
+_ACCENTS = {"^": "ˆ", "~": "˜", "‾": "¯", "→": "\u20d7"}
+_WIDE_ACCENTS = {"^": "\u0302", "~": "~", "‾": "\u0332"}  # which mathematical fonts stretch
+_BESIDE = frozenset("∫∬∮")  # large signs whose limits stand beside them, as in TeX
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -110,16 +112,18 @@ def _root(box: Root, inside: Sequence[str]) -> str:
 
 
 def _script(box: Script, inside: Sequence[str]) -> str:
-    under, over = ("under", "over") if is_large(box.base) else ("sub", "sup")
+    limits = isinstance(box.base, Sign) and box.base.kind == "large" and box.base.mark not in _BESIDE
+    under, over = ("under", "over") if limits else ("sub", "sup")
     places = (under if box.below is not None else "") + (over if box.above is not None else "")
     return _tag(f"m{places}", "".join(inside)) if places else inside[0]
 
 
 def _accent(box: Accent, inside: Sequence[str]) -> str:
     wide = not (isinstance(box.base, Name) and len(box.base.letters) == 1)
-    mark = _token("mo", box.mark, stretchy="true" if wide else "false")
     if box.mark == "_":
-        return _tag("munder", inside[0] + mark, accentunder="true")
+        return _tag("mrow", inside[0], style="border-bottom: 0.06em solid")
+    drawn = (_WIDE_ACCENTS if wide else _ACCENTS).get(box.mark, box.mark)
+    mark = _token("mo", drawn, stretchy="true" if wide else "false")
     return _tag("mover", inside[0] + mark, accent="true")
 
 

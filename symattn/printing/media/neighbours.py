@@ -99,6 +99,8 @@ _LEVELS = {"relation": Level.LIST, "punctuation": Level.LIST, "sum": Level.SUM, 
 
 def least(parts: Sequence[Box], k: int) -> Level:
     """How tight a part of a row has to be among its neighbours."""
+    if isinstance(parts[k], (Sign, Text, Space)):
+        return Level.LIST
     near = [(parts[k - 1], parts[k])] if k else []
     near += [(parts[k], parts[k + 1])] if k + 1 < len(parts) else []
     if any(link(*pair) for pair in near):
@@ -106,7 +108,8 @@ def least(parts: Sequence[Box], k: int) -> Level:
     signs = [edge(parts[k - 1], -1)] if k else []
     signs += [edge(parts[k + 1], 0)] if k + 1 < len(parts) else []
     kinds = {sign.kind for sign in signs if isinstance(sign, Sign)}
-    if "product" in kinds:
+    after = signs[-1] if k + 1 < len(parts) else None
+    if "product" in kinds or (isinstance(after, Sign) and after.kind == "large"):
         return Level.FACTORS
     return Level.PRODUCT if kinds & {"sum", "prefix", "large"} else Level.LIST
 

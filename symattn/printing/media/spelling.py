@@ -45,7 +45,7 @@ SIGNS: dict[SignKind, dict[str, str]] = {
     "sum": {"+": "+", "−": "-", "±": r"\pm", "∓": r"\mp", "⊕": r"\oplus", "⊖": r"\ominus"},
     "product": {
         "×": r"\times", "⋅": r"\cdot", "⊙": r"\odot", "⊘": r"\oslash", "⊗": r"\otimes", "∘": r"\circ", "∗": r"\ast",
-        "⋆": r"\star", "•": r"\bullet", "÷": r"\div", "∧": r"\wedge", "∨": r"\vee", "⊻": r"\veebar",
+        "⋄": r"\diamond", "⋆": r"\star", "∙": r"\bullet", "÷": r"\div", "∧": r"\wedge", "∨": r"\vee", "⊻": r"\veebar",
         "∪": r"\cup", "∩": r"\cap", "∖": r"\setminus", "⊔": r"\sqcup", "⊓": r"\sqcap", "⊎": r"\uplus",
         "⊛": r"\circledast", "mod": r"\bmod",
     },
@@ -60,7 +60,7 @@ SIGNS: dict[SignKind, dict[str, str]] = {
     "ordinary": {
         "/": "/", "!": "!", "?": "?", ".": ".", "@": "@", "|": "|", "‖": r"\Vert", "⊤": r"\top", "⊺": r"\intercal",
         "⊥": r"\bot", "∞": r"\infty", "∂": r"\partial", "∇": r"\nabla", "∅": r"\emptyset", "†": r"\dagger",
-        "‡": r"\ddagger", "′": r"\prime", "□": r"\square", "■": r"\blacksquare", "△": r"\triangle", "◇": r"\diamond",
+        "‡": r"\ddagger", "′": r"\prime", "□": r"\square", "■": r"\blacksquare", "△": r"\triangle",
         "∠": r"\angle",
         "♯": r"\sharp", "♭": r"\flat", "♮": r"\natural", "✓": r"\checkmark", "…": r"\ldots", "⋯": r"\cdots",
         "⋮": r"\vdots", "⋱": r"\ddots", "%": r"\%", "#": r"\#", "&": r"\&", "$": r"\$", "_": r"\_", "√": r"\surd",

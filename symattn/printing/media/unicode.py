@@ -229,7 +229,8 @@ def _text(box: Text, inside: Sequence[Written]) -> Written:
 
 
 def _differential(box: Differential, inside: Sequence[Written]) -> Written:
-    return Written(f"d{inside[0].text}" if is_token(box.of) else f"d({inside[0].text})")
+    of = box.of.base if isinstance(box.of, Script) else box.of  # the scripts are those of the whole
+    return Written(f"d{inside[0].text}" if is_token(of) else f"d({inside[0].text})")
 
 
 def _space(box: Space, inside: Sequence[Written]) -> Written:
