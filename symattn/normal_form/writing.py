@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
-from typing import NamedTuple
 
 import sympy
 
@@ -35,29 +34,11 @@ def _parts_of(poly: Poly) -> int:
     return count(poly)
 
 
-class Known(NamedTuple):
-    """The name of a tensor whose entry at ``place`` a definition is, for all values of its symbols."""
-
-    name: str
-    symbols: tuple[int, ...]
-    place: tuple[Index, ...]
-
-    def at(self, indices: tuple[Index, ...]) -> tuple[Index, ...]:
-        """The place with other indices for the symbols."""
-        new = dict(zip(self.symbols, indices, strict=True))
-        return tuple(new[i] if isinstance(i, int) else i for i in self.place)
-
-
 class Writer:
-    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound.
+    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound."""
 
-    ``known`` are the definitions that have a name of their own; others are t_1, t_2, ...
-    """
-
-    def __init__(
-        self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = (), known: Mapping[int, Known] | None = None
-    ) -> None:
-        self.latex, self.names, self.known = latex, dict(free), known or {}
+    def __init__(self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = ()) -> None:
+        self.latex, self.names = latex, dict(free)
         self.met: dict[int, str] = {}  # names for the definitions that were written, in their order
         self.taken = {*taken, *free.values()}
 
@@ -154,7 +135,7 @@ class Writer:
             "power": lambda: self._between(self.poly(atom.inner[0])),
             "log": lambda: self._function("log", atom),
             "function": lambda: self._function(str(atom.name).removeprefix("unknown "), atom),
-            "definition": lambda: self.defined(atom.name, atom.indices),
+            "definition": lambda: self._defined(atom),
         }
         return writers[atom.kind]() if atom.kind in writers else self._over(atom)
 
@@ -189,14 +170,11 @@ class Writer:
         macro = latex_name(name) if str(atom.name).startswith("unknown ") else known
         return rf"{macro}\left({inside}\right)"
 
-    def defined(self, key: int, indices: tuple[Index, ...]) -> str:
-        """A definition at some indices, by its name."""
-        if key in self.known:
-            return self._entry(self.known[key].name, self.known[key].at(indices))
-        if key not in self.met:
+    def _defined(self, atom: Atom) -> str:
+        if atom.name not in self.met:
             taken = {*self.taken, *self.met.values()}
-            self.met[key] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
-        return self._entry(self.met[key], indices)
+            self.met[atom.name] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
+        return self._entry(self.met[atom.name], atom.indices)
 
     def _over(self, atom: Atom) -> str:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""

@@ -32,8 +32,7 @@ FLAT: dict[str, Any] = {  # the derivatives of what does not move
 
 
 def _by_name(p: Any, node: Tensor) -> Written:
-    written: Written = p.by_name(node)
-    return written
+    return p.symbol(node), Binding.ATOM
 
 
 # --- named tensors ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -124,7 +123,7 @@ def _listed(*lists: tuple[str, Sequence[str]]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict(_Worded, ABC):
+class Verdict(_Worded):
     """An answer to a claim. Only Proved is true."""
 
     claim: Claim | Independence
@@ -154,16 +153,9 @@ class Verdict(_Worded, ABC):
         """What is left of the difference of the two sides, where nothing is proved."""
         return ""
 
-    @abstractmethod
     def latex(self) -> str:
         """The verdict as a LaTeX fragment."""
-
-    def _asked_latex(self) -> str:
-        """The claim, what it mentions, and what is given."""
-        words = self.latex_wording
-        where = [f"where {'; '.join(words.definitions)}"] if words.definitions else []
-        given = [f"given {'; '.join(words.given)}"] if words.given else []
-        return ", ".join([words.claim, *where, *given])
+        return tex_text(str(self))
 
     def __repr__(self) -> str:
         given = f" given {', '.join(self.wording.given)}" if self.given else ""
@@ -202,9 +194,10 @@ class Refuted(Verdict):
         return self.found
 
     def latex(self) -> str:
-        asked = self._asked_latex()
-        asked += "," * (asked != self.latex_wording.claim)
-        return rf"\textbf{{Refuted.}} {asked} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
+        words = self.latex_wording
+        given = f", given {'; '.join(words.given)}," if words.given else ""
+        where = f", where {'; '.join(words.definitions)}," if words.definitions else ""
+        return rf"\textbf{{Refuted.}} {words.claim}{where}{given} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
 
     def __str__(self) -> str:
         return self._headed(str(self.found))
@@ -222,27 +215,15 @@ class Unknown(Verdict):
     @property
     def forms(self) -> tuple[str, str]:
         """The normal forms of both sides, where they were reached."""
-        return ("", "") if self.left_over is None else self.left_over.told(latex=False)[:2]
+        return ("", "") if self.left_over is None else (self.left_over.left, self.left_over.right)
 
     @property
     def residual(self) -> str:
-        return "" if self.left_over is None else self.left_over.told(latex=False).difference
-
-    def latex(self) -> str:
-        lines = [rf"\textbf{{Unknown.}} {self._asked_latex()}: {tex_text(self.reason)}."]
-        if self.left_over is not None:
-            found = self.left_over.told(latex=True)
-            sides = ((r"\text{left}", found.left), (r"\text{right}", found.right))
-            rows = [f"{side} &= {form}" for side, form in (*sides, (r"\text{left} - \text{right}", found.difference))]
-            lines.append("\\begin{align*}\n  " + " \\\\\n  ".join(rows) + "\n\\end{align*}")
-            lines += [f"where ${'$; $'.join(found.definitions)}$."] if found.definitions else []
-        lines += [f"Tried: {tex_text(str(self.agreement))}."] if self.agreement is not None else []
-        return "\n\n".join(lines)
+        return "" if self.left_over is None else self.left_over.difference
 
     def __str__(self) -> str:
         lines = [self.reason]
-        if self.left_over is not None:
-            found = self.left_over.told(latex=False)
+        if (found := self.left_over) is not None:
             lines += [f"left: {found.left}", f"right: {found.right}", f"left - right: {found.difference}"]
             lines += [f"where {definition}" for definition in found.definitions]
         if self.agreement is not None:
