@@ -5,15 +5,12 @@ Indices of a formula are axes: ``A_{ij} = ...`` for all i and j defines the tens
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import sympy
 
 import symattn as sa
-
-from .formulas import FUNCTIONS, Functions, arguments_of, formulas
 
 READ, ONCE_DECLARED, WRONG, UNDECIDABLE = "read", "read once declared", "wrong at source", "undecidable"
 
@@ -84,14 +81,14 @@ class Meaning(NamedTuple):
     statements: tuple[Any, ...]
 
 
-_MEANINGS: dict[str, tuple[str, str, Callable[..., Any]]] = {}
+REGISTERED: dict[str, tuple[str, str, Callable[..., Any]]] = {}  # verdict, reason, and what builds the statements
 Register = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _registered(id: str, verdict: str, reason: str) -> Register:
     def keep(build: Callable[..., Any]) -> Callable[..., Any]:
-        assert id not in _MEANINGS, id
-        _MEANINGS[id] = verdict, reason, build
+        assert id not in REGISTERED, id
+        REGISTERED[id] = verdict, reason, build
         return build
 
     return keep
@@ -115,20 +112,6 @@ def wrong(id: str, why: str) -> Register:
 def undecidable(id: str, why: str) -> Register:
     """The text has several readings that no declaration decides between; what is meant here is the author's."""
     return _registered(id, UNDECIDABLE, why)
-
-
-def known_ids() -> list[str]:
-    """The formulas that have a meaning, in the order of the corpus."""
-    return [id for id in formulas() if id in _MEANINGS]
-
-
-def meaning_of(id: str, functions: Functions = FUNCTIONS) -> Meaning:
-    """The meaning of one formula, built of the names that it declares."""
-    verdict, reason, build = _MEANINGS[id]
-    names = arguments_of(formulas()[id], functions)
-    needed = [name.replace("_prime", "'") for name in inspect.signature(build).parameters]
-    made = build(*(names[name] for name in needed))
-    return Meaning(id, verdict, reason, tuple(made) if isinstance(made, list) else (made,))
 
 
 def values_of(meaning: Meaning) -> list[Any]:

@@ -15,8 +15,8 @@ from symattn.ops.leaves import as_tensor
 
 from ..agreement import arrays_for
 from .formulas import arguments_of, declaration, formulas, plain_name
-from .meaning import ONCE_DECLARED, READ, UNDECIDABLE, WRONG, Defined, Stated, meaning_of, values_of
-from .meanings import all_meanings, table
+from .meaning import ONCE_DECLARED, READ, UNDECIDABLE, WRONG, Defined, Stated, values_of
+from .meanings import all_meanings, meaning_of, table
 from .meanings_numpy import CONCRETE, NUMPY
 
 IDS = list(formulas())
