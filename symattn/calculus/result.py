@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..core.arguments import one_of
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
-from ..printing.align import TEXT_WIDTH, align, page_of
+from ..printing.align import align
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
+from ..printing.table import Spellings
 
 
 class Step(NamedTuple):
@@ -99,24 +101,19 @@ class Gradient(Mapping[Any, Tensor]):
 
     def latex(
         self,
-        names: Mapping[Tensor, str] | None = None,
+        names: Spellings | None = None,
         environment: str = "align",
         style: str = "matrix",
         safe: str = "",
-        *,
-        numbered: str | None = None,
-        width: float = TEXT_WIDTH,
+        gradients: str = "d",
     ) -> str:
-        """The steps with their reasons, and what was named on the way, as a block of LaTeX that fits the page.
+        """The steps as an ``align`` block with a reason column, and what was named on the way.
 
-        ``names``, ``style`` and ``safe`` are those of ``sa.latex``. The ``environment`` is "align", "align*",
-        "gather*", "aligned" or "equation", which holds one step; ``numbered`` is "none", "referenced" or "all";
-        ``width`` is that of the text, in em. Raises OperandError for an environment that cannot hold the steps or
-        their numbers.
+        ``names``, ``style``, ``safe`` and ``gradients`` are those of ``sa.latex``.
         """
-        page = page_of(environment, numbered, width, safe)
-        printer = printer_in(style, [s.expression for s in self.lines()], names)
-        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], page)
+        one_of("latex", "environment", environment, "align", "align*", "aligned")
+        printer = printer_in(style, self._roots, names, gradients)
+        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment, safe)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)
@@ -135,17 +132,22 @@ class Gradient(Mapping[Any, Tensor]):
     @cached_property
     def definitions(self) -> tuple[Step, ...]:
         """What the names stand for that the steps mention and that no user gave."""
-        mentioned = mentioned_names(step.expression for step in self.steps)
+        by = [self.named[step.name].inputs[1] for step in self.steps]
+        mentioned = mentioned_names([*(step.expression for step in self.steps), *by])
         return tuple(Step(str(x.name), x.inputs[0], "where") for x in mentioned if x.op is not cotangent_op)
 
     def lines(self) -> tuple[Step, ...]:
         """The steps, then what was named on the way."""
         return (*self.steps, *self.definitions)
 
-    def printer(self, latex: bool, names: Mapping[Tensor, str] | None = None) -> Printer:
+    def printer(self, latex: bool) -> Printer:
         """One printer for all steps, so that names agree among them."""
-        roots = [step.expression for step in self.lines()]
-        return latex_printer(roots, names) if latex else text_printer(roots)
+        return latex_printer(self._roots) if latex else text_printer([step.expression for step in self.lines()])
+
+    @property
+    def _roots(self) -> list[Tensor]:
+        """What is printed: the gradients, which know what they are by, and the expressions."""
+        return [*(self.named[step.name] for step in self.steps), *(line.expression for line in self.lines())]
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex(environment='aligned')}$"

@@ -23,7 +23,7 @@ from ..ops.template import Template, template
 from .contraction import permutation_of
 from .deltas import quotient_and_rest
 from .formulas import Reader
-from .indices import Index, divided, number, permuted, plus
+from .indices import Index, divided, number, permuted, plus, symbols
 from .indices import affine as parts_of
 from .ring import Ring
 from .terms import ONE, ZERO, Atom, Poly, TooLarge, Undefined, Unsupported, single
@@ -128,11 +128,21 @@ def taken_apart(calculate: Callable[[Partition], T]) -> T:
 
 @dataclass(frozen=True)
 class Definition:
-    """A named or shared node as a polynomial of its index symbols."""
+    """A named or shared node as a polynomial of its index symbols, which stand at ``place`` in it."""
 
     node: Tensor
     symbols: tuple[int, ...]
     poly: Poly
+    place: tuple[Index, ...]
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is the entry of the node at its symbols as they are, each axis by one of its own or of size 1."""
+        return all(i in self.symbols if isinstance(i, int) else not any(symbols(i)) for i in self.place)
+
+    def at(self, ring: Ring, indices: tuple[Index, ...]) -> Poly:
+        """What it stands for at other indices."""
+        return ring.replace(self.poly, dict(zip(self.symbols, indices, strict=True)))
 
 
 class Lowering:
@@ -142,6 +152,7 @@ class Lowering:
         self.ring: Ring = ring
         self.partition = partition
         self.definitions: dict[int, Definition] = {}
+        self.alike: dict[int, list[Definition]] = {}  # all that have one normal form
         self._defined: dict[Tensor, tuple[int, tuple[Any, ...], tuple[bool, ...]]] = {}
         self._templates: dict[Tensor, Template] = {}
         self._known: dict[tuple[Tensor, tuple[Index, ...]], Poly] = {}
@@ -170,17 +181,19 @@ class Lowering:
             poly = self._entry(node, index)
             if len(poly.terms) == 1 and not poly.terms[0][1].bound and len(poly.terms[0][1].factors) <= 1:
                 continue  # too little to be worth a name
-            words = []
-            for s in index:
+            words, place = [], list(index)
+            for n, s in enumerate(index):
                 word = permutation_of(self.ring, poly, s) if isinstance(s, int) and s in poly.free else None
                 words.append(None if word is None else word[1:3])
                 if word is not None:
-                    poly = self.ring.replace(poly, {s: word})
+                    poly, place[n] = self.ring.replace(poly, {s: word}), word
             used = tuple(isinstance(s, int) and s in poly.free for s in index)
             symbols = tuple(s for s, held in zip(index, used, strict=True) if held)
             labels = {s: ("argument", n) for n, s in enumerate(symbols)}
             key = self.ring.poly_key(poly, labels)
-            self.definitions.setdefault(key, Definition(node, symbols, poly))
+            found = Definition(node, symbols, poly, tuple(place))
+            self.definitions.setdefault(key, found)
+            self.alike.setdefault(key, []).append(found)
             self._defined[node] = key, tuple(words), used
 
     def take_apart(self) -> None:
@@ -212,8 +225,7 @@ class Lowering:
 
     def unfolded(self, atom: Atom) -> Poly:
         """What a definition's atom stands for."""
-        known = self.definitions[atom.name]
-        return self.ring.replace(known.poly, dict(zip(known.symbols, atom.indices, strict=True)))
+        return self.definitions[atom.name].at(self.ring, atom.indices)
 
     # --- entries ---
 

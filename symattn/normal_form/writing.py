@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
+from typing import NamedTuple
 
 import sympy
 
@@ -34,11 +35,29 @@ def _parts_of(poly: Poly) -> int:
     return count(poly)
 
 
-class Writer:
-    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound."""
+class Known(NamedTuple):
+    """The name of a tensor whose entry at ``place`` a definition is, for all values of its symbols."""
 
-    def __init__(self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = ()) -> None:
-        self.latex, self.names = latex, dict(free)
+    name: str
+    symbols: tuple[int, ...]
+    place: tuple[Index, ...]
+
+    def at(self, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        """The place with other indices for the symbols."""
+        new = dict(zip(self.symbols, indices, strict=True))
+        return tuple(new[i] if isinstance(i, int) else i for i in self.place)
+
+
+class Writer:
+    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound.
+
+    ``known`` are the definitions that have a name of their own; others are t_1, t_2, ...
+    """
+
+    def __init__(
+        self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = (), known: Mapping[int, Known] | None = None
+    ) -> None:
+        self.latex, self.names, self.known = latex, dict(free), known or {}
         self.met: dict[int, str] = {}  # names for the definitions that were written, in their order
         self.taken = {*taken, *free.values()}
 
@@ -135,7 +154,7 @@ class Writer:
             "power": lambda: self._between(self.poly(atom.inner[0])),
             "log": lambda: self._function("log", atom),
             "function": lambda: self._function(str(atom.name).removeprefix("unknown "), atom),
-            "definition": lambda: self._defined(atom),
+            "definition": lambda: self.defined(atom.name, atom.indices),
         }
         return writers[atom.kind]() if atom.kind in writers else self._over(atom)
 
@@ -170,11 +189,14 @@ class Writer:
         macro = latex_name(name) if str(atom.name).startswith("unknown ") else known
         return rf"{macro}\left({inside}\right)"
 
-    def _defined(self, atom: Atom) -> str:
-        if atom.name not in self.met:
+    def defined(self, key: int, indices: tuple[Index, ...]) -> str:
+        """A definition at some indices, by its name."""
+        if key in self.known:
+            return self._entry(self.known[key].name, self.known[key].at(indices))
+        if key not in self.met:
             taken = {*self.taken, *self.met.values()}
-            self.met[atom.name] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
-        return self._entry(self.met[atom.name], atom.indices)
+            self.met[key] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
+        return self._entry(self.met[key], indices)
 
     def _over(self, atom: Atom) -> str:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""

@@ -32,7 +32,8 @@ FLAT: dict[str, Any] = {  # the derivatives of what does not move
 
 
 def _by_name(p: Any, node: Tensor) -> Written:
-    return p.symbol(node), Binding.ATOM
+    written: Written = p.by_name(node)
+    return written
 
 
 # --- named tensors ---

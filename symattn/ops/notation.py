@@ -50,11 +50,12 @@ class Binding(IntEnum):
     AND = 2
     COMPARE = 3
     SUM = 4
-    HADAMARD = 5
-    PRODUCT = 6
-    FRACTION = 7
-    POWER = 8
-    ATOM = 9
+    PREFIX = 5  # what reaches to the right, as the nabla of a gradient
+    HADAMARD = 6
+    PRODUCT = 7
+    FRACTION = 8
+    POWER = 9
+    ATOM = 10
 
 
 def function(text: str, head: Box | None = None) -> Notation:

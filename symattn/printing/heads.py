@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.boxes import Box, Fence, Number, Script, Sign, commas, raised, row
+from ..core.boxes import Box, Fence, Number, Script, Sign, commas, row
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import Shape
 from ..graph.entries import _bound_indices, _expand, entry_size
@@ -92,9 +92,9 @@ def _read(x: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sym
 # --- as it is written ---
 
 
-def of_head(name: Box, letter: str) -> Box:
-    """``Q^{(a)}``."""
-    return raised(name, Fence(symbol(letter)))
+def mark_of(letter: str) -> Box:
+    """What one head has for a superscript."""
+    return Fence(symbol(letter))
 
 
 def ranging(letter: str, size: Box) -> Box:

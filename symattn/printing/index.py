@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import sympy
 
-from ..core.boxes import Accent, Box, Differential, Fence, Name, Script, Sign, row
+from ..core.boxes import Box, Fence, Name, Row, Script, Sign, row
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -27,9 +27,11 @@ from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
 from .align import Row as AlignedRow
+from .gradients import at_entry
 from .media.latex import latex
 from .scalars import Scalars
 from .symbols import symbol
+from .table import SymbolTable
 
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
@@ -57,9 +59,10 @@ class Operands(Protocol):
     """The printer in matrix style: it writes what is read in an entry."""
 
     names: Mapping[Tensor, str]
+    table: SymbolTable
 
     @property
-    def symbols(self) -> set[str]: ...
+    def taken(self) -> set[str]: ...
 
     def symbol(self, node: Tensor) -> Box: ...
 
@@ -77,9 +80,9 @@ def by_entry(p: Operands, x: Tensor) -> Box:
                 moved.append(y)
             elif y.op is not constant:
                 read[y] = Fence(p.operand(y, Binding.OR))
-    names = {**p.names, **{y: f" {n}" for n, y in enumerate(read)}}
-    symbols = p.symbols | symbol_names([x], p.names)
-    return IndexPrinter([x, *read], names, {names[y]: box for y, box in read.items()}, symbols).box(x)
+    placed = {y: f" {n}" for n, y in enumerate(read)}
+    table = SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, read)})
+    return IndexPrinter([x, *read], table, p.taken | symbol_names([x], p.names)).box(x)
 
 
 class IndexPrinter:
@@ -87,20 +90,14 @@ class IndexPrinter:
 
     code = False
 
-    def __init__(
-        self,
-        roots: Sequence[Tensor],
-        names: Mapping[Tensor, str],
-        spelling: Mapping[str, Box],
-        symbols: Collection[str] | None = None,
-    ) -> None:
-        self.names = names
-        symbols = symbol_names([*roots, *names]) if symbols is None else symbols
-        taken = {*names.values(), *spelling, *symbols}
+    def __init__(self, roots: Sequence[Tensor], table: SymbolTable, taken: Collection[str] | None = None) -> None:
+        self.table = table
+        self.names = table.names
+        taken = {*(symbol_names([*roots, *self.names]) if taken is None else taken), *table.letters()}
         pool = [c for c in _INNER + _OUTER if c not in taken]
         self.letters = [*pool, *(c for n in range(1, 20) if (c := f"i_{n}") not in taken)]
-        shapes = {name: node.shape for node, name in names.items()}
-        self.scalars = EntryScalars(spelling, shapes, taken, self.letters)
+        shapes = {name: node.shape for node, name in self.names.items()}
+        self.scalars = EntryScalars(table.spelling(), shapes, taken, self.letters)
 
     def written(self, box: Box) -> str:
         """A tree of boxes as LaTeX."""
@@ -190,11 +187,16 @@ class EntryScalars(Scalars):
         """``Q_{i k}``; axes of size 1 have no index."""
         below = [i for i, size in zip(index, shape, strict=True) if size != 1]
         base = self.name(name)
-        return _indexed(base, self.script(below)) if below else base
+        return at_entry(base, self.script(below)) if below else base
 
     def is_letter(self, part: Any) -> bool:
         letter = part.as_coeff_Mul()[1]
         return super().is_letter(part) or (letter.is_Symbol and letter.name in self.letters)
+
+    def _print_Symbol(self, expr: Any) -> Box:
+        """A name of several factors keeps together."""
+        box = super()._print_Symbol(expr)
+        return Fence(box) if isinstance(box, Row) else box
 
     def _print_Indexed(self, expr: Any) -> Box:
         name = str(expr.base.label)
@@ -217,13 +219,3 @@ class EntryScalars(Scalars):
         if expr.lhs.is_Add and offset != expr.lhs and not offset.has(sympy.Indexed, sympy.Dummy):
             expr = expr.func(expr.lhs - offset, expr.rhs - offset, evaluate=False)
         return super()._print_Relational(expr)
-
-
-def _indexed(base: Box, index: Box) -> Box:
-    """An entry of what has a name; a name of several parts keeps together."""
-    match base:
-        case Differential(of=Name() | Accent()):
-            return Differential(Script(base.of, index))
-        case Name() | Accent() | Fence():
-            return Script(base, index)
-    return Script(Fence(base), index)

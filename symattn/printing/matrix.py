@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.logic.boolalg import Boolean
@@ -18,50 +18,52 @@ from sympy.logic.boolalg import Boolean
 from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
 from ..core.naming import counted, free_letters, with_short_numbers
 from ..core.node import Tensor, topological
-from ..errors import NamingError, OperandError, described
+from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
 from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written
 from .align import Row as AlignedRow
-from .heads import HEADS, Head, of_head, one_head, ranging, sum_over
+from .gradients import checked_gradients, of_head
+from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
 from .index import IndexPrinter, by_entry, moves_entries
 from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.numpy import numpy_text
-from .media.read_latex import box_of_latex
 from .media.spelling import PLAIN
-from .scalars import Scalars, scalar_box
-from .symbols import symbol
+from .scalars import scalar_box
+from .table import Spellings, SymbolTable, symbol_table
 
 _LETTERS = "ijlmnpqrtuvwxyz"
 MOST_DEFINITIONS = 12  # that somebody still reads
 _BRIEF, _PART = 30, 12  # characters of a text that still serves as a name in messages, and of an operand in it
 
 
+class Within(NamedTuple):
+    """The operands of one head: how they are printed, their names, and the letters that are taken by then."""
+
+    heads: Mapping[Tensor, Box]
+    names: Mapping[Tensor, str]
+    taken: set[str]
+
+
 class Printer:
     """Builds the boxes of nodes in one dialect, mathematics or NumPy text; records call it back for their operands."""
 
-    def __init__(
-        self,
-        names: Mapping[Tensor, str],
-        code: bool,
-        spellings: Mapping[Tensor, Box] | None = None,
-        symbols: set[str] | None = None,
-    ) -> None:
+    def __init__(self, table: SymbolTable, code: bool, within: Within | None = None) -> None:
         self.code = code
-        self.names = names
-        self.spellings = {} if spellings is None else spellings
-        self._symbols = symbols
-        self._spelled = {x.params["name"] if x not in names else names[x]: s for x, s in self.spellings.items()}
+        self.table = table
+        self.heads = {} if within is None else within.heads
+        self.names = {**table.names, **within.names} if within else table.names
+        self._taken = None if within is None else within.taken
         self.known: dict[Tensor, Written] = {}
 
     @property
-    def symbols(self) -> set[str]:
-        """The names of sizes and scalar symbols below the named nodes; indices have other letters."""
-        if self._symbols is None:
-            self._symbols = symbol_names(self.names)
-        return self._symbols
+    def taken(self) -> set[str]:
+        """The names of tensors, sizes and scalar symbols, and their letters; indices have others."""
+        if self._taken is None:
+            self._taken = self.table.letters() | symbol_names(self.names)
+        return self._taken
 
     # --- as it is written ---
 
@@ -103,13 +105,13 @@ class Printer:
 
     def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
         """The line ``name = x``; no name continues the line above."""
-        left = self._spelled.get(name) or symbol(name) if name else None
+        left = self.table.box(name) if name else None
         head = one_head(x, self.names)
         if head is None:
             return AlignedRow(left, self.box(x), reason)
         letter = self._letter_of_heads()
         each = ranging(letter, self.scalar(head.axis))
-        return AlignedRow(left and of_head(left, letter), self._of_one(head, letter), reason, each)
+        return AlignedRow(left and of_head(left, mark_of(letter)), self._of_one(head, letter), reason, each)
 
     def _whole(self, x: Tensor) -> Box:
         """The expression; of one head, with the heads for which it holds, where nothing acts across them."""
@@ -120,14 +122,12 @@ class Printer:
         return row(self._of_one(head, letter), Space(1.0), ranging(letter, self.scalar(head.axis)))
 
     def _of_one(self, head: Head, letter: str) -> Box:
-        marked = {one: of_head(self.symbol(y), letter) for y, one in head.operands.items()}
-        names = {**self.names, **{one: self.names[y] for y, one in head.operands.items()}}
-        printer = Printer(names, False, {**self.spellings, **marked}, {*self.symbols, letter})
-        return printer.box(head.expression)
+        heads = {one: of_head(self.symbol(y), mark_of(letter)) for y, one in head.operands.items()}
+        names = {one: self.names[y] for y, one in head.operands.items()}
+        return Printer(self.table, False, Within(heads, names, {*self.taken, letter})).box(head.expression)
 
     def _letter_of_heads(self) -> str:
-        names = {*self.names.values(), *self.symbols}
-        return next(free_letters(HEADS, {*names, *(name.partition("_")[0].rstrip("'") for name in names)}))
+        return next(free_letters(HEADS, self.taken))
 
     def sum_over_heads(self, x: Tensor, axes: tuple[int, ...]) -> Written | None:
         """The sum over the leading axis, or None where x is not an expression head by head."""
@@ -162,13 +162,19 @@ class Printer:
 
     def symbol(self, node: Tensor) -> Box:
         """The name under which a node is shown."""
+        return self.by_name(node)[0]
+
+    def by_name(self, node: Tensor) -> Written:
+        """The same, and how tightly it holds together."""
+        name = self.names[node]
         if self.code:
-            return Name(self.names[node])
-        return self.spellings.get(node) or symbol(self.names[node])
+            return Name(name), Binding.ATOM
+        box, binding = self.table.written(name)
+        return self.heads.get(node, box), binding
 
     def letters(self, name: str) -> Box:
         """A name that is none of a node: of an unknown function."""
-        return symbol(name)
+        return self.table.box(name)
 
     def scalar(self, value: Any) -> Box:
         """A SymPy scalar, a size, or a tuple of them."""
@@ -177,11 +183,11 @@ class Printer:
             return Fence(row(inside, Code(",")) if self.code and len(value) == 1 else inside)
         if self.code:
             return Code(str(value) if isinstance(value, (bool, int, str)) else _scalar_text(value))
-        return Text(str(value)) if isinstance(value, (bool, str)) else scalar_box(sympy.sympify(value))
+        return Text(str(value)) if isinstance(value, (bool, str)) else self.table.scalar(sympy.sympify(value))
 
     def small(self, value: sympy.Expr) -> Box:
         """A scalar on one line, as in scripts."""
-        return self.scalar(value) if self.code else Scalars().small(value)
+        return self.scalar(value) if self.code else self.table.scalars().small(value)
 
     def factor(self, value: sympy.Expr) -> Box:
         """A scalar as a factor of a product."""
@@ -194,7 +200,7 @@ class Printer:
     def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
         """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""
         taken = {symbol.name for symbol in {*formula.free_symbols, *node.own_symbols} if symbol not in indices}
-        taken |= {*self.names.values(), *self.symbols}
+        taken |= self.taken
         letters: list[sympy.Symbol] = []
         for index in indices:
             free = next(free_letters(index.name + _LETTERS, taken))
@@ -237,7 +243,7 @@ def outline(x: Tensor) -> str:
     if not x.has_more_nodes(_BRIEF) and len(whole := text(x)) <= _BRIEF:
         return whole
     names: dict[Tensor, str] = {}
-    printer = Printer(names, code=True)
+    printer = Printer(SymbolTable(names), code=True)
     for part in _upper(x):
         if part.name:
             names[part] = part.name
@@ -266,7 +272,7 @@ def _upper(x: Tensor) -> list[Tensor]:
 
 def text_printer(roots: Iterable[Tensor]) -> Printer:
     """One printer of text for several expressions."""
-    return Printer(displayed_names(roots), code=True)
+    return Printer(SymbolTable(displayed_names(roots)), code=True)
 
 
 def names_in(roots: Sequence[Tensor]) -> set[str]:
@@ -275,13 +281,15 @@ def names_in(roots: Sequence[Tensor]) -> set[str]:
     return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
 
 
-def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = None, safe: str = "") -> str:
+def latex(x: Any, style: str = "matrix", names: Spellings | None = None, safe: str = "", gradients: str = "d") -> str:
     r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
 
     ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
-    and their limits; the entry has a left side if the tensor is named. ``names`` spells named tensors for this call:
-    ``{P: r"\mathbf{A}"}``. ``safe="github"`` uses only what GitHub shows. Raises NamingError where two names would look
-    the same and OperandError for another style and for an expression too large to read.
+    and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
+    this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
+    ``gradients="d"`` writes the gradient by S as ``\mathrm{d}S``, "bar" as ``\bar{S}``, "nabla" as ``\nabla_{S} L``,
+    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows. Raises NamingError where two names would
+    look the same or one does not occur, and OperandError for another style and for an expression too large to read.
 
     >>> import symattn as sa
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
@@ -291,7 +299,7 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
     Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
     """
     if isinstance(x, Tensor):
-        return latex_text(printer_in(style, [x], names).shown(x), safe)
+        return latex_text(printer_in(style, [x], names, gradients).shown(x), safe)
     if isinstance(x, (sympy.Expr, Boolean)):
         return latex_text(scalar_box(x), safe)
     method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
@@ -300,7 +308,7 @@ def latex(x: Any, style: str = "matrix", names: Mapping[Tensor, str] | None = No
         raise OperandError(f"safe= is for tensors, scalars and gradients, not for {described(x)}")
     if not callable(method):
         return sympy.latex(_printable(x))
-    options = {"style": _checked_style(style), "names": names, "safe": safe}
+    options = {"style": _checked_style(style), "names": names, "safe": safe, "gradients": gradients}
     return method(**{key: value for key, value in options.items() if key in taken})
 
 
@@ -324,7 +332,7 @@ def _checked_style(style: str) -> str:
     return style
 
 
-def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box] | None = None) -> Printer:
+def latex_printer(roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d") -> Printer:
     """One printer in matrix style for several expressions, so that names agree among them."""
     for root in roots:
         size = tree_size(root)
@@ -332,42 +340,16 @@ def latex_printer(roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box]
             raise OperandError(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
             )
-    names, _, boxes = _distinct_spelling(roots, {} if spellings is None else spellings)
-    return Printer(names, code=False, spellings=boxes)
+    return Printer(symbol_table(roots, names, checked_gradients(gradients)), code=False)
 
 
 def printer_in(
-    style: str, roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box] | None = None
+    style: str, roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d"
 ) -> Printer | IndexPrinter:
     """One printer in the style for several expressions."""
     if _checked_style(style) == "matrix":
-        return latex_printer(roots, spellings)
-    names, spelling, _ = _distinct_spelling(roots, {} if spellings is None else spellings)
-    return IndexPrinter(roots, names, spelling)
-
-
-def _distinct_spelling(
-    roots: Sequence[Tensor], spellings: Mapping[Tensor, str | Box]
-) -> tuple[dict[Tensor, str], dict[str, Box], dict[Tensor, Box]]:
-    """The name of each named node, the boxes of each name, and of each node that is spelled."""
-    if not isinstance(spellings, Mapping):
-        raise OperandError(f"names spells named tensors, {{P: r'\\mathbf{{A}}'}}, and is not {described(spellings)}")
-    for x, written in spellings.items():
-        if not (isinstance(x, Tensor) and is_named(x)):
-            raise OperandError(f"names spells named tensors, and {described(x)} is none: name it by sa.let first")
-        if not isinstance(written, Box) and (not isinstance(written, str) or not written.strip()):
-            raise OperandError(f"names spells {x.brief()} by LaTeX text, not {described(written)}")
-    boxes = {x: written if isinstance(written, Box) else box_of_latex(written) for x, written in spellings.items()}
-    names = displayed_names(roots)
-    known = {**{x: x.params["name"] for x in spellings}, **names}  # also the left side of a last step
-    spelling: dict[str, Box] = {name: boxes.get(node) or symbol(name) for node, name in known.items()}
-    symbols = {s for x in topological(roots) for s in x.own_symbols}
-    shown_as = {latex_text(scalar_box(s)): s.name for s in symbols}
-    for name, box in spelling.items():
-        written = latex_text(box)
-        if shown_as.setdefault(written, name) != name:
-            raise NamingError(f"{shown_as[written]!r} and {name!r} would both print as {written}: rename one")
-    return names, spelling, boxes
+        return latex_printer(roots, names, gradients)
+    return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)))
 
 
 def membership(name: Box, shape: Sequence[Any]) -> Box:

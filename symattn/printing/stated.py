@@ -14,6 +14,7 @@ from ..ops.leaves import definition
 from .align import tex_text
 from .matrix import Printer
 from .scalars import Scalars
+from .table import SymbolTable
 
 _SHORT = LONGEST // 8  # nodes of a tensor that a condition writes out
 _PLACE = "is a place in"
@@ -42,7 +43,7 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
 def tex_sentence(sentence: str) -> str:
     """A sentence, or a condition by its own names, as LaTeX text."""
     if isinstance(sentence, Stated):
-        return condition_in(Printer(sentence.names, code=False), sentence.condition)
+        return condition_in(Printer(SymbolTable(sentence.names), code=False), sentence.condition)
     return tex_text(sentence)
 
 

@@ -34,10 +34,10 @@ def symbol(name: str) -> Box:
     stem = name.rstrip("'")
     base, _, below = split_super_sub(stem)
     primes = Sign("′" * (len(name) - len(stem))) if stem != name else None
-    subscript = row(*map(_letters, below)) if below else None
+    subscript = row(*map(letters_of, below)) if below else None
     if _is_differential(base):
-        return Differential(_scripted(_letters(base[1:]), subscript, primes))
-    return _scripted(_letters(base), subscript, primes)
+        return Differential(_scripted(letters_of(base[1:]), subscript, primes))
+    return _scripted(letters_of(base), subscript, primes)
 
 
 def latex_name(name: str) -> str:
@@ -64,7 +64,7 @@ def _is_letter(part: str) -> bool:
     )
 
 
-def _letters(part: str) -> Box:
+def letters_of(part: str) -> Box:
     """A part of a name: digits, a letter, a Greek letter, one with an accent, or a word."""
     if part.isdigit():
         return Number(part)
@@ -74,7 +74,7 @@ def _letters(part: str) -> Box:
         return Name(_LATIN_CAPITALS[part], "upright")
     for ending, mark in _ACCENTS.items():
         if part.endswith(ending) and part != ending and _is_letter(part[: -len(ending)]):
-            return Accent(_letters(part[: -len(ending)]), mark)
+            return Accent(letters_of(part[: -len(ending)]), mark)
     for ending, style in _STYLES.items():
         if part.endswith(ending) and part != ending and _is_letter(part[: -len(ending)]):
             return Name(_GREEK.get(part[: -len(ending)], part[: -len(ending)]), style)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -10,8 +10,8 @@ import sympy
 from ..core.boxes import Box, Fence, Function, Name, Sign, function, row, separated
 from ..core.node import Tensor
 from ..printing.index import IndexPrinter
-from ..printing.matrix import printer_in
 from ..printing.scalars import scalar_latex
+from ..printing.table import SymbolTable, symbol_table, with_laws
 
 
 def moment_sign(sign: str) -> Function:
@@ -63,13 +63,13 @@ class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
 
 
 def box_writer(
-    tensors: Sequence[Tensor], values: Iterable[sympy.Expr], spellings: Mapping[Tensor, str | Box] | None = None
+    tensors: Sequence[Tensor], values: Sequence[sympy.Expr], table: SymbolTable | None = None
 ) -> Callable[[sympy.Expr], Box]:
     """A function that prints some scalars: factors in the order of the tensors, sums over letters that are free."""
-    printer = printer_in("index", tensors, spellings)
-    assert isinstance(printer, IndexPrinter)
+    letters = {s.name for value in values for s in value.free_symbols if s.is_Symbol}
+    printer = IndexPrinter(tensors, with_laws(table or symbol_table(tensors), tensors, letters))
     scalars = printer.scalars
-    scalars.taken.update(s.name for value in values for s in value.free_symbols if s.is_Symbol)
+    scalars.taken.update(letters)
     order = [str(x.name) for x in tensors]
     return lambda value: scalars.ordered(_bound_by_dummies(value), order)
 

@@ -19,12 +19,11 @@ from ..core.stated import Condition as Formulated
 from ..core.stated import Formula, Stated
 from ..errors import SymattnError
 from ..graph.folding import Folding
-from ..graph.names import displayed_names
 from ..ops.domain import Condition, domain
 from ..ops.index import squeeze
 from ..ops.leaves import bare, computed, definition
 from ..ops.template import Template, template
-from ..printing.matrix import Printer
+from ..printing.matrix import text_printer
 from ..printing.stated import stated_in
 from .argument import NOTHING, Given
 from .bounds.prove import bound_proof
@@ -59,7 +58,7 @@ def _stated(listed: Sequence[Asked], sides: Sequence[Tensor], given: Given) -> l
     roots = [*sides, *(x for g in given.claims for x in g.sides)]
     fold = Folding(map(definition, roots))
     shown = [(fold(x), condition) for x, condition in listed]
-    printer = Printer(displayed_names([*roots, *(x for x, _ in shown)]), code=True)
+    printer = text_printer([*roots, *(x for x, _ in shown)])
     return [stated_in(printer, Formulated(_entries(x, c), c.relation, c.right)) for x, c in shown]
 
 

@@ -18,7 +18,7 @@ from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
 from .dependence.prove import dependence_proof
-from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof, residual
+from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof
 from .equality.rewriting import rewrite
 from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
@@ -190,4 +190,5 @@ def _equal(left: Tensor, right: Tensor, given: Given, time: Budget) -> Argument 
         return Missing(f"the normal form was not reached: {problem}")
     if isinstance(found, EntrywiseProof):
         return found
-    return Missing("the two sides have different normal forms", residual(found))
+    roots = (left, right, *(x for fact in given.claims for x in fact.sides))
+    return Missing("the two sides have different normal forms", Residual(found, roots))

@@ -21,6 +21,7 @@ from ..printing.align import tex_text
 from ..printing.matrix import Printer, names_in
 from ..printing.media.numpy import numpy_text
 from ..printing.symbols import symbol
+from ..printing.table import SymbolTable
 from .engine import prove
 from .verdict import Verdict
 
@@ -206,7 +207,7 @@ class _Questions:
         names[self.value] = numpy_text(called)
         letters = {x: _letters(label) for x, label in zip(self.plain, self.labels, strict=True)}
         spellings = {**letters, self.value: applied(self.letter, letters.values())}
-        printer = Printer(names, code, spellings)
+        printer = Printer(SymbolTable.spelled(names, spellings), code)
         left = applied(self.letter, map(printer.box, inside))
         return printer.written(row(left, Sign("=", "relation"), printer.box(y)))
 

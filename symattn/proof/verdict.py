@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -123,7 +124,7 @@ def _listed(*lists: tuple[str, Sequence[str]]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict(_Worded):
+class Verdict(_Worded, ABC):
     """An answer to a claim. Only Proved is true."""
 
     claim: Claim | Independence
@@ -153,9 +154,16 @@ class Verdict(_Worded):
         """What is left of the difference of the two sides, where nothing is proved."""
         return ""
 
+    @abstractmethod
     def latex(self) -> str:
         """The verdict as a LaTeX fragment."""
-        return tex_text(str(self))
+
+    def _asked_latex(self) -> str:
+        """The claim, what it mentions, and what is given."""
+        words = self.latex_wording
+        where = [f"where {'; '.join(words.definitions)}"] if words.definitions else []
+        given = [f"given {'; '.join(words.given)}"] if words.given else []
+        return ", ".join([words.claim, *where, *given])
 
     def __repr__(self) -> str:
         given = f" given {', '.join(self.wording.given)}" if self.given else ""
@@ -194,10 +202,9 @@ class Refuted(Verdict):
         return self.found
 
     def latex(self) -> str:
-        words = self.latex_wording
-        given = f", given {'; '.join(words.given)}," if words.given else ""
-        where = f", where {'; '.join(words.definitions)}," if words.definitions else ""
-        return rf"\textbf{{Refuted.}} {words.claim}{where}{given} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
+        asked = self._asked_latex()
+        asked += "," * (asked != self.latex_wording.claim)
+        return rf"\textbf{{Refuted.}} {asked} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
 
     def __str__(self) -> str:
         return self._headed(str(self.found))
@@ -215,15 +222,27 @@ class Unknown(Verdict):
     @property
     def forms(self) -> tuple[str, str]:
         """The normal forms of both sides, where they were reached."""
-        return ("", "") if self.left_over is None else (self.left_over.left, self.left_over.right)
+        return ("", "") if self.left_over is None else self.left_over.told(latex=False)[:2]
 
     @property
     def residual(self) -> str:
-        return "" if self.left_over is None else self.left_over.difference
+        return "" if self.left_over is None else self.left_over.told(latex=False).difference
+
+    def latex(self) -> str:
+        lines = [rf"\textbf{{Unknown.}} {self._asked_latex()}: {tex_text(self.reason)}."]
+        if self.left_over is not None:
+            found = self.left_over.told(latex=True)
+            sides = ((r"\text{left}", found.left), (r"\text{right}", found.right))
+            rows = [f"{side} &= {form}" for side, form in (*sides, (r"\text{left} - \text{right}", found.difference))]
+            lines.append("\\begin{align*}\n  " + " \\\\\n  ".join(rows) + "\n\\end{align*}")
+            lines += [f"where ${'$; $'.join(found.definitions)}$."] if found.definitions else []
+        lines += [f"Tried: {tex_text(str(self.agreement))}."] if self.agreement is not None else []
+        return "\n\n".join(lines)
 
     def __str__(self) -> str:
         lines = [self.reason]
-        if (found := self.left_over) is not None:
+        if self.left_over is not None:
+            found = self.left_over.told(latex=False)
             lines += [f"left: {found.left}", f"right: {found.right}", f"left - right: {found.difference}"]
             lines += [f"where {definition}" for definition in found.definitions]
         if self.agreement is not None:

@@ -79,7 +79,7 @@ def test_layout_is_written_by_indices_in_matrix_style():
 
 def test_a_head_has_a_letter_that_nothing_else_has():
     a, b_1 = sa.tensor("a", T, d), sa.sizes("b_1")
-    assert "Q^{(b)}" in sa.latex((q + sa.tensor("a_1", h, T, d)) * a)
+    assert "Q^{(c)}" in sa.latex(b_1 * (q + sa.tensor("a_1", h, T, d)) * a)
     assert sa.latex(sa.sum(sa.tensor("Y", b_1, T, d), axis=0)) == r"\sum_{a = 1}^{b_{1}} Y^{(a)}"
     assert sa.latex(q - sa.sum(sa.tensor("Y", n, T, d), axis=0)) == (
         r"Q^{(a)} - \left( \sum_{b = 1}^{n} Y^{(b)} \right) \quad (a = 1, \ldots, h)"

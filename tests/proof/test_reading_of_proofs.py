@@ -149,3 +149,61 @@ def test_what_the_bounds_of_a_tensor_say_is_not_said_again():
         "0 < P <= 1: the rows of softmax are positive probabilities",
         "sum(P, axis=-1) = 1: each term of the sum, or weights that sum to 1",
     ]
+
+
+# --- proofs by entries ---
+
+
+def test_a_proof_by_entries_names_what_the_claim_names_and_shows_the_step():
+    g = sa.gradient(O, [Q])
+    dO = g.cotangent
+    by_hand = (P * (dO @ V.T - sa.sum(O * dO, axis=1, keepdims=True))) @ K / sympy.sqrt(d)
+    lines = sa.prove(g[Q], by_hand).proof.argument.text().splitlines()
+    assert lines[1:] == [
+        "  left[i, j] = sum_k (K[k, j]*P[i, k]*dP[i, k]/sqrt(d))"
+        " - sum_k sum_l (K[k, j]*P[i, k]*P[i, l]*dP[i, l]/sqrt(d))",
+        "  right[i, j] = sum_k (K[k, j]*P[i, k]*dP[i, k]/sqrt(d))"
+        " - sum_k sum_l sum_m (K[k, j]*P[i, k]*P[i, m]*V[m, l]*dO[i, l]/sqrt(d))",
+        "  with dP written out, both are sum_k sum_l (K[k, j]*P[i, k]*V[k, l]*dO[i, l]/sqrt(d))"
+        " - sum_k sum_l sum_m (K[k, j]*P[i, k]*P[i, m]*V[m, l]*dO[i, l]/sqrt(d))",
+        "  where dP[i, j] = sum_k (V[j, k]*dO[i, k])",
+    ]
+
+
+def test_what_the_claim_has_no_name_for_is_said_to_be_an_entry():
+    R = sa.tensor("R", d, d, orthogonal=True)
+    eps = sympy.Symbol("epsilon", positive=True)
+
+    def norm(x: sa.Tensor) -> sa.Tensor:
+        return x / sa.sqrt(sa.mean(x**2, axis=-1)[:, None] + eps)
+
+    proof = sa.prove(norm(X @ R), norm(X) @ R).proof
+    assert "with t_1 written out, the left becomes the right" in proof.text()
+    assert "where t_1[i, j] = (X @ R)[i, j] = sum_k (R[k, j]*X[i, k])" in proof.text()
+    assert "With $t_{1}$ written out, the left becomes the right." in proof.latex()
+    assert proof.text().count("> 0: a sum of positive terms") == 1  # in one spelling
+
+
+def test_sides_that_are_one_sum_are_written_in_one_way():
+    g = sa.gradient(O, [Q])
+    text = sa.prove(sa.sum(P * g["dP"], axis=1), sa.sum(O * g.cotangent, axis=1)).proof.text()
+    left, right = (line.split(" = ")[1] for line in text.splitlines() if line.startswith("  "))
+    assert left == right == "sum_k sum_l (P[i, k]*V[k, l]*dO[i, l])"
+
+
+def test_reading_a_proof_changes_nothing_that_is_checked():
+    R = sa.tensor("R", d, d, orthogonal=True)
+    proof = sa.prove(sa.sum((X @ R) ** 2, axis=1), sa.sum(X**2, axis=1)).proof
+    used = proof.argument.rules
+    assert (proof.text(), proof.latex()) == (proof.text(), proof.latex())
+    assert proof.argument.rules == used
+    assert proof.check()
+
+
+def test_what_stays_open_is_mathematics_in_latex():
+    verdict = sa.prove(sa.max(sa.cumsum(P * P, axis=0), axis=0), sa.sum(P * P, axis=0))
+    assert verdict.forms == ("max_k(sum_l (P[l, i]**2*[k - l >= 0]))", "sum_k (P[k, i]**2)")
+    tex = verdict.latex()
+    assert tex.startswith(r"\textbf{Unknown.} $")
+    assert r"\text{right} &= \sum_{k}" in tex
+    assert r"\_" not in tex

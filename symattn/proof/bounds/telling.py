@@ -17,6 +17,7 @@ from ...ops.rows import REDUCTIONS, logsumexp_op
 from ...printing.index import EntryScalars
 from ...printing.matrix import Printer, names_in
 from ...printing.media.latex import latex
+from ...printing.table import SymbolTable
 from ...scalars.formulas import INDEX, Read
 from ..claims import condition_text
 from .chain import Link
@@ -38,7 +39,7 @@ class FormulasTold:
     def __init__(self, roots: Sequence[Tensor], writing: Writing, code: bool) -> None:
         self.code = code
         self.nodes = writing.nodes
-        self.printer = Printer(displayed_names(roots), code)
+        self.printer = Printer(SymbolTable(displayed_names(roots)), code)
         self.named = named_nodes(roots)
         self.taken = names_in(roots)
         free = free_letters(FREE_LETTERS, self.taken)

@@ -7,9 +7,11 @@ and freed of denominators, until it is zero or nothing is left to do. A range th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import sympy
 
@@ -50,7 +52,9 @@ class Comparison:
     ring: Ring
     pieces: tuple[Piece, ...]
     definitions: Mapping[int, Definition]
+    alike: Mapping[int, Sequence[Definition]]  # the nodes that have the normal form of a definition
     roots: tuple[Tensor, ...]  # of which names are taken
+    facts: tuple[Fact, ...] = ()  # what is given, as it is put in
 
     @property
     def equal(self) -> bool:
@@ -91,7 +95,8 @@ def compare_gradient(
             pieces.append(replace(piece, gap=_almost_everywhere(lowering.ring, piece.gap)))
             if pieces[-1].gap:
                 break
-        return Comparison(lowering.ring, tuple(pieces), lowering.definitions, (gradient, *outputs, *cotangents))
+        roots = (gradient, *outputs, *cotangents)
+        return Comparison(lowering.ring, tuple(pieces), lowering.definitions, lowering.alike, roots)
 
     return taken_apart(calculate)
 
@@ -145,7 +150,7 @@ def _compared(left: Tensor, right: Tensor, given: Sequence[Claim], partition: Pa
         pieces.append(_piece(lowering, index, a, b, known))
         if pieces[-1].gap:
             break
-    return Comparison(ring, tuple(pieces), lowering.definitions, tuple(roots))
+    return Comparison(ring, tuple(pieces), lowering.definitions, lowering.alike, tuple(roots), tuple(known))
 
 
 def _gaps(lowering: Lowering, left: Tensor, right: Tensor) -> Iterator[Poly]:
@@ -181,23 +186,50 @@ def _reads_a_mask(claim: Claim) -> bool:
 
 def _reduced(lowering: Lowering, gap: Poly, facts: Sequence[Fact]) -> Poly:
     """The difference with definitions unfolded and denominators cleared, until it is zero or stays as it is."""
-    for _ in range(_ROUNDS):
-        lowering.ring.budget.check()
-        if not gap:
-            return gap
-        names = definitions_in(gap)
-        if names:
-            top = max(lowering.definitions[name].node.height for name in names)
-            highest = {name for name in names if lowering.definitions[name].node.height == top}
-            gap = lowering.ring.rewrite(gap, partial(_unfold, lowering, highest), "definition")
-            continue
-        if facts:
-            gap = with_facts(lowering.ring, gap, facts)
-        cleared = without_denominator(lowering.ring, gap)
-        if cleared is None:
-            return in_one_order(lowering.ring, gap)
-        gap = cleared
+    for _, left in changes(lowering.ring, lowering.definitions, gap, facts):
+        gap = left
     return gap
+
+
+class Change(NamedTuple):
+    """What may be done to both sides of an equation, which brings them closer to one form."""
+
+    apply: Callable[[Poly], Poly]
+    written_out: frozenset[int] = frozenset()  # definitions
+    times: Poly | None = None  # a denominator
+
+
+def changes(
+    ring: Ring, definitions: Mapping[int, Definition], gap: Poly, facts: Sequence[Fact]
+) -> Iterator[tuple[Change, Poly]]:
+    """The changes that bring a difference to its normal form, and what is left of it after each."""
+    for _ in range(_ROUNDS):
+        ring.budget.check()
+        if not gap:
+            return
+        if names := definitions_in(gap):
+            top = max(definitions[name].node.height for name in names)
+            highest = frozenset(name for name in names if definitions[name].node.height == top)
+            change = Change(partial(written_out, ring, definitions, highest), written_out=highest)
+        else:
+            if facts:
+                given = Change(partial(with_facts, ring, facts=facts))
+                gap = given.apply(gap)
+                yield given, gap
+            change = _cleared(ring, gap) or Change(partial(in_one_order, ring))
+        gap = change.apply(gap)
+        yield change, gap
+        if not (change.written_out or change.times):
+            return
+
+
+def written_out(ring: Ring, definitions: Mapping[int, Definition], chosen: AbstractSet[int], poly: Poly) -> Poly:
+    """The polynomial with what some definitions stand for."""
+
+    def unfolded(atom: Atom) -> Poly | None:
+        return definitions[atom.name].at(ring, atom.indices) if atom.name in chosen else None
+
+    return ring.rewrite(poly, unfolded, "definition")
 
 
 _FARTHEST = 4  # gap between two indices up to which a bound on it is written by the bound at 0
@@ -242,12 +274,8 @@ def _from_zero(ring: Ring, index: Index) -> Poly:
 def _unfolded(lowering: Lowering, poly: Poly) -> Poly:
     """The polynomial with every definition written out."""
     while names := definitions_in(poly):
-        poly = lowering.ring.rewrite(poly, partial(_unfold, lowering, names), "definition")
+        poly = written_out(lowering.ring, lowering.definitions, names, poly)
     return poly
-
-
-def _unfold(lowering: Lowering, chosen: set[int], atom: Atom) -> Poly | None:
-    return lowering.unfolded(atom) if atom.name in chosen else None
 
 
 def definitions_in(poly: Poly) -> set[int]:
@@ -272,8 +300,8 @@ def _vanishes_with(ring: Ring, divisor: Poly, poly: Poly) -> bool:
     return all(vanishes_with(ring, divisor, term.factors) for _, term in poly.terms)
 
 
-def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
-    """The polynomial times one of its denominators that does not depend on bound indices; None if there is none."""
+def _cleared(ring: Ring, poly: Poly) -> Change | None:
+    """A multiplication by a denominator that does not depend on bound indices; None if there is none."""
     found: dict[int, tuple[Atom, int]] = {}
     for _, term in poly.terms:
         for atom, e in term.factors:
@@ -285,6 +313,11 @@ def without_denominator(ring: Ring, poly: Poly) -> Poly | None:
         return None
     atom, times = found[min(found)]
     ring.use("both sides are multiplied by a denominator")
+    return Change(partial(_multiplied, ring, atom, times), times=ring.raised(atom.inner[0], times))
+
+
+def _multiplied(ring: Ring, atom: Atom, times: int, poly: Poly) -> Poly:
+    """The polynomial times a power of what an atom stands for, which cancels where it is divided by."""
     key = ring.atom_key(atom)
     parts = []
     for c, whole in poly.terms:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...core.budget import Budget
-from ...core.naming import free_letters
 from ...core.node import Tensor
-from ...normal_form.indices import symbols
-from ...normal_form.terms import Poly
-from ...normal_form.writing import Writer
 from ...printing.align import itemised, tex_text
-from ...printing.symbols import latex_name
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from .decide import Comparison, Piece, compare
-
-_LETTERS = "ijhabcefg"
+from .decide import Comparison, compare
+from .entries import TOO_LONG, EntriesTold, PieceTold
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +31,7 @@ class EntrywiseProof(Argument):
 
     def reasons(self, latex: bool) -> tuple[str, ...]:
         math = "$" if latex else ""
-        return tuple(f"{math}{shown} > 0{math}: {why}" for shown, why in divisors(self.comparison, latex))
+        return tuple(f"{math}{shown} > 0{math}: {why}" for shown, why in self._told(latex).divisors)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return claim == Claim(self.left, "=", self.right) and self.given == given.claims
@@ -48,38 +42,50 @@ class EntrywiseProof(Argument):
         return again.equal and replace(self, comparison=again).text() == self.text()
 
     def text(self) -> str:
-        """The entries of both sides, what was used, and the common normal form."""
+        """The entries of both sides, where they meet, what was used, and what is named."""
+        told = self._told(latex=False)
         lines = ["Both sides have the same entries."]
-        for piece in self.comparison.pieces:
-            writer = _writer(self.comparison, piece, latex=False)
-            at = ", ".join(map(writer.index, piece.index))
-            place = f"[{at}]" if at else ""
-            for side, poly in (("left", piece.left), ("right", piece.right)):
-                lines.append(f"  {side}{place} = {writer.short(poly) or '(too long to write out)'}")
-            lines += [f"  where {name} = {value}" for name, value in _where(self.comparison, writer)]
+        for piece in told.pieces():
+            at = f"[{piece.at}]" if piece.at else ""
+            lines += [f"  left{at} = {piece.left or TOO_LONG}", f"  right{at} = {piece.right or TOO_LONG}"]
+            lines += [f"  {piece.step} {piece.form}".rstrip()] if piece.step else []
+        lines += [f"  where {name} = {value or TOO_LONG}" for name, value in told.where()]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
         return "\n".join(lines)
 
     def latex(self) -> str:
         """The same as LaTeX."""
-        blocks = ["Both sides have the same entries:"]
-        for piece in self.comparison.pieces:
-            writer = _writer(self.comparison, piece, latex=True)
-            at = ", ".join(map(writer.index, piece.index))
-            written = writer.short(piece.left)
-            if written:
-                below = f"_{{{at}}}" if at else ""
-                also = [rf"{name} = {value}" for name, value in _where(self.comparison, writer)]
-                lines = [rf"\text{{left}}{below} = \text{{right}}{below} = {written}", *also]
-                blocks.append("\\begin{gather*}\n  " + " \\\\\n  ".join(lines) + "\n\\end{gather*}")
+        told = self._told(latex=True)
+        blocks = ["Both sides have the same entries:", *(block for x in told.pieces() for block in _piece_latex(x))]
+        where = [rf"{name} = {value or _TOO_LONG}" for name, value in told.where()]
+        blocks += [f"Here\n{_gathered(where)}"] if where else []
         if self.rules:
             blocks.append("What was used:\n" + itemised(map(tex_text, self.rules)))
         return "\n".join(blocks)
 
+    def _told(self, latex: bool) -> EntriesTold:
+        roots = [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
+        return EntriesTold(self.comparison, roots, latex)
 
-def _writer(comparison: Comparison, piece: Piece, latex: bool) -> Writer:
-    return Writer(latex, _named(piece, comparison.taken), comparison.taken)
+
+_TOO_LONG = rf"\text{{{TOO_LONG}}}"
+
+
+def _piece_latex(piece: PieceTold) -> list[str]:
+    """Both sides at one entry, and where they meet."""
+    at = f"_{{{piece.at}}}" if piece.at else ""
+    left, right = rf"\text{{left}}{at}", rf"\text{{right}}{at}"
+    if piece.left == piece.right and piece.left:
+        return [_gathered([f"{left} = {right} = {piece.left}"])]
+    blocks = [_gathered([f"{left} = {piece.left or _TOO_LONG}", f"{right} = {piece.right or _TOO_LONG}"])]
+    if piece.step:
+        blocks.append(f"{piece.step[0].upper()}{piece.step[1:]}" + ("" if piece.form else "."))
+    return [*blocks, _gathered([piece.form])] if piece.form else blocks
+
+
+def _gathered(rows: Sequence[str]) -> str:
+    return "\\begin{gather*}\n  " + " \\\\\n  ".join(rows) + "\n\\end{gather*}"
 
 
 def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:
@@ -88,9 +94,8 @@ def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget:
     return EntrywiseProof(left, right, tuple(given), comparison) if comparison.equal else comparison
 
 
-@dataclass(frozen=True)
-class Residual:
-    """Both sides and their difference as text, for the first entry at which they differ, and what they mention."""
+class Apart(NamedTuple):
+    """Both sides and their difference, for the first entry at which they differ, and what they mention."""
 
     left: str
     right: str
@@ -98,69 +103,16 @@ class Residual:
     definitions: tuple[str, ...]
 
 
-def residual(comparison: Comparison) -> Residual:
-    """What is left of the difference of two sides."""
-    piece = next(piece for piece in comparison.pieces if piece.gap)
-    writer = _writer(comparison, piece, latex=False)
-    left, right, gap = (
-        writer.short(poly) or "(too long to write out)" for poly in (piece.left, piece.right, piece.gap)
-    )
-    return Residual(left, right, gap, tuple(f"{name} = {value}" for name, value in _where(comparison, writer)))
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """What is left of the difference of two sides; ``roots`` have the names by which it is written."""
 
+    comparison: Comparison
+    roots: tuple[Tensor, ...]
 
-def _named(piece: Piece, taken: Container[str]) -> dict[int, str]:
-    """Letters for the free index symbols of a piece; two digits of one index are i and i1."""
-    names: dict[int, str] = {}
-    for place, letter in zip(piece.index, free_letters(_LETTERS, taken), strict=False):
-        digits = (digit for n in itertools.count() if (digit := f"{letter}{n or ''}") not in taken)
-        names.update(zip(symbols(place), digits, strict=False))
-    return names
-
-
-def _where(comparison: Comparison, writer: Writer) -> Iterator[tuple[str, str]]:
-    """The definitions that have been written by a name, each with what it stands for, and those that these name."""
-    done = 0
-    while done < len(writer.met):
-        key, name = list(writer.met.items())[done]
-        done += 1
-        known = comparison.definitions[key]
-        letters = dict(zip(known.symbols, free_letters(_LETTERS, comparison.taken), strict=False))
-        inner = Writer(writer.latex, letters, comparison.taken)
-        inner.met = writer.met
-        value = inner.short(known.poly) or (r"\text{(too long)}" if writer.latex else "(too long to write out)")
-        at = ", ".join(letters.values())
-        below = rf"_{{{at}}}" if writer.latex else f"[{at}]"
-        yield (rf"{{{latex_name(name)}}}" if writer.latex else name) + (below if at else ""), value
-
-
-def _written(comparison: Comparison, poly: Poly, latex: bool) -> str:
-    taken = comparison.taken
-    names = {s: letter for piece in comparison.pieces for s, letter in _named(piece, taken).items()}
-    spare = free_letters(_LETTERS + "klmnpq", {*taken, *names.values()})
-    others = dict(zip(sorted(poly.free - names.keys()), spare, strict=False))
-    return Writer(latex, {**names, **others}, taken).short(poly) or "a long sum"
-
-
-def divisors(comparison: Comparison, latex: bool) -> list[tuple[str, str]]:
-    """What is divided by and is positive: as it is written, and why. Sizes are left out."""
-    ring = comparison.ring
-    found: dict[str, str] = {}
-    for poly in ring.divisors.values():
-        if _plainly_positive(poly) or not ring.is_positive(poly):
-            continue
-        found.setdefault(_written(comparison, poly, latex), _why_positive(poly))
-    return sorted(found.items())
-
-
-def _plainly_positive(poly: Poly) -> bool:
-    """Whether it is a size, a number, or one exponential, of which nobody asks why it is not zero."""
-    return all(
-        atom.kind == "exp" or (atom.kind == "scalar" and atom.name.is_positive)
-        for _, term in poly.terms
-        for atom, _e in term.factors
-    ) and not any(term.bound for _, term in poly.terms)
-
-
-def _why_positive(poly: Poly) -> str:
-    kinds = {atom.kind for _, term in poly.terms for atom, _e in term.factors}
-    return "a sum of exponentials" if "exp" in kinds else "a sum of positive terms"
+    def told(self, latex: bool) -> Apart:
+        """It as text or as LaTeX."""
+        piece = next(piece for piece in self.comparison.pieces if piece.gap)
+        told, long = EntriesTold(self.comparison, self.roots, latex), _TOO_LONG if latex else TOO_LONG
+        left, right, gap = (written or long for written in told.apart(piece))
+        return Apart(left, right, gap, tuple(f"{name} = {value or long}" for name, value in told.where()))

@@ -1,0 +1,217 @@
+r"""The symbols of an output: names that follow those they come from, ways of writing gradients, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.printing.media.latex import latex
+from symattn.printing.table import symbol_table
+
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+A = sa.let("A", sa.softmax(Q @ K.T / sympy.sqrt(d)))
+O = sa.let("O", A @ V)
+G = sa.gradient(O, [Q, K, V])
+
+
+def rows(written: str) -> list[str]:
+    """The rows of a block, without their reasons."""
+    return [line.split(" && ")[0].strip() for line in written.splitlines() if "&=" in line]
+
+
+def printed(x: sa.Tensor, **options) -> dict[str, str]:
+    return {name: latex(known.box) for name, known in symbol_table([x], **options).items()}
+
+
+# --- what there is ---
+
+
+def test_every_symbol_stands_once_with_its_role_shape_and_meaning():
+    table = symbol_table([G[Q], sa.unknown("f", K)])
+    roles = {name: known.role for name, known in table.items()}
+    assert roles == {
+        "Q": "given", "K": "given", "V": "given", "A": "let", "O": "let", "Z": "named on the way", "dQ": "gradient",
+        "dZ": "gradient", "dA": "gradient", "dO": "cotangent", "T": "size", "S": "size", "d": "size", "e": "size",
+        "f": "function",
+    }  # fmt: skip
+    assert table["dZ"].shape == (T, S)
+    assert str(table["Z"].meaning) == "Q @ K.T / sqrt(d)"
+    assert table["Q"].meaning is None
+
+
+# --- names that follow ---
+
+
+@pytest.mark.parametrize("key", [A, "A", G["dA"].inputs[1]], ids=["tensor", "name", "as the gradient has it"])
+def test_a_spelling_is_that_of_the_name_in_all_rows_of_a_document(key):
+    written = sa.Derivation("Backward", given=[Q]).extend(A, O, G).latex(names={key: r"\mathbf{A}"})
+    assert r"\mathbf{A} &= \operatorname{softmax}" in written
+    assert r"\mathrm{d}\mathbf{A} &= \mathrm{d}O \, V^{\top}" in written
+    assert (
+        r"\mathbf{A} \odot (\mathrm{d}\mathbf{A} - \operatorname{rowsum}(\mathbf{A} \odot \mathrm{d}\mathbf{A}))"
+        in written
+    )
+    assert " A " not in written
+
+
+def test_what_comes_from_a_name_follows_its_spelling():
+    bold = {"Z": r"\mathbf{S}"}
+    assert r"\mathrm{d}\mathbf{S}" in G.latex(names=bold)
+    assert r"\bar{\mathbf{S}}" in G.latex(names=bold, gradients="bar")
+    tangent = sa.jvp(sa.tanh(sa.let("Z", Q @ K.T)) @ V, {Q: sa.tensor("Qdot", T, d)})
+    assert r"\dot{\mathbf{S}}" in sa.latex(tangent, names=bold)
+    assert r"\dot{\mathbf{q}}" in sa.latex(sa.tensor("Qdot", T, d) @ Q.T, names={"Q": r"\mathbf{q}"})
+    primed = sa.tensor("Q'", T, d) - Q
+    assert sa.latex(primed, names={Q: r"\mathbf{Q}"}) == r"\mathbf{Q}' - \mathbf{Q}"
+    numbered = sa.let("U", Q + 1) @ sa.let("U", K - 1).T
+    assert sa.latex(numbered, names={"U": r"\hat{u}"}) == r"\hat{u}_{1} \hat{u}_{2}^{\top}"
+    assert sa.latex(numbered, names={sa.let("U", Q + 1): r"\hat{u}"}) == r"\hat{u} U_{2}^{\top}"
+
+
+def test_a_name_of_a_gradient_is_its_own():
+    assert rows(G.latex(names={G["dZ"]: r"\Delta"}))[2].startswith(r"\Delta &= A \odot")
+    assert rows(G.latex(names={"dQ": "g_Q"}))[3].startswith("g_{Q} &= ")
+
+
+def test_sizes_scalars_and_functions_are_spelled_too():
+    tau = sympy.Symbol("tau", positive=True)
+    x = sa.softmax(sa.unknown("f", tau * Q @ K.T / sympy.sqrt(d)))
+    assert sa.latex(x, names={"d": "d_k", tau: r"\beta", "f": r"\phi"}) == (
+        r"\operatorname{softmax}\left( \phi\left( \frac{\beta Q K^{\top}}{\sqrt{d_{k}}} \right) \right)"
+    )
+    assert r"\sum_{k = 0}^{d_{k} - 1}" in sa.latex(Q @ K.T, style="index", names={d: "d_k"})
+
+
+def test_letters_of_laws_follow_their_tensors():
+    W_q, k = sa.tensor("W_q", d), sa.tensor("k", d)
+    moments = sa.moments(sa.sum(W_q * k), law={W_q: sa.iid(), k: sa.iid()})
+    written = moments.derivation.latex()
+    assert r"\mu_{W_{q}}" in written
+    assert r"\sigma_{W_{q}}^{2}" in written
+    bold = moments.derivation.latex(names={W_q: r"\mathbf{w}"})
+    assert r"\mu_{\mathbf{w}}" in bold
+    assert "W_" not in bold
+
+
+# --- gradients ---
+
+
+@pytest.mark.parametrize(
+    ("way", "lines"),
+    [
+        ("d", [r"\mathrm{d}V &= A^{\top} \, \mathrm{d}O", r"\mathrm{d}A &= \mathrm{d}O \, V^{\top}",
+               r"\mathrm{d}Q &= \frac{\mathrm{d}Z \, K}{\sqrt{d}}",
+               r"\mathrm{d}K &= \frac{\mathrm{d}Z^{\top} \, Q}{\sqrt{d}}"]),
+        ("bar", [r"\bar{V} &= A^{\top} \bar{O}", r"\bar{A} &= \bar{O} V^{\top}",
+                 r"\bar{Q} &= \frac{\bar{Z} K}{\sqrt{d}}", r"\bar{K} &= \frac{\bar{Z}^{\top} Q}{\sqrt{d}}"]),
+        ("nabla", [r"\nabla_{V} L &= A^{\top} (\nabla_{O} L)", r"\nabla_{A} L &= (\nabla_{O} L) V^{\top}",
+                   r"\nabla_{Q} L &= \frac{(\nabla_{Z} L) K}{\sqrt{d}}",
+                   r"\nabla_{K} L &= \frac{(\nabla_{Z} L)^{\top} Q}{\sqrt{d}}"]),
+        ("partial", [r"\frac{\partial L}{\partial V} &= A^{\top} \frac{\partial L}{\partial O}",
+                     r"\frac{\partial L}{\partial A} &= \frac{\partial L}{\partial O} V^{\top}",
+                     r"\frac{\partial L}{\partial Q} &= \frac{\frac{\partial L}{\partial Z} K}{\sqrt{d}}",
+                     r"\frac{\partial L}{\partial K} &= "
+                     r"\frac{\left( \frac{\partial L}{\partial Z} \right)^{\top} Q}{\sqrt{d}}"]),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)  # fmt: skip
+def test_gradients_are_written_in_four_ways(way, lines):
+    first, second, _, *last = rows(G.latex(gradients=way))[:5]
+    assert [first, second, *last] == lines
+    assert lines[0] in sa.Derivation("Backward").extend(O, G).latex(gradients=way)
+    assert lines[0].split("= ")[1] in sa.latex(G["dV"], gradients=way)
+
+
+def test_an_entry_of_a_gradient_has_its_index_at_what_it_is_by():
+    partial = sa.latex(G["dA"], style="index", gradients="partial")
+    assert partial == (
+        r"\frac{\partial L}{\partial A_{i j}} = \sum_{k = 0}^{e - 1} \frac{\partial L}{\partial O_{i k}} V_{j k}"
+    )
+    assert sa.latex(G["dA"], style="index", gradients="nabla").startswith(r"(\nabla_{A} L)_{i j} = ")
+    assert sa.latex(G["dA"], style="index", gradients="bar").startswith(r"\bar{A}_{i j} = ")
+
+
+def test_the_loss_is_the_output_where_that_is_one_number_and_else_a_free_letter():
+    c = sa.let("c", sa.sum(O * O))
+    assert r"\nabla_{O} c &= 2 O" in sa.gradient(c, Q).latex(gradients="nabla")
+    weighted = sa.gradient(sa.let("Y", Q * sa.tensor("L", T, d)), Q)
+    assert rows(weighted.latex(gradients="nabla")) == [r"\nabla_{Q} \mathcal{L} &= (\nabla_{Y} \mathcal{L}) \odot L"]
+    both = sa.Derivation("Two losses").extend(G, sa.gradient(sa.let("Y", Q @ K.T), [Q]))
+    written = both.latex(gradients="nabla")
+    assert r"\nabla_{Q} L_{1}" in written
+    assert r"\nabla_{Q} L_{2}" in written
+    assert r"\mathrm{d}Q_{1}" in both.latex()
+    assert r"\mathrm{d}Q_{2}" in both.latex()
+
+
+def test_a_cotangent_is_known_by_its_role_and_not_by_its_letters():
+    Y, dY, dZ = sa.let("Y", Q @ K.T), sa.tensor("dY", T, S), sa.tensor("dZ", S, d)
+    written = sa.gradient({Y: dY}, Q).latex(gradients="bar")
+    assert rows(written) == [r"\bar{Q} &= \bar{Y} K"]
+    assert sa.latex(Q @ dZ.T, gradients="bar") == r"Q \, \mathrm{d}Z^{\top}"
+    seeded = sa.gradient({Y: sa.tensor("R", T, S)}, Q)
+    assert rows(seeded.latex(gradients="nabla")) == [r"\nabla_{Q} L &= R K"]
+    word = sa.gradient(sa.let("scores", Q @ K.T), Q)
+    assert rows(word.latex()) == [r"\mathrm{d}Q &= \mathrm{d}\mathrm{scores} \, K"]
+
+
+def test_a_gradient_of_one_head_has_the_head_at_what_it_is_by():
+    q, k = sa.tensor("Q", "h T d"), sa.tensor("K", "h S d")
+    written = sa.gradient(sa.let("Y", q @ k.mT), q).latex(gradients="nabla")
+    assert r"\nabla_{Q^{(a)}} L &= (\nabla_{Y^{(a)}} L) K^{(a)} \quad (a = 1, \ldots, h)" in written
+
+
+# --- binding ---
+
+
+@pytest.mark.parametrize(
+    ("spelled", "x", "written"),
+    [
+        ("A B", Q.T, r"(A B)^{\top}"),
+        ("a + b", Q @ K.T, r"(a + b) K^{\top}"),
+        (r"\phi(X)", Q.T, r"\phi(X)^{\top}"),
+        ("s^{*}", Q.T, r"{s^{*}}^{\top}"),
+        (r"\hat{W}_{q}", Q.T, r"\hat{W}_{q}^{\top}"),
+    ],
+)
+def test_a_spelling_of_several_parts_keeps_together(spelled, x, written):
+    assert sa.latex(x, names={Q: spelled}) == written
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        ({"Zz": "S"}, "'Zz', which does not occur in what is printed: nearest to it is 'Z'"),
+        ({sa.tensor("Kbar", S, d): "k"}, "'Kbar', which does not occur .*: nearest to it is 'K'"),
+        ({sa.tensor("Q", S, e): "q"}, "'Q', which does not occur"),
+        ({"nothing": "n"}, "'nothing', which does not occur in what is printed: there are A, K, O, Q, S, T, V, Z, d"),
+        ({"Z": "K"}, "'K' and 'Z' would both print as K: rename one"),
+        ({"Q": r"\bar{V}", "K": r"\bar{V}"}, r"'Q' and 'K' would both print as \\bar\{V\}"),
+        ({"Q": "T"}, "'Q' and 'T' would both print as T"),
+        ({"Q": r"\mathrm{K}"}, "'Q' and 'K' would both print as K"),
+        ({A: "a", "A": "b"}, "names spells 'A' twice: as a and as b"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("style", ["matrix", "index"])
+def test_a_name_that_does_not_occur_and_a_print_of_two_symbols_are_refused(names, problem, style):
+    with pytest.raises(sa.NamingError, match=problem):
+        G.latex(names=names, style=style)
+
+
+def test_a_gradient_that_looks_like_a_tensor_is_refused():
+    bar = sa.gradient(sa.let("Y", Q @ sa.tensor("Qbar", S, d).T), Q)
+    with pytest.raises(sa.NamingError, match=r"'Qbar' and 'dQ' would both print as \\bar\{Q\}"):
+        bar.latex(gradients="bar")
+    assert r"\bar{Q}" in bar.latex()
+
+
+def test_ways_of_writing_gradients_that_there_are_not_are_refused():
+    for write in (G.latex, sa.Derivation("D").extend(O).latex, lambda **options: sa.latex(O, **options)):
+        with pytest.raises(sa.OperandError, match="gradients is 'd', 'bar', 'nabla' or 'partial', not 'grad'"):
+            write(gradients="grad")
