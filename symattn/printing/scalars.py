@@ -219,18 +219,19 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         above = [sympy.Integer(abs(number.p)), *(up for up, _ in halves)]
         below = [sympy.Integer(number.q), *(down for _, down in halves)]
         quotient = self._quotient([f for f in above if f != 1], [f for f in below if f != 1])
-        return row(_MINUS, quotient) if number.is_negative else quotient
+        if not number.is_negative:
+            return quotient
+        return row(_MINUS, Fence(quotient) if begins_with_minus(quotient) else quotient)
 
     def _quotient(self, above: list[Any], below: list[Any]) -> Box:
         if not below:
             return self.product(above)
         if self.inline:
-            bottom = self.product(below)
-            top = self.product(above, alone=False) if above else Number("1")
+            top, bottom = self.product(above, alone=False), self.product(below)
             return row(top, Sign("/"), Fence(bottom) if isinstance(bottom, Row) else bottom)
         bodies = [f for f in above if extends(f)] if not any(f.has(sympy.Sum) for f in below) else []
         tops = [f for f in above if f not in bodies]
-        fraction = Fraction(self.product(tops) if tops else Number("1"), self.product(below))
+        fraction = Fraction(self.product(tops), self.product(below))
         return row(fraction, self.product(bodies, alone=False)) if bodies else fraction
 
     def product(self, factors: Sequence[Any], alone: bool = True) -> Box:
@@ -242,7 +243,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
             if (inside and not (alone and len(factors) == 1)) or (left and extends(factor)):
                 box = Fence(box)
             boxes.append(box)
-        return juxtaposed(*boxes)
+        return juxtaposed(*boxes) if boxes else Number("1")
 
     def _factor_key(self, factor: Any) -> tuple[Any, ...]:
         """Numbers, indices, other scalars, entries, sums between parentheses, and what extends to the right."""

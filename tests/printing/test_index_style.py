@@ -121,7 +121,7 @@ def test_every_golden_file_belongs_to_a_test():
 
 
 WORDS = {r"\begin{cases}": r"\cases", r"\end{cases}": r"\end", r"\text{for }": r"\for ", r"\left[": "[",
-         r"\left(": "(", r"\right": "", r"\left\lfloor": r"\lfloor",
+         r"\left(": "(", r"\right": "", r"\left\lfloor": r"\lfloor", r"\left\lvert": r"\lvert",
          r"\text{otherwise}": r"\for 0 = 0", r"\mathrm{e}": "e", r"\operatorname{erf}": r"\erf",
          r"\displaystyle": ""}  # fmt: skip
 FUNCTIONS = {r"\exp": math.exp, r"\log": math.log, r"\sin": math.sin, r"\cos": math.cos, r"\tanh": math.tanh,
@@ -174,8 +174,8 @@ class Reader:
 
     def product(self):
         value = self.power()
-        while self.next not in {"+", "-", "}", ")", "]", "&", ",", r"\\", r"\end", r"\wedge", r"\rfloor", "end",
-                                *RELATIONS}:  # fmt: skip
+        while self.next not in {"+", "-", "}", ")", "]", "&", ",", r"\\", r"\end", r"\wedge", r"\rfloor", r"\rvert",
+                                "end", *RELATIONS}:  # fmt: skip
             left, sign = value, self.take("/", r"\bmod", r"\cdot")
             right = self.power()
             work = {"/": operator.truediv, r"\bmod": operator.mod}.get(sign, operator.mul)
@@ -201,8 +201,9 @@ class Reader:
             above, below = self.group(), self.group()
             return lambda env: above(env) / below(env)
         if token == r"\sqrt":
+            degree = self.group("[", "]") if self.next == "[" else lambda env: 2
             inside = self.group()
-            return lambda env: math.sqrt(inside(env))
+            return lambda env: inside(env) ** (1 / degree(env))
         if token in FUNCTIONS:
             up = self.group() if self.take("^") else lambda env: 1
             inside = self.group("(", ")")
@@ -214,6 +215,10 @@ class Reader:
             self.at -= 1
             inside = self.group(r"\lfloor", r"\rfloor")
             return lambda env: math.floor(inside(env))
+        if token == r"\lvert":
+            self.at -= 1
+            inside = self.group(r"\lvert", r"\rvert")
+            return lambda env: abs(inside(env))
         if token == r"\cases":
             return self.cases()
         if token in "({":
