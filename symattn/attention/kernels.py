@@ -209,14 +209,11 @@ def aft(Q: Any, K: Any, V: Any, W: Any) -> Tensor:
     """
     queries, keys = operand("aft", Q, 2, "Q[.., T, d]"), operand("aft", K, 2, "K[.., S, d]")
     values, biases = operand("aft", V, 2, "V[.., S, d]"), operand("aft", W, 2, "W[.., T, S]")
-    for one, axis, other, place, of in (
-        (queries, -1, keys, -1, "their width"),
-        (keys, -1, values, -1, "their width"),
-        (keys, -2, values, -2, "the number of keys and values"),
-        (biases, -2, queries, -2, "the number of queries"),
-        (biases, -1, keys, -2, "the number of keys"),
-    ):
-        same("aft", one, axis, other, place, of)
+    same("aft", queries, -1, keys, -1, "their width")
+    same("aft", keys, -1, values, -1, "their width")
+    same("aft", keys, -2, values, -2, "the number of keys and values")
+    same("aft", biases, -2, queries, -2, "the number of queries")
+    same("aft", biases, -1, keys, -2, "the number of keys")
     a = named("A", exp(biases - stop_gradient(rows.max(biases, axis=-1, keepdims=True))))
     b = named("B", exp(keys - stop_gradient(rows.max(keys, axis=-2, keepdims=True))))
     return named("O", multiply(sigmoid(queries), (a @ (b * values)) / (a @ b)))
