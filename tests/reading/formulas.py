@@ -131,8 +131,15 @@ def declared_value(key: str, text: str, functions: Functions = FUNCTIONS) -> Any
 
 
 def names_of(formula: Formula, functions: Functions = FUNCTIONS) -> dict[str, Any]:
-    """What each name of a formula stands for, by its LaTeX: what a reader is told."""
+    """What each name of a formula stands for, by its LaTeX."""
     return {key: declared_value(key, text, functions) for key, text in formula.names.items()}
+
+
+def told(formula: Formula) -> dict[str, Any]:
+    """What a reader is told: the names, and the ranges of the indices of families, such as ``"i": "1..n"``."""
+    indices = ", ".join(text.partition(";")[2] for text in formula.names.values())
+    ranges = dict(part.strip().split("=") for part in indices.split(",") if part.strip())
+    return {**names_of(formula), **ranges}
 
 
 def arguments_of(formula: Formula, functions: Functions = FUNCTIONS) -> dict[str, Any]:
