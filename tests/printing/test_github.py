@@ -166,9 +166,15 @@ def test_random_formulas_are_read():
 
 @needs_readers
 @pytest.mark.node
-@pytest.mark.parametrize("style", ["matrix", "index"])
-def test_gradients_are_read(style):
-    assert not complaints([GRADIENT.latex(style=style, safe="github")])
+@pytest.mark.parametrize("environment", ["align", "align*", "gather*", "aligned"])
+def test_blocks_are_read(environment):
+    blocks = [
+        GRADIENT.latex(environment=environment, width=width, style=style, safe="github")
+        for width in (10, 20, 34.5)
+        for style in ("matrix", "index")
+    ]
+    assert not any(eaten(block.replace(f"{{{environment}}}", "")) for block in blocks)
+    assert not complaints(blocks)
 
 
 @needs_readers
