@@ -20,7 +20,8 @@ def golden_formulas() -> dict[str, list[str]]:
 def formulas_in(document: str) -> Iterator[str]:
     """The formulas of a LaTeX document."""
     for aligned in _ALIGNED.finditer(document):
-        yield from filter(None, (cell.strip() for cell in _cells(aligned[2])))
+        rows = aligned[2].replace(r"\notag", "").replace(r"\text{\small ", r"\text{")
+        yield from (cell for cell in map(str.strip, _cells(rows)) if cell and r"\parbox" not in cell)
     prose = _ALIGNED.sub("", document)
     yield from (formula for k, formula in enumerate(prose.split("$")) if k % 2)
 

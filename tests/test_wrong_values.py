@@ -71,7 +71,7 @@ LONG = sympy.Integer(10) ** 5000
         (lambda: sa.latex(X, names={X: 1}), r"names spells X\[T, d\] by LaTeX text, not 1"),
         (lambda: sa.latex(sa), "latex prints tensors, results of symattn and SymPy expressions, not <module"),
         (lambda: sa.latex([Hostile()]), "latex prints tensors, .*, not <Hostile instance"),
-        (lambda: G.latex(environment=b"x"), "latex: environment is 'align', 'align\\*' or 'aligned', not b'x'"),
+        (lambda: G.latex(environment=b"x"), "latex: environment is 'align\\*', .* or 'equation', not b'x'"),
         (lambda: X.subs([X], Y), r"only sizes, scalar symbols and tensors can be replaced, not \[X\[T, d\]\]"),
         (lambda: X.as_explicit([1]), "subs takes a mapping"),
         (lambda: sa.Tensor(), "a tensor is made by sa.tensor"),

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.arguments import one_of
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
-from ..printing.align import align
+from ..printing.align import TEXT_WIDTH, align, page_of
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
 from ..printing.table import Spellings
 
@@ -106,14 +105,20 @@ class Gradient(Mapping[Any, Tensor]):
         style: str = "matrix",
         safe: str = "",
         gradients: str = "d",
+        *,
+        numbered: str | None = None,
+        width: float = TEXT_WIDTH,
     ) -> str:
-        """The steps as an ``align`` block with a reason column, and what was named on the way.
+        """The steps with their reasons, and what was named on the way, as a block of LaTeX that fits the page.
 
-        ``names``, ``style``, ``safe`` and ``gradients`` are those of ``sa.latex``.
+        ``names``, ``style``, ``safe`` and ``gradients`` are those of ``sa.latex``. The ``environment`` is "align",
+        "align*", "gather*", "aligned" or "equation", which holds one step; ``numbered`` is "none", "referenced" or
+        "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot hold the steps
+        or their numbers.
         """
-        one_of("latex", "environment", environment, "align", "align*", "aligned")
+        page = page_of(environment, numbered, width, safe)
         printer = printer_in(style, self._roots, names, gradients)
-        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], environment, safe)
+        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], page)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

@@ -20,7 +20,7 @@ from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
-from ..printing.align import Row, align, tex_text
+from ..printing.align import TEXT_WIDTH, Page, Row, displayed, page_of, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
@@ -141,12 +141,24 @@ class Derivation:
         self._parts.append(" ".join(sentence.split()))
         return self
 
-    def latex(self, names: Spellings | None = None, style: str = "matrix", gradients: str = "d") -> str:
-        r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and ``align`` blocks.
+    def latex(
+        self,
+        names: Spellings | None = None,
+        style: str = "matrix",
+        gradients: str = "d",
+        *,
+        environment: str = "align",
+        numbered: str | None = None,
+        width: float = TEXT_WIDTH,
+    ) -> str:
+        r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and blocks of rows.
 
-        ``names``, ``style`` and ``gradients`` are those of ``sa.latex``.
+        ``names``, ``style`` and ``gradients`` are those of ``sa.latex``. The ``environment`` of blocks is "align",
+        "align*", "gather*", "aligned" or "equation", which holds one row; ``numbered`` is "none", "referenced" or
+        "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot hold the rows or
+        their numbers.
         """
-        return self._written(_as_latex, names, style, gradients)
+        return self._written(_as_latex, names, style, gradients, page_of(environment, numbered, width))
 
     def __repr__(self) -> str:
         return f"<derivation {self.title!r} of {len(self.steps)} steps>"
@@ -247,16 +259,16 @@ def _hypotheses(x: Tensor) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str) -> list[str]:
+def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str, page: Page) -> list[str]:
     printer = printer_in(style, d._roots(), names, gradients)
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
     if d.given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")
     for block in d.blocks():
         if isinstance(block, (Statement, Calculation)):
-            blocks.append(block.latex(printer))
+            blocks.append(block.latex(printer, page))
         else:
-            blocks.append(tex_text(block) if isinstance(block, str) else align(_latex_rows(block, printer)))
+            blocks.append(tex_text(block) if isinstance(block, str) else displayed(_latex_rows(block, printer), page))
     return blocks
 
 

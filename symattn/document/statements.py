@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from ..core.boxes import Box, Code
+from ..core.boxes import Box, Code, row
 from ..core.node import Tensor
 from ..ops.leaves import definition
-from ..printing.align import Row, align, tex_text
+from ..printing.align import Page, Row, displayed, displayed_formula, tex_text
 from ..printing.matrix import Printer
 from ..printing.media.numpy import numpy_text
 from ..printing.stated import tex_sentence
 from ..probability.notation import box_writer
 from ..probability.report import Moments
-from ..proof.claims import LATEX_RELATIONS, Claim
+from ..proof.claims import RELATIONS, Claim
 from ..proof.equality.rewriting import MOST, RewritingProof
 from ..proof.equality.telling import Step
 from ..proof.verdict import Verdict
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .verification import Check, Checker
 
 WIDTH = 100  # of a line of text
-_SHORT = 90  # characters of a claim that stands on one line of LaTeX
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +86,10 @@ class Statement:
 
     # --- as LaTeX ---
 
-    def latex(self, printer: Printer | IndexPrinter) -> str:
+    def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
         verdict = self.verdict
-        lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer)}"]
+        lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer, page)}"]
         if verdict.counterexample is not None:
             given = "; ".join(verdict.latex_wording.given)
             lines += [f"given {given},"] if given else []
@@ -104,15 +103,12 @@ class Statement:
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 
-    def _claim_latex(self, printer: Printer | IndexPrinter) -> str:
+    def _claim_latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         claim = self.verdict.claim
         if not isinstance(claim, Claim):
             return tex_text(str(claim)) + "."
-        left, right = map(printer.refer, claim.sides)
-        relation = LATEX_RELATIONS[claim.relation]
-        if len(str(claim)) <= _SHORT:
-            return rf"\[ {left} {relation} {right} \]"
-        return rf"\begin{{align*}} &{left} \\ &\quad {relation} {right} \end{{align*}}"
+        left, right = map(printer.box, claim.sides)
+        return displayed_formula(row(left, RELATIONS[claim.relation], right), page)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +136,12 @@ class Calculation:
         ]
         return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), *aligned(rows)])
 
-    def latex(self, printer: Printer | IndexPrinter) -> str:
+    def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
         rows = self._rows(printer, box_writer(self.moments.tensors, sides, printer.table))
-        block = align(Row(*row) for row in rows)
+        block = displayed((Row(*row) for row in rows), page)
         return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
 
     def _rows(

@@ -1,47 +1,202 @@
-"""Rows of an ``align`` block, and sentences as LaTeX text."""
+"""Rows as a block of LaTeX that fits the page: environments, numbers, reasons; and sentences as LaTeX text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from math import inf
+from typing import Any, Literal, NamedTuple
 
-from ..core.boxes import Box, Text
+from ..core.arguments import one_of
+from ..core.boxes import Box, Sign, Space, Text, row
+from ..errors import OperandError, described
+from .breaking import broken
+from .layout import Block, Equation, Line, Room, laid_out
 from .media.latex import latex, plain_text, spelling_of
+from .stacking import stacked
+from .widths import Ruler, width
 
+Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
+Numbered = Literal["none", "referenced", "all"]
+
+TEXT_WIDTH = 34.5  # em: of an article in 10pt on letter paper
+EQUALS = Sign("=", "relation")
+_SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
+_NARROWEST = 10.0
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
+_SMALL = 0.9  # the size of reasons below rows
 
 
 class Row(NamedTuple):
-    """A line of an ``align`` block: its two sides, why, and for each of what it holds."""
+    """A row of a block: its two sides, why, and for each of what it holds; no left side goes on from the row above.
+
+    A row with a label may be referred to.
+    """
 
     left: Box | None
     right: Box
     reason: str = ""
     each: Box | None = None
+    label: str = ""
 
 
-def align(rows: Iterable[Row], environment: str = "align", safe: str = "") -> str:
-    """Rows as an ``align`` or ``aligned`` block with a reason column; what they hold for stands above several rows."""
-    lines = []
-    for each, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each, safe)):
-        several = list(group)
-        if each and len(several) > 1:
-            lines.append(rf"  & {each}\text{{:}}")
-        beside = rf" \quad {each}" if each and len(several) == 1 else ""
-        for left, right, reason, _ in several:
-            why = f" && {_reason(reason, safe)}" if reason else ""
-            lines.append(f"  {'' if left is None else latex(left, safe)} &= {latex(right, safe)}{beside}{why}")
-    ends = f" {spelling_of(safe).ends_row}\n"
-    block = rf"\begin{{{environment}}}" + "\n" + ends.join(lines) + "\n" + rf"\end{{{environment}}}"
-    if len(lines) > _ON_A_PAGE and environment != "aligned" and not safe:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How blocks of rows are set, with the width of the text in em."""
+
+    environment: Environment = "align"
+    numbered: Numbered = "all"
+    width: float = TEXT_WIDTH
+    safe: str = ""  # for what reads the LaTeX: see ``sa.latex``
+
+    def written(self, box: Box) -> str:
+        return latex(box, self.safe)
+
+    def room(self) -> Room:
+        """What rows may take: a number for which no room is left stands below its row."""
+        return Room(_SURE * self.width, Ruler().width, indent=2.0, apart=2.0, narrow=14.0)
+
+
+def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:
+    """The page that ``.latex(environment=, numbered=, width=)`` asks for, or an OperandError.
+
+    Without ``numbered``, the environments that number their rows do so.
+    """
+    one_of("latex", "environment", environment, "align*", "align", "gather*", "aligned", "equation")
+    has_numbers = environment in ("align", "equation")
+    if numbered is None:
+        numbered = "all" if has_numbers else "none"
+    one_of("latex", "numbered", numbered, "none", "referenced", "all")
+    if numbered != "none" and not has_numbers:
+        raise OperandError(f"latex: {environment} has no numbers: numbered={numbered!r} needs environment='align'")
+    if isinstance(width, bool) or not isinstance(width, (int, float)) or not width >= _NARROWEST:
+        raise OperandError(
+            f"latex: width is that of the text in em, {TEXT_WIDTH} in a plain article and at least {_NARROWEST:g}, "
+            f"not {described(width)}"
+        )
+    return Page(environment, numbered, float(width), safe)
+
+
+def align(rows: Iterable[Row], page: Page) -> str:
+    """Rows as a block of LaTeX that fits the page; what they hold for stands above several rows, and beside one."""
+    equations = [*_equations(rows)]
+    if page.numbered == "none" or (page.numbered == "referenced" and not any(e.label for e in equations)):
+        page = replace(page, numbered="none")
+    name, room = page.environment, page.room()
+    if name in ("gather*", "equation"):
+        written = [_in_one(chain, room, page) for chain in _chains(equations)]
+    else:
+        written = _lines(laid_out(equations, room), room, page)
+    if name == "equation" and len(written) > 1:
+        raise OperandError(
+            f"latex: an equation holds one row, and there are {len(written)}: environment='align' holds them"
+        )
+    starred = page.numbered == "none" and name in ("align", "equation")
+    return _environment(f"{name}*" if starred else name, written, page)
+
+
+def displayed(rows: Iterable[Row], page: Page) -> str:
+    """The same between paragraphs."""
+    block = align(rows, page)
+    return rf"\[{block}\]" if page.environment == "aligned" else block
+
+
+def displayed_formula(box: Box, page: Page) -> str:
+    """A formula between paragraphs, without a number."""
+    room = page.room()
+    first, *rest = broken(box, room.width, room.indent, room.measure)
+    if not rest:
+        return rf"\[ {page.written(first)} \]"
+    lines = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
+    return _environment("align*", lines, page)
+
+
+def _equations(rows: Iterable[Row]) -> Iterator[Equation]:
+    for _, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each)):
+        several = [*group]
+        holds_for = several[0].each
+        if holds_for is not None and len(several) > 1:
+            yield Equation(None, row(holds_for, Text(":")), is_heading=True)
+        beside = [Space(1.0), holds_for] if holds_for is not None and len(several) == 1 else []
+        for left, right, reason, _, label in several:
+            yield Equation(left, row(EQUALS, right, *beside), reason, label)
+
+
+def _chains(equations: Iterable[Equation]) -> list[list[Equation]]:
+    """Rows, each with those that go on from it."""
+    chains: list[list[Equation]] = []
+    for equation in equations:
+        if equation.left is not None or equation.is_heading or not chains:
+            chains.append([])
+        chains[-1].append(equation)
+    return chains
+
+
+def _environment(name: str, lines: Sequence[str], page: Page) -> str:
+    ends = f" {spelling_of(page.safe).ends_row}\n"
+    block = rf"\begin{{{name}}}" + "\n" + ends.join(lines) + "\n" + rf"\end{{{name}}}"
+    if len(lines) > _ON_A_PAGE and name != "aligned" and not page.safe:
         return "{\\allowdisplaybreaks" + f"\n{block}\n}}"  # else what does not fit on the page is cut off
     return block
 
 
-def _reason(reason: str, safe: str) -> str:
-    return latex(Text(reason), safe) if safe else rf"\text{{{tex_text(reason)}}}"
+def _in_one(chain: Sequence[Equation], room: Room, page: Page) -> str:
+    """A row and what goes on from it, as one line of a display that has no columns."""
+    laid = laid_out(chain, room)
+    label = _number(chain[-1], page)
+    if len(laid.lines) > 1:
+        inner = replace(page, environment="aligned", numbered="none")
+        block = _environment("aligned", _lines(laid, room, inner), inner)
+        return textwrap.indent(block, "  ") + label
+    first = laid.lines[0]
+    left = "" if first.left is None else page.written(first.left) + " "
+    return f"  {left}{page.written(first.right)}{_reason(first.reason, False, page)}{label}"
+
+
+def _lines(block: Block, room: Room, page: Page) -> list[str]:
+    return [_line(line, block, room, page) + _number(line.ends, page) for line in block.lines]
+
+
+def _line(line: Line, block: Block, room: Room, page: Page) -> str:
+    if line.kind == "reason":
+        return rf"  & \qquad {_note(line.reason, room.width - block.left - room.indent, page)}"
+    left = "  " if line.kind != "first" else f"  {'' if line.left is None else page.written(line.left)} "
+    indent = r"\qquad " if line.kind == "more" else ""
+    right = line.right if block.left + room.right(line.right) <= room.width else stacked(line.right)
+    return (
+        f"{left}&{' ' * (line.kind != 'first')}{indent}{page.written(right)}{_reason(line.reason, block.beside, page)}"
+    )
+
+
+def _number(row: Equation | None, page: Page) -> str:
+    """What gives the line on which a row ends its number and its label, and other lines none."""
+    if page.numbered == "none" or page.environment not in ("align", "equation"):
+        return ""
+    if row is None or (page.numbered == "referenced" and not row.label):
+        return r" \notag"
+    return rf" \label{{{row.label}}}" if row.label else ""
+
+
+def _reason(reason: str, beside: bool, page: Page) -> str:
+    if not reason:
+        return ""
+    return f" && {_text(reason, page)}" if beside else rf" \qquad {_note(reason, inf, page)}"
+
+
+def _text(reason: str, page: Page) -> str:
+    return page.written(Text(reason)) if page.safe else rf"\text{{{tex_text(reason)}}}"
+
+
+def _note(reason: str, room: float, page: Page) -> str:
+    """A reason in small type, in several lines where one is too long; who reads safe LaTeX knows neither."""
+    if page.safe:
+        return _text(reason, page)
+    if _SMALL * width(Text(reason)) <= room:
+        return rf"\text{{\small {tex_text(reason)}}}"
+    return rf"\parbox[t]{{{room:.1f}em}}{{\small\raggedright {tex_text(reason)}}}"
 
 
 _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}

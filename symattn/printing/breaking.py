@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, Space, Text, row
-from .media.neighbours import edge, link
+from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, Space, Text, is_large, row
+from .media.neighbours import edge
 from .widths import width
 
 _LEVELS = 2  # of fences within fences that may be broken open
@@ -113,9 +113,16 @@ def _price(before: Box, part: Box) -> float | None:
         return _AFTER_COMMA
     if isinstance(part, Sign) and part.kind in _BEFORE and not _needs_more(before):
         return _BEFORE[part.kind]
-    if link(before, part) == "times" and isinstance(edge(part, 0), (Fence, Function, Matrix)):
+    if _begins_a_factor(part) and not _needs_more(before):
         return _BEFORE_FACTOR
     return None
+
+
+def _begins_a_factor(box: Box) -> bool:
+    """Whether a reader sees that a factor begins: a fence, a function, a matrix or a large sign, not ``(W)_{i j}``."""
+    while isinstance(box, Script) and (box.below is None or not isinstance(box.base, Fence)):
+        box = box.base
+    return isinstance(box, (Fence, Function, Matrix)) or is_large(box)
 
 
 def _needs_more(box: Box) -> bool:

@@ -14,20 +14,26 @@ _ROWS_KEEP = 0.55  # of the room, where reasons stand beside rows that are broke
 
 
 class Equation(NamedTuple):
-    """What is laid out: a left side, none where it is that of the row before, the rest, and why."""
+    """What is laid out: a left side, none where it is that of the row before, the rest, and why.
+
+    A heading says for each of what the rows below it hold.
+    """
 
     left: Box | None
     right: Box  # with the relation sign before it
     reason: str = ""
+    label: str = ""
+    is_heading: bool = False
 
 
 class Line(NamedTuple):
-    """A line of a block: the first of a row, one that goes on, or a reason that has the line for itself."""
+    """A line of a block, and the row that ends with it."""
 
-    kind: Literal["first", "more", "reason"]
+    kind: Literal["heading", "first", "more", "reason"]  # what goes on, or a reason that has the line for itself
     left: Box | None
     right: Box
     reason: str = ""
+    ends: Equation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +71,33 @@ def laid_out(equations: Sequence[Equation], room: Room) -> Block:
         keep = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
         if all(_fits(several, beside - left, room) and (keep or len(several) == 1) for several in lines):
             return Block([line for several in lines for line in several], left, True)
-    lines = [_broken(e, room.width - left, room) for e in rows]
-    return Block([line for several in lines for line in _reason_below(several, room.width - left, room)], left, False)
+    below = (_with_reason_below(_broken(e, room.width - left, room), room.width - left, room) for e in rows)
+    return Block([line for several in below for line in several], left, False)
 
 
 def _in_one(equation: Equation) -> Equation:
     """A row whose left side has no column."""
     assert equation.left is not None
-    return Equation(None, row(equation.left, equation.right), equation.reason)
+    return equation._replace(left=None, right=row(equation.left, equation.right))
 
 
 def _broken(equation: Equation, width: float, room: Room) -> list[Line]:
+    if equation.is_heading:
+        return [Line("heading", None, equation.right)]
     first, *rest = broken(equation.right, width, room.indent, room.right)
-    return [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
+    lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
+    return [*lines[:-1], lines[-1]._replace(ends=equation)]
 
 
 def _fits(lines: Sequence[Line], width: float, room: Room) -> bool:
     return all(room.right(line.right) + room.indent * (line.kind == "more") <= width for line in lines)
 
 
-def _reason_below(lines: Sequence[Line], width: float, room: Room) -> list[Line]:
+def _with_reason_below(lines: Sequence[Line], width: float, room: Room) -> list[Line]:
     """The lines of a row, with the reason after the last where it fits, and else below."""
     reason = lines[0].reason
     bare = [line._replace(reason="") for line in lines]
     after = bare[-1]._replace(reason=reason)
     if not reason or _fits([after], width - room.apart - room.measure(Text(reason)), room):
         return [*bare[:-1], after]
-    return [*bare, Line("reason", None, Row(()), reason)]
+    return [*bare[:-1], bare[-1]._replace(ends=None), Line("reason", None, Row(()), reason, bare[-1].ends)]

@@ -84,6 +84,25 @@ def width(box: Box) -> float:
     return fold(box, _widths)[_DISPLAY]
 
 
+class Ruler:
+    """Measures formulas that share parts: each part once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Widths] = {}
+        self._alive: list[Box] = []
+
+    def width(self, box: Box) -> float:
+        """The width of a formula, in em."""
+        self._alive.append(box)  # so that no other box takes its id
+        return fold(box, self._of)[_DISPLAY]
+
+    def _of(self, box: Box, kids: Sequence[Widths]) -> Widths:
+        found = self._known.get(id(box))
+        if found is None:
+            found = self._known[id(box)] = _widths(box, kids)
+        return found
+
+
 def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
     match box:
         case Row():
@@ -183,13 +202,12 @@ def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
 def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
     parts = [part for part in row.parts if not isinstance(part, Space)]
     sides = [(_side(part, 0), _side(part, -1)) for part in parts]
-    spaces = [0.0, 0.0]  # in a line, and in scripts, where only names of functions stand apart
+    spaces = [0.0, 0.0]  # in a line, and in scripts, where only names of functions and words stand apart
     for k in range(len(parts) - 1):
         em = _between(_met(sides, k, 1), _met(sides, k + 1, 0))
-        if not em and link(parts[k], parts[k + 1]) and is_apart(parts[k], parts[k + 1]):
-            em = _THIN
-        spaces[0] += em
-        spaces[1] += em if "op" in (sides[k][1], sides[k + 1][0]) or not em else 0.0
+        apart = _THIN if link(parts[k], parts[k + 1]) and is_apart(parts[k], parts[k + 1]) else 0.0
+        spaces[0] += em + apart
+        spaces[1] += apart + (em if "op" in (sides[k][1], sides[k + 1][0]) else 0.0)
     return _each(lambda s: sum(kid[s] for kid in kids) + spaces[s >= _SCRIPT] * _SIZES[s])
 
 

@@ -10,7 +10,7 @@ import sympy
 from ..core.late import late
 from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..printing.align import Row, align, tex_text
+from ..printing.align import Page, Row, align, tex_text
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
 from .problem import Problem, solved
@@ -115,7 +115,7 @@ class Moments:
         written = box_writer(self.roots, list(found.values()))
         rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
-        return f"{align(rows, 'align*')}\n{tex_text(assumed)}"
+        return f"{align(rows, Page('align*', 'none'))}\n{tex_text(assumed)}"
 
     def known(self) -> tuple[dict[str, sympy.Expr], tuple[str, ...]]:
         """The moments by name, as far as they are known and short enough to read, and what they use."""

@@ -10,6 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
+from ..core.boxes import Sign
 from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
@@ -20,9 +21,10 @@ from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import as_tensor
 from ..ops.leaves import variable as named_tensor
 from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_printer
+from ..printing.media.latex import latex
 from ..printing.scalars import scalar_latex
 
-LATEX_RELATIONS = {"=": "=", "<=": r"\le", "<": "<"}
+RELATIONS = {sign: Sign(mark, "relation") for sign, mark in {"=": "=", "<=": "≤", "<": "<"}.items()}
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Claim:
 
     def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
-        relation = self.relation if printer.code else LATEX_RELATIONS[self.relation]
+        relation = self.relation if printer.code else latex(RELATIONS[self.relation])
         return f"{text_in(printer, self.left)} {relation} {text_in(printer, self.right)}"
 
     def __str__(self) -> str:

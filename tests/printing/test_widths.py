@@ -25,8 +25,11 @@ from symattn.core.boxes import (
     function,
     row,
 )
+from symattn.printing.media.latex import latex
+from symattn.printing.media.read_latex import box_of_latex
 from symattn.printing.widths import width
 
+from ..golden_formulas import golden_formulas
 from ..typeset import needs_pdflatex, widths
 
 X, Y, Z, d, i, k = map(Name, "XYZdik")
@@ -83,6 +86,18 @@ def test_the_estimate_is_near_what_tex_sets(tmp_path: Path) -> None:
         for (formula, box), em in zip(FORMULAS.items(), widths(FORMULAS, tmp_path), strict=True)
     }
     assert {formula: ratio for formula, ratio in ratios.items() if not 0.9 <= ratio <= 1.1} == {}
+
+
+@pytest.mark.tex
+@needs_pdflatex
+def test_golden_formulas_are_about_as_wide_as_estimated(tmp_path: Path) -> None:
+    boxes = {formula: box_of_latex(formula) for several in golden_formulas().values() for formula in several}
+    measured = zip(boxes.values(), widths(map(latex, boxes.values()), tmp_path), strict=True)
+    ratios = sorted(width(box) / em for box, em in measured if em)
+    assert len(ratios) > 1000
+    assert 0.9 < ratios[len(ratios) // 20]
+    assert ratios[-len(ratios) // 20] < 1.1
+    assert 0.98 < ratios[len(ratios) // 2] < 1.02
 
 
 def test_a_sign_without_an_operand_takes_no_space() -> None:
