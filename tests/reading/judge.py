@@ -13,10 +13,11 @@ import sympy
 
 import symattn as sa
 from symattn.core.sizes import same_shape
-from symattn.ops.leaves import as_tensor
+from symattn.ops.leaves import as_tensor, variable
 
 from ..agreement import TOLERANCE, largest_gap
-from .meaning import UNDECIDABLE, Meaning, Refused, values_of
+from .formulas import plain_name
+from .meaning import UNDECIDABLE, Defined, Meaning, Refused, values_of
 
 
 def same(read: Any, meant: Any) -> bool:
@@ -29,6 +30,8 @@ def same(read: Any, meant: Any) -> bool:
         left, right = as_tensor(read), as_tensor(meant)
     except sa.SymattnError:  # a scalar that is no value of a tensor, such as an index
         return False
+    if not left.rank or not right.rank:  # a number stands for a tensor with that entry everywhere
+        left, right = left + sa.zeros(*right.shape), right + sa.zeros(*left.shape)
     return any(_equal(moved, right) for moved in _with_axes_of(left, right))
 
 
@@ -79,9 +82,12 @@ def may_be_refused(meaning: Meaning) -> bool:
 def is_meant(read: Sequence[Any], meaning: Meaning) -> bool:
     """Whether the values that were read, in order, are those of the meaning.
 
-    A formula without values, such as a declaration, is judged by its statements and not here.
+    The name that a formula defines may be among them. A formula without values, such as a declaration, is judged by
+    its statements and not here.
     """
     if is_refused(meaning):
         return False
-    ours, theirs = distinct(values_of(meaning)), distinct(read)
+    defined = {plain_name(statement.name) for statement in meaning.statements if isinstance(statement, Defined)}
+    told = [x for x in read if not (isinstance(x, sa.Tensor) and x.params.get("name") in defined and x.op is variable)]
+    ours, theirs = distinct(values_of(meaning)), distinct(told)
     return len(ours) == len(theirs) and all(same(a, b) for a, b in zip(theirs, ours, strict=True))

@@ -25,6 +25,7 @@ def test_values_are_one_value_in_other_forms():
     assert same(sa.einsum("id,jd->ji", Q, K), Q @ K.T)  # of other sizes: the axes have other places
     assert same(sympy.sqrt(d) ** 2, d)
     assert same(sa.tensor("t") * 0 + d, d)
+    assert same(d, d * sa.ones(n))
 
 
 def test_values_are_two():
@@ -62,6 +63,13 @@ def test_masks_are_known_by_what_they_leave_over(id):
     assert not is_meant([mask(lambda i, j: j >= i)], MEANINGS[id])
     assert not is_meant([mask(lambda i, j: j < i)], MEANINGS[id])
     assert not is_meant([sa.zeros(T, T)], MEANINGS[id])
+
+
+def test_the_name_that_is_defined_may_be_among_the_values():
+    meaning = MEANINGS["s3-08"]
+    left = [sa.tensor(name, *x.shape) for name, x in zip("QK", values_of(meaning), strict=True)]
+    assert is_meant([left[0], values_of(meaning)[0], left[1], values_of(meaning)[1]], meaning)
+    assert not is_meant(left, meaning)
 
 
 def test_what_may_be_refused():
