@@ -28,12 +28,21 @@ def gradient_box(way: Gradients, by: Box, loss: Box) -> Written:
     """The gradient of a loss by what has the name ``by``, and how tightly it holds together."""
     match way:
         case "d":
-            return Differential(by), Binding.ATOM
+            return differential(by), Binding.ATOM
         case "bar":
             return accented(by, "‾"), Binding.ATOM
         case "nabla":
             return row(Script(_NABLA, by), loss), Binding.PREFIX
-    return Fraction(row(_PARTIAL, loss), row(_PARTIAL, by)), Binding.FRACTION
+    return Fraction(row(_PARTIAL, loss), row(_PARTIAL, _held(by))), Binding.FRACTION
+
+
+def differential(name: Box) -> Differential:
+    """The d of a name, which is held together where it is several boxes."""
+    return Differential(_held(name))
+
+
+def _held(name: Box) -> Box:
+    return Fence(name) if isinstance(name, Row) else name
 
 
 def accented(name: Box, mark: str) -> Box:

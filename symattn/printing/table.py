@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import sympy
 
-from ..core.boxes import Box, Differential, Fence, Name, Number, Row, Script, Sign, row
+from ..core.boxes import Box, Fence, Name, Number, Row, Script, Sign, row
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
 from ..errors import NamingError, OperandError, described
@@ -22,7 +22,7 @@ from ..graph.canonical import without_names
 from ..graph.names import displayed_names
 from ..ops.leaves import constant, cotangent_op, definition, is_named, let_op, named_by, variable
 from ..ops.notation import Binding, Written
-from .gradients import Gradients, accented, gradient_box, names_the_loss, subscripted
+from .gradients import Gradients, accented, differential, gradient_box, names_the_loss, subscripted
 from .media.latex import latex
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
@@ -324,7 +324,7 @@ class _Boxes:
         if letter.endswith("dot") and (base := self._following(letter[:-3] + line + number)):
             return accented(base, "˙")
         if name.startswith("d") and (base := self._following(name[1:])):
-            return Differential(base)
+            return differential(base)
         return None
 
     def _part(self, name: str) -> Box | None:

@@ -215,3 +215,17 @@ def test_ways_of_writing_gradients_that_there_are_not_are_refused():
     for write in (G.latex, sa.Derivation("D").extend(O).latex, lambda **options: sa.latex(O, **options)):
         with pytest.raises(sa.OperandError, match="gradients is 'd', 'bar', 'nabla' or 'partial', not 'grad'"):
             write(gradients="grad")
+
+
+def test_a_name_of_several_letters_is_held_together():
+    written = {way: G.latex(names={A: "B + C"}, gradients=way) for way in ("d", "bar", "partial")}
+    assert r"\mathrm{d}(B + C) &= \mathrm{d}O \, V^{\top}" in written["d"]
+    assert r"\overline{B + C}" in written["bar"]
+    assert r"\frac{\partial L}{\partial (B + C)}" in written["partial"]
+
+
+@pytest.mark.parametrize(("spelled", "problem"), [("$A$", "leave out the $ signs"), (r"\mathbf{A", "{ is not closed")])
+def test_a_name_that_is_no_latex_is_refused(spelled, problem):
+    with pytest.raises(sa.OperandError) as caught:
+        sa.latex(sa.softmax(Q), names={Q: spelled})
+    assert problem in str(caught.value)
