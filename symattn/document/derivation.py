@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, Self, TypeAlias, overload
 
 import sympy
 
@@ -27,20 +27,11 @@ from ..printing.media.latex import latex
 from ..printing.table import Spellings
 from ..probability.report import Moments
 from ..proof.verdict import Verdict
+from .lines import WHERE, Line, completed, occurring
 from .statements import WIDTH, Calculation, Statement, aligned
 from .verification import BY_DEFINITION, Check, Checker, Report
 
-
-class Line(NamedTuple):
-    """One line: what it names (None where it continues a chain), what that equals, and why.
-
-    ``remarks`` say where a gradient does not exist, and what is taken there.
-    """
-
-    named: Tensor | None
-    expression: Tensor
-    reason: str
-    remarks: tuple[str, ...] = ()
+Part: TypeAlias = str | Line | Statement | Calculation
 
 
 class Derivation:
@@ -72,7 +63,7 @@ class Derivation:
         for x in self.given:
             if not isinstance(x, (str, Tensor, sympy.Symbol)):
                 raise OperandError(f"given holds tensors, scalar symbols and sentences, not {described(x)}")
-        self._parts: list[str | Line | Statement | Calculation] = []
+        self._parts: list[Part] = []
 
     @property
     def steps(self) -> tuple[Line | Statement | Calculation, ...]:
@@ -92,7 +83,7 @@ class Derivation:
             if isinstance(part, Gradient):
                 defined = {(step.named, step.expression) for step in self.steps if isinstance(step, Line)}
                 definitions = [(named(s.name, s.expression), s.expression) for s in part.definitions]
-                self._parts += [Line(*pair, "where") for pair in definitions if pair not in defined]
+                self._parts += [Line(*pair, WHERE) for pair in definitions if pair not in defined]
                 remarks = part.side_conditions
                 self._parts += [Line(part.named[s.name], s.expression, s.reason, remarks) for s in part.steps]
             elif isinstance(part, Tensor) and part.op is let_op:
@@ -170,17 +161,21 @@ class Derivation:
         return "\n\n".join(write(self, *options))
 
     def _roots(self) -> list[Tensor]:
-        found = list[Tensor]()
-        for step in self.steps:
-            roots = [step.named, step.expression] if isinstance(step, Line) else step.roots
-            found += [x for x in roots if x is not None]
-        return [*found, *(x for x in self.given if isinstance(x, Tensor))]
+        return _roots([*self.steps, *self.given])
 
-    def blocks(self) -> Iterator[str | list[Line] | Statement | Calculation]:
+    def all_given(self) -> list[Tensor | sympy.Symbol | str]:
+        """What is given, and the tensors and scalar symbols that occur besides."""
+        return [*self.given, *occurring(self._roots(), self.given)]
+
+    def parts(self) -> list[Part]:
+        """The parts as they are printed, with the definitions that they need."""
+        return completed(self._parts, displayed_names(self._roots()))
+
+    def blocks(self, parts: Iterable[Part]) -> Iterator[str | list[Line] | Statement | Calculation]:
         """Paragraphs, claims, calculations, and the lines between them; a chain resumed later says its name again."""
         block: list[Line] = []
         head: Tensor | None = None
-        for part in self._parts:
+        for part in parts:
             if isinstance(part, Line):
                 head = head if part.named is None else part.named
                 block.append(part if block else part._replace(named=head))
@@ -226,15 +221,29 @@ class Derivation:
         return Report(tuple(checks))
 
 
+def _roots(parts: Iterable[Any]) -> list[Tensor]:
+    """The tensors that parts write out."""
+    found = list[Tensor]()
+    for part in parts:
+        if isinstance(part, Line):
+            found += [x for x in (part.named, part.expression) if x is not None]
+        elif isinstance(part, Tensor):
+            found.append(part)
+        elif isinstance(part, (Statement, Calculation)):
+            found += part.roots
+    return found
+
+
 # --- as text and as LaTeX ---
 
 
 def _as_text(d: Derivation) -> list[str]:
-    printer = text_printer(d._roots())
+    parts, given = d.parts(), d.all_given()
+    printer = text_printer(_roots([*parts, *given]))
     blocks = [f"{d.title}\n{'=' * len(d.title)}"]
-    if d.given:
-        blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, d.given))}.", WIDTH))
-    for block in d.blocks():
+    if given:
+        blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, given))}.", WIDTH))
+    for block in d.blocks(parts):
         if isinstance(block, (Statement, Calculation)):
             blocks.append(block.text(printer))
         else:
@@ -260,11 +269,12 @@ def _hypotheses(x: Tensor) -> str:
 
 
 def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str, page: Page) -> list[str]:
-    printer = printer_in(style, d._roots(), names, gradients)
+    parts, given = d.parts(), d.all_given()
+    printer = printer_in(style, _roots([*parts, *given]), names, gradients)
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
-    if d.given:
-        blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in d.given)}.")
-    for block in d.blocks():
+    if given:
+        blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in given)}.")
+    for block in d.blocks(parts):
         if isinstance(block, (Statement, Calculation)):
             blocks.append(block.latex(printer, page))
         else:

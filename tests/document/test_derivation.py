@@ -103,7 +103,7 @@ def test_a_chain_leaves_its_left_side_empty_and_says_it_again_after_a_paragraph(
     x = sa.tensor("x", "n")
     y = sa.let("y", sa.sum(x * x))
     D = sa.Derivation("A").extend(y).then(x @ x, because="a dot product").text("So:").then(sa.sum(x**2))
-    assert D.text().splitlines()[3:] == [
+    assert D.text().splitlines()[5:] == [
         "  y = sum(x * x)  # by definition",
         "    = x @ x       # a dot product",
         "",
@@ -156,8 +156,9 @@ def test_a_proved_claim_is_written_with_its_steps():
     Q, K, b = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("b", "d")
     D = sa.Derivation("A").extend(sa.prove(sa.softmax(Q @ (K + b).T), sa.softmax(Q @ K.T)))
     lines = D.text().splitlines()
-    assert lines[3:6] == ["Claim 1:", "  softmax(Q @ (K + b).T) = softmax(Q @ K.T)", "Proof."]
-    assert re.match(r"  1\. .+ = .+", lines[6])
+    assert lines[3] == "Given Q[T, d], K[S, d], b[d]."
+    assert lines[5:8] == ["Claim 1:", "  softmax(Q @ (K + b).T) = softmax(Q @ K.T)", "Proof."]
+    assert re.match(r"  1\. .+ = .+", lines[8])
     assert lines[-1].startswith("     ")
     assert lines[-1].endswith(".")
     latex = D.latex()

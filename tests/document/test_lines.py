@@ -1,0 +1,66 @@
+"""What a reader needs besides the lines that were written: definitions that nobody wrote, and all that is given."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+
+Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+tau = sympy.Symbol("tau", positive=True)
+
+
+def lines(*parts: object, given: object = ()) -> list[str]:
+    """The lines of a derivation, with their left sides and without their reasons."""
+    written = sa.Derivation("D", given=given).extend(*parts).text()
+    return [" ".join(line.partition("#")[0].split()) for line in written.splitlines() if " = " in line]
+
+
+def test_what_a_gradient_is_by_is_defined_before_the_first_line_that_has_it():
+    A = sa.let("A", sa.softmax(Q @ K.T))
+    O = sa.let("O", A @ V)
+    D = sa.Derivation("D").extend(A).text("And so:").extend(O, sa.gradient(O, [Q]))
+    assert [line.split("#")[0].strip() for line in D.text().splitlines() if "=" in line[:6]][1:] == [
+        "Z = Q @ K.T", "A = softmax(Z)", "O  = A @ V", "dA = dO @ V.T", "dZ = A * (dA - rowsum(A * dA))", "dQ = dZ @ K",
+    ]  # fmt: skip
+    assert [check.name for check in D.verify().checks] == ["A", "O", "Z", "dA", "dZ", "dQ"]
+
+
+def test_a_name_of_the_user_that_no_line_defines_is_defined_where_a_gradient_needs_it():
+    Z = sa.let("Z", Q @ K.T)
+    O = sa.let("O", sa.tanh(Z) @ V)
+    g = sa.gradient(O, [Q])
+    assert lines(g)[0] == "Z = Q @ K.T"
+    assert lines(O, g)[:2] == ["Z = Q @ K.T", "O = tanh(Z) @ V"]
+    assert lines(Z, O, g)[:2] == ["Z = Q @ K.T", "O = tanh(Z) @ V"]
+    assert lines(sa.let("W", g["dZ"] @ g["dZ"].T)) == ["Z = Q @ K.T", "W = dZ @ dZ.T"]
+
+
+def test_a_definition_does_not_come_between_the_lines_of_a_chain():
+    Z = sa.let("Z", Q @ K.T)
+    g = sa.gradient(sa.let("O", sa.tanh(Z) @ V), [Z])
+    D = sa.Derivation("D").extend(sa.let("W", Q @ Q.T)).then(Q @ Q.T + g["dZ"] @ g["dZ"].T - g["dZ"] @ g["dZ"].T)
+    assert [line.strip()[:3] for line in D.text().splitlines()[-3:]] == ["Z =", "W =", "= Q"]
+
+
+def test_what_is_defined_by_a_line_is_not_defined_again():
+    c = sa.let("c", sa.sum(Q * Q))
+    assert lines(c, sa.gradient(c, Q)) == ["c = sum(Q * Q)", "dQ = 2 * Q"]
+
+
+@pytest.mark.parametrize(
+    ("given", "listed"),
+    [
+        ((), "Given Q[T, d], K[S, d], V[S, e], tau > 0."),
+        ([V], "Given V[S, e], Q[T, d], K[S, d], tau > 0."),
+        ([tau, "a bound on K"], "Given tau > 0, a bound on K, Q[T, d], K[S, d], V[S, e]."),
+    ],
+    ids=str,
+)
+def test_what_occurs_is_listed_as_given_and_cotangents_are_not(given, listed):
+    O = sa.let("O", sa.softmax(tau * Q @ K.T) @ V)
+    D = sa.Derivation("D", given=given).extend(O, sa.gradient(O, [Q, K, V]))
+    assert D.text().splitlines()[3] == listed
+    assert r"$\tau > 0$" in D.latex().splitlines()[2]
+    assert len(D.given) == len(given)
