@@ -15,8 +15,8 @@ from symattn.core.node import rebuild
 from symattn.core.sizes import same_shape
 
 from .formulas import arguments_of, formulas
-from .meaning import values_of
-from .meanings import meaning_of
+from .meaning import ONCE_DECLARED, READ, values_of
+from .meanings import all_meanings, meaning_of
 
 MATRIX = (
     "s0-06 s0-07 s2-01 s2-05 s2-13 x11 x14 x17 x26 x34 x43 x44 x46 x57 x60 x61 x63 x79 x80 x81 x85 x93 s3-13 s4-02"
@@ -131,10 +131,15 @@ def with_leaf(original: Printed, at: Occurrence, found: Sequence[Occurrence], le
 
 def signs(original: Printed, parts: list[str], found: Sequence[Occurrence]) -> Iterator[Change]:
     yield "sign", ["-", *parts], None if _is_sum(parts) else -original.value
+    for new in _other_signs(parts):
+        yield "sign", new, None
+
+
+def _other_signs(parts: list[str]) -> Iterator[list[str]]:
     text = groups(parts, TEXT)
     for place, part in enumerate(parts):
         if part in ("+", "-") and place not in text:
-            yield "sign", put(parts, place, place + 1, "-" if part == "+" else "+"), None
+            yield put(parts, place, place + 1, "-" if part == "+" else "+")
 
 
 def _is_sum(parts: Sequence[str]) -> bool:
@@ -163,9 +168,14 @@ def factors(original: Printed, parts: list[str], found: Sequence[Occurrence]) ->
             yield "factor", put(parts, at.start, at.start, ["2", " "]), twice
         if len(found) > 1:
             yield "factor", put(parts, at.start, _end_of_scripts(parts, at.end), []), None
+    for new in _without_roots(parts):
+        yield "factor", new, None
+
+
+def _without_roots(parts: list[str]) -> Iterator[list[str]]:
     for place, part in enumerate(parts):
         if part == r"\sqrt":
-            yield "factor", put(parts, place, place + 1, []), None
+            yield put(parts, place, place + 1, [])
 
 
 def _end_of_scripts(parts: Sequence[str], place: int) -> int:
@@ -175,10 +185,14 @@ def _end_of_scripts(parts: Sequence[str], place: int) -> int:
 
 
 def numbers(original: Printed, parts: list[str], found: Sequence[Occurrence]) -> Iterator[Change]:
-    names = {place for at in found for place in range(at.start, at.end)}
+    for new in _other_numbers(parts, {place for at in found for place in range(at.start, at.end)}):
+        yield "factor", new, None
+
+
+def _other_numbers(parts: list[str], kept: set[int]) -> Iterator[list[str]]:
     for place, part in enumerate(parts):
-        if part.isdecimal() and place not in names:
-            yield "factor", put(parts, place, place + 1, [str(int(part) + 1)]), None
+        if part.isdecimal() and place not in kept:
+            yield put(parts, place, place + 1, [str(int(part) + 1)])
 
 
 def renamings(original: Printed, parts: list[str], found: Sequence[Occurrence]) -> Iterator[Change]:
@@ -233,6 +247,50 @@ def edits(count: int = 400) -> list[Edit]:
     """So many edits, of the formulas in turn."""
     turns = zip_longest(*map(edits_of, printed()))
     return [edit for turn in turns for edit in turn if edit][:count]
+
+
+# --- edits of published formulas ---
+
+TURNS = [tokens(turn) for turn in (r"^{\top }", r"^{\top}", r"^\top", r"^T", r"^{\intercal}", r"^{\mathsf T}")]
+
+
+# What stands in edits of published formulas that leave their values: another name or label, the first place of states,
+# a sum over all of a range that is not written, a row of K in the place of a column of its transpose.
+SAME_PARTS = {
+    "s2-02": [r"{\}}_{i=2}^n"],
+    "x33": ["QK_{i}", "QK_{j}"],
+    "x34": [r"\nabla_z^3"],
+    "x59": [r"\sum_{t'=1} "],
+    "x89": ["_{t+1}", "_{t-2}"],
+}
+
+
+class PublishedEdit(NamedTuple):
+    """A published formula with one edit, after which its values are not those that it has."""
+
+    id: str
+    kind: str
+    latex: str
+
+
+def published_edits() -> list[PublishedEdit]:
+    """Edits of the formulas of the corpus that have values: of signs, transposes, roots and numbers."""
+    decided = [m for m in all_meanings().values() if m.verdict in (READ, ONCE_DECLARED) and values_of(m)]
+    made = [
+        PublishedEdit(m.id, kind, "".join(new)) for m in decided for kind, new in _published(formulas()[m.id].latex)
+    ]
+    return [edit for edit in made if not any(part in edit.latex for part in SAME_PARTS.get(edit.id, ()))]
+
+
+def _published(latex: str) -> Iterator[tuple[str, list[str]]]:
+    parts = tokens(latex)
+    yield from (("sign", new) for new in _other_signs(parts))
+    yield from (("factor", new) for new in _without_roots(parts))
+    yield from (("factor", new) for new in _other_numbers(parts, groups(parts, TEXT)))
+    for place in range(len(parts)):
+        turn = next((turn for turn in TURNS if parts[place : place + len(turn)] == turn), None)
+        if turn:
+            yield "transpose", put(parts, place, place + len(turn), [])
 
 
 # --- the judge ---

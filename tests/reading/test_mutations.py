@@ -9,7 +9,8 @@ import pytest
 
 import symattn as sa
 
-from .mutations import SAME, Refusal, edits, edits_of, fault, printed, tokens
+from .formulas import formulas
+from .mutations import SAME, SAME_PARTS, Refusal, edits, edits_of, fault, printed, published_edits, tokens
 
 EDITS = edits()
 FORMULAS = {edit.original.latex: edit.original for edit in EDITS}
@@ -61,6 +62,23 @@ def test_what_edits_say():
 def test_edited_formulas_are_other_formulas(edit):
     before, after = edit.original.value, edit.expected
     assert before.shape != after.shape or sa.prove(before, after).status == "refuted"
+
+
+# --- published formulas ---
+
+
+def test_published_formulas_are_edited_once():
+    edited = published_edits()
+    assert len(edited) == len({(edit.id, edit.latex) for edit in edited}) == 224
+    assert {edit.kind for edit in edited} == {"sign", "transpose", "factor"}
+    for edit in edited:
+        before, after = tokens(formulas()[edit.id].latex), tokens(edit.latex)
+        head = alike(before, after)
+        assert max(len(before), len(after)) - head - alike(before[head:][::-1], after[head:][::-1]) <= 6
+
+
+def test_exceptions_leave_other_edits_of_a_formula():
+    assert all(part not in formulas()[id].latex for id, parts in SAME_PARTS.items() for part in parts)
 
 
 # --- readers ---
