@@ -1,23 +1,24 @@
-"""Polynomials of entries as text and LaTeX, with readable letters for index symbols.
+"""Polynomials of entries written out, with readable letters for index symbols.
 
 Terms, factors and letters come in an order that depends on what is written, not on how it was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import sympy
 
 from ..core.naming import free_letters
-from ..printing.symbols import latex_name
 from .indices import Index
 from .terms import POWER, Atom, Factor, Number, Poly, Term, plain
 
+W = TypeVar("W")
 _LETTERS = "klmnpqrtuvwabcefgh"
 LONGEST = 1200  # characters of a polynomial that is still written out
 
@@ -48,46 +49,43 @@ class Known(NamedTuple):
         return tuple(new[i] if isinstance(i, int) else i for i in self.place)
 
 
-class Writer:
-    """Writes polynomials in one dialect; ``free`` names the index symbols that are not bound.
+class Writer(ABC, Generic[W]):
+    """Writes polynomials; ``free`` names the index symbols that are not bound.
 
     ``known`` are the definitions that have a name of their own; others are t_1, t_2, ...
     """
 
     def __init__(
-        self, latex: bool, free: Mapping[int, str], taken: Iterable[str] = (), known: Mapping[int, Known] | None = None
+        self, free: Mapping[int, str], taken: Iterable[str] = (), known: Mapping[int, Known] | None = None
     ) -> None:
-        self.latex, self.names, self.known = latex, dict(free), known or {}
+        self.names, self.known = dict(free), known or {}
         self.met: dict[int, str] = {}  # names for the definitions that were written, in their order
         self.taken = {*taken, *free.values()}
 
-    def short(self, poly: Poly) -> str:
+    def short(self, poly: Poly) -> W | None:
         """A sum of terms, or nothing where it is too long to be read."""
-        written = "" if _parts_of(poly) > LONGEST else self.poly(poly)
-        return written if len(written) <= LONGEST else ""
+        written = None if _parts_of(poly) > LONGEST else self.poly(poly)
+        return None if written is None or len(self.key(written)) > LONGEST else written
 
-    def poly(self, poly: Poly) -> str:
+    def poly(self, poly: Poly) -> W:
         """A sum of terms."""
         if not poly.terms:
-            return "0"
-        written = sorted((self._term(abs(Fraction(c)), term), c < 0) for c, term in poly.terms)
-        written.sort(key=lambda part: part[1])  # a sum begins with what it adds, if there is any
-        first = ("-" if written[0][1] else "") + written[0][0]
-        return first + "".join((" - " if minus else " + ") + text for text, minus in written[1:])
+            return self.number("0")
+        written = [(c < 0, self._term(abs(Fraction(c)), term)) for c, term in poly.terms]
+        written.sort(key=lambda part: (part[0], self.key(part[1])))  # a sum begins with what it adds, if there is any
+        return self.added(written)
 
-    def _term(self, c: Number, term: Term) -> str:
+    def _term(self, c: Number, term: Term) -> W:
         with self._letters(term.bound) as letters:
             above, below, exponents = self._parts(term.factors)
         exact = Fraction(c)
         if exact.numerator != 1 or not (above or exponents):
-            above.insert(0, str(exact.numerator))
+            above.insert(0, self.number(str(exact.numerator)))
         if exact.denominator != 1:
-            below.insert(0, str(exact.denominator))
+            below.insert(0, self.number(str(exact.denominator)))
         if exponents:
-            above.append(self._exp(" + ".join(exponents).replace("+ -", "- ")))
-        body = self._fraction(above, below)
-        sums = "".join(map(self._sum, letters))
-        return f"{sums}{body}" if self.latex or not sums else f"{sums}({body})"
+            above.append(self.exp(self.added(exponents)))
+        return self.summed(letters, self.fraction(above, below))
 
     @contextmanager
     def _letters(self, bound: Iterable[int]) -> Iterator[list[str]]:
@@ -100,96 +98,57 @@ class Writer:
         yield letters
         self.names, self.taken = kept, taken
 
-    def _sum(self, letter: str) -> str:
-        return rf"\sum_{{{letter}}} " if self.latex else f"sum_{letter} "
-
-    def _exp(self, inside: str) -> str:
-        return f"e^{{{inside}}}" if self.latex else f"exp({inside})"
-
-    def _fraction(self, above: list[str], below: list[str]) -> str:
-        top = (r" \, " if self.latex else "*").join(above) or "1"
-        if not below:
-            return top
-        bottom = (r" \, " if self.latex else "*").join(below)
-        if self.latex:
-            return rf"\frac{{{top}}}{{{bottom}}}"
-        return f"{top}/{bottom}" if len(below) == 1 else f"{top}/({bottom})"
-
-    def _parts(self, factors: Iterable[Factor]) -> tuple[list[str], list[str], list[str]]:
-        above: list[str] = []
-        below: list[str] = []
-        exponents: list[str] = []
+    def _parts(self, factors: Iterable[Factor]) -> tuple[list[W], list[W], list[tuple[bool, W]]]:
+        above: list[W] = []
+        below: list[W] = []
+        exponents: list[tuple[bool, W]] = []
         for atom, e in factors:
             if atom.kind == "exp":
                 (c, term), *_ = atom.inner[0].terms
                 value = Fraction(e) * c
-                exponents.append(("-" if value < 0 else "") + self._term(abs(value), term))
+                exponents.append((value < 0, self._term(abs(value), term)))
                 continue
-            (above if e > 0 else below).append(self._raised(self._atom(atom), plain(abs(Fraction(e))), atom))
-        return sorted(above), sorted(below), sorted(exponents)
+            (above if e > 0 else below).append(self._raised(atom, plain(abs(Fraction(e)))))
+        exponents.sort(key=lambda part: "-" * part[0] + self.key(part[1]))
+        return sorted(above, key=self.place), sorted(below, key=self.place), exponents
 
-    def _raised(self, written: str, e: Number, atom: Atom) -> str:
-        if e == 1:
-            return written
-        if self.latex:
-            if e == Fraction(1, 2):
-                return rf"\sqrt{{{self.poly(atom.inner[0]) if atom.kind == 'power' else written}}}"
-            return rf"{{{written}}}^{{{e}}}"
-        return f"sqrt({written})" if e == Fraction(1, 2) else f"{written}**{e if e == int(e) else f'({e})'}"
+    def _raised(self, atom: Atom, e: Number) -> W:
+        if e == Fraction(1, 2):
+            return self.root(self.poly(atom.inner[0]) if atom.kind == "power" else self._atom(atom), atom)
+        return self._atom(atom) if e == 1 else self.raised(self._atom(atom), e)
 
     # --- atoms ---
 
-    def _atom(self, atom: Atom) -> str:
-        writers: Mapping[str, Callable[[], str]] = {
-            "scalar": lambda: sympy.latex(atom.name) if self.latex else str(atom.name),
+    def _atom(self, atom: Atom) -> W:
+        writers: Mapping[str, Callable[[], W]] = {
+            "scalar": lambda: self.scalar(atom.name),
             "entry": lambda: self._entry(atom.name, atom.indices),
             "symmetric": lambda: self._entry(atom.name, atom.indices),
             "index": lambda: self.index(atom.indices[0]),
-            "imaginary": lambda: r"\mathrm{i}" if self.latex else "I",
-            "minus infinity": lambda: r"(-\infty)" if self.latex else "(-oo)",
-            "same": lambda: self._indicator(f"{self.index(atom.indices[0])} = {self.index(atom.indices[1])}"),
-            "range": lambda: self._indicator(f"{self.index(atom.indices[0])} {self._least()} 0"),
-            "positive": lambda: self._indicator(f"{self.poly(atom.inner[0])} > 0"),
-            "zero": lambda: self._indicator(f"{self.poly(atom.inner[0])} = 0"),
-            "power": lambda: self._between(self.poly(atom.inner[0])),
-            "log": lambda: self._function("log", atom),
-            "function": lambda: self._function(str(atom.name).removeprefix("unknown "), atom),
+            "imaginary": self.imaginary,
+            "minus infinity": self.minus_infinity,
+            "same": lambda: self.indicator(self.index(atom.indices[0]), "=", self.index(atom.indices[1])),
+            "range": lambda: self.indicator(self.index(atom.indices[0]), ">=", self.number("0")),
+            "positive": lambda: self.indicator(self.poly(atom.inner[0]), ">", self.number("0")),
+            "zero": lambda: self.indicator(self.poly(atom.inner[0]), "=", self.number("0")),
+            "power": lambda: self.between(self.poly(atom.inner[0])),
+            "log": lambda: self.function("log", [self.poly(atom.inner[0])]),
+            "function": lambda: self._function(atom),
             "definition": lambda: self.defined(atom.name, atom.indices),
         }
         return writers[atom.kind]() if atom.kind in writers else self._over(atom)
 
-    def _least(self) -> str:
-        return r"\ge" if self.latex else ">="
+    def _entry(self, name: str, indices: tuple[Index, ...]) -> W:
+        return self.entry(name.removesuffix("^-1"), name.endswith("^-1"), list(map(self.index, indices)))
 
-    def _indicator(self, inside: str) -> str:
-        return rf"\left[{inside}\right]" if self.latex else f"[{inside}]"
+    def _function(self, atom: Atom) -> W:
+        arguments = list(map(self.poly, atom.inner))
+        if atom.name == POWER:
+            return self.power(*arguments)
+        name = str(atom.name)
+        return self.function(name.removeprefix("unknown "), arguments, is_unknown=name.startswith("unknown "))
 
-    def _between(self, inside: str) -> str:
-        return rf"\left({inside}\right)" if self.latex else f"({inside})"
-
-    def _entry(self, name: str, indices: tuple[Index, ...]) -> str:
-        inverse = name.endswith("^-1")
-        base = name.removesuffix("^-1")
-        inside = ", ".join(map(self.index, indices))
-        if not self.latex:
-            base = f"inv({base})" if inverse else base
-            return f"{base}[{inside}]" if indices else base
-        written = latex_name(base)
-        written = rf"({written}^{{-1}})" if inverse else f"{{{written}}}"
-        return rf"{written}_{{{inside}}}" if indices else latex_name(base)
-
-    def _function(self, name: str, atom: Atom) -> str:
-        if name == POWER:
-            base, exponent = map(self.poly, atom.inner)
-            return rf"{self._between(base)}^{{{exponent}}}" if self.latex else f"(({base})**({exponent}))"
-        inside = ", ".join(map(self.poly, atom.inner))
-        if not self.latex:
-            return f"{name}({inside})"
-        known = r"\log" if name == "log" else rf"\operatorname{{{name}}}"
-        macro = latex_name(name) if str(atom.name).startswith("unknown ") else known
-        return rf"{macro}\left({inside}\right)"
-
-    def defined(self, key: int, indices: tuple[Index, ...]) -> str:
+    def defined(self, key: int, indices: tuple[Index, ...]) -> W:
         """A definition at some indices, by its name."""
         if key in self.known:
             return self._entry(self.known[key].name, self.known[key].at(indices))
@@ -198,31 +157,166 @@ class Writer:
             self.met[key] = next(name for n in count(1) if (name := f"t_{n}") not in taken)
         return self._entry(self.met[key], indices)
 
-    def _over(self, atom: Atom) -> str:
+    def _over(self, atom: Atom) -> W:
         """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
-        with self._letters(atom.bound) as bound:
-            letters, inside = ", ".join(bound), self.poly(atom.inner[0])
-            at = ", ".join(map(self.index, atom.indices))
+        with self._letters(atom.bound) as letters:
+            inside = self.poly(atom.inner[0])
+            at = list(map(self.index, atom.indices))
         if atom.kind == "extreme":
-            sign = str(atom.name).lower()
-            return rf"\{sign}_{{{letters}}} \left({inside}\right)" if self.latex else f"{sign}_{letters}({inside})"
-        name = "inv" if atom.kind == "inverse" else str(atom.name)
-        if self.latex:
-            return rf"\operatorname{{{name}}}\left(\left[{inside}\right]_{{{letters}}}\right)_{{{at}}}"
-        return f"{name}([{inside}]_{letters})[{at}]"
+            return self.extreme(str(atom.name).lower(), letters, inside)
+        return self.over("inv" if atom.kind == "inverse" else str(atom.name), letters, inside, at)
 
     # --- indices ---
 
-    def index(self, index: Index) -> str:
+    def index(self, index: Index) -> W:
+        """An index expression."""
         if isinstance(index, int):
-            return self.names.get(index, f"i_{index}")
+            return self.letter(self.names.get(index, f"i_{index}"))
         if index[0] == "perm":
-            name = latex_name(index[1]) if self.latex else index[1]
-            inverse = ("^{-1}" if self.latex else "^-1") if index[2] < 0 else ""
-            return f"{name}{inverse}({self.index(index[3])})"
+            return self.permuted(index[1], index[2] < 0, self.index(index[3]))
         if index[0] == "entry":
             return self._entry(index[1], index[2])
-        total = index[1]
-        for base, c in index[2]:
-            total = total + c * sympy.Symbol(self.index(base))
-        return str(sympy.latex(total) if self.latex else total)
+        return self.affine(index[1], [(c, base, self.index(base)) for base, c in index[2]])
+
+    # --- how it is written ---
+
+    @abstractmethod
+    def key(self, written: W) -> str:
+        """What the order of terms and the length go by."""
+
+    def place(self, written: W) -> Any:
+        """What the order of factors goes by."""
+        return self.key(written)
+
+    @abstractmethod
+    def number(self, digits: str) -> W: ...
+
+    @abstractmethod
+    def letter(self, name: str) -> W: ...
+
+    @abstractmethod
+    def scalar(self, value: sympy.Expr) -> W: ...
+
+    @abstractmethod
+    def imaginary(self) -> W: ...
+
+    @abstractmethod
+    def minus_infinity(self) -> W: ...
+
+    @abstractmethod
+    def added(self, terms: Sequence[tuple[bool, W]]) -> W:
+        """A sum, of which some terms are subtracted."""
+
+    @abstractmethod
+    def summed(self, letters: Sequence[str], body: W) -> W:
+        """A sum over indices."""
+
+    @abstractmethod
+    def fraction(self, above: Sequence[W], below: Sequence[W]) -> W: ...
+
+    @abstractmethod
+    def exp(self, exponent: W) -> W: ...
+
+    @abstractmethod
+    def root(self, inside: W, atom: Atom) -> W: ...
+
+    @abstractmethod
+    def raised(self, base: W, e: Number) -> W: ...
+
+    @abstractmethod
+    def power(self, base: W, exponent: W) -> W: ...
+
+    @abstractmethod
+    def between(self, inside: W) -> W: ...
+
+    @abstractmethod
+    def indicator(self, left: W, relation: str, right: W) -> W: ...
+
+    @abstractmethod
+    def entry(self, name: str, is_inverse: bool, indices: Sequence[W]) -> W: ...
+
+    @abstractmethod
+    def function(self, name: str, arguments: Sequence[W], is_unknown: bool = False) -> W: ...
+
+    @abstractmethod
+    def extreme(self, name: str, letters: Sequence[str], inside: W) -> W: ...
+
+    @abstractmethod
+    def over(self, name: str, letters: Sequence[str], inside: W, at: Sequence[W]) -> W: ...
+
+    @abstractmethod
+    def permuted(self, name: str, is_inverse: bool, index: W) -> W: ...
+
+    @abstractmethod
+    def affine(self, start: Any, terms: Sequence[tuple[Any, Index, W]]) -> W:
+        """``start`` and multiples of indices."""
+
+
+class TextWriter(Writer[str]):
+    """Polynomials as text: ``sum_k (K[j, k]*Q[i, k]/sqrt(d))``."""
+
+    def key(self, written: str) -> str:
+        return written
+
+    def number(self, digits: str) -> str:
+        return digits
+
+    def letter(self, name: str) -> str:
+        return name
+
+    def scalar(self, value: sympy.Expr) -> str:
+        return str(value)
+
+    def imaginary(self) -> str:
+        return "I"
+
+    def minus_infinity(self) -> str:
+        return "(-oo)"
+
+    def added(self, terms: Sequence[tuple[bool, str]]) -> str:
+        first = ("-" if terms[0][0] else "") + terms[0][1]
+        return first + "".join((" - " if minus else " + ") + text for minus, text in terms[1:])
+
+    def summed(self, letters: Sequence[str], body: str) -> str:
+        return "".join(f"sum_{letter} " for letter in letters) + (f"({body})" if letters else body)
+
+    def fraction(self, above: Sequence[str], below: Sequence[str]) -> str:
+        top, bottom = "*".join(above) or "1", "*".join(below)
+        return top if not below else f"{top}/{bottom}" if len(below) == 1 else f"{top}/({bottom})"
+
+    def exp(self, exponent: str) -> str:
+        return f"exp({exponent})"
+
+    def root(self, inside: str, atom: Atom) -> str:
+        return f"sqrt(({inside}))" if atom.kind == "power" else f"sqrt({inside})"
+
+    def raised(self, base: str, e: Number) -> str:
+        return f"{base}**{e if e == int(e) else f'({e})'}"
+
+    def power(self, base: str, exponent: str) -> str:
+        return f"(({base})**({exponent}))"
+
+    def between(self, inside: str) -> str:
+        return f"({inside})"
+
+    def indicator(self, left: str, relation: str, right: str) -> str:
+        return f"[{left} {relation} {right}]"
+
+    def entry(self, name: str, is_inverse: bool, indices: Sequence[str]) -> str:
+        base = f"inv({name})" if is_inverse else name
+        return f"{base}[{', '.join(indices)}]" if indices else base
+
+    def function(self, name: str, arguments: Sequence[str], is_unknown: bool = False) -> str:
+        return f"{name}({', '.join(arguments)})"
+
+    def extreme(self, name: str, letters: Sequence[str], inside: str) -> str:
+        return f"{name}_{', '.join(letters)}({inside})"
+
+    def over(self, name: str, letters: Sequence[str], inside: str, at: Sequence[str]) -> str:
+        return f"{name}([{inside}]_{', '.join(letters)})[{', '.join(at)}]"
+
+    def permuted(self, name: str, is_inverse: bool, index: str) -> str:
+        return f"{name}{'^-1' * is_inverse}({index})"
+
+    def affine(self, start: Any, terms: Sequence[tuple[Any, Index, str]]) -> str:
+        return str(start + sympy.Add(*(c * sympy.Symbol(written) for c, _, written in terms)))

@@ -29,7 +29,7 @@ from ..ops.notation import Binding
 from .align import Row as AlignedRow
 from .gradients import at_entry
 from .media.latex import latex
-from .scalars import Scalars
+from .scalars import Scalars, side_by_side
 from .symbols import symbol
 from .table import SymbolTable
 
@@ -187,7 +187,7 @@ class EntryScalars(Scalars):
         """``Q_{i k}``; axes of size 1 have no index."""
         below = [i for i, size in zip(index, shape, strict=True) if size != 1]
         base = self.name(name)
-        return at_entry(base, self.script(below)) if below else base
+        return entry_box(base, [self.small(i) for i in below])
 
     def is_letter(self, part: Any) -> bool:
         letter = part.as_coeff_Mul()[1]
@@ -219,3 +219,8 @@ class EntryScalars(Scalars):
         if expr.lhs.is_Add and offset != expr.lhs and not offset.has(sympy.Indexed, sympy.Dummy):
             expr = expr.func(expr.lhs - offset, expr.rhs - offset, evaluate=False)
         return super()._print_Relational(expr)
+
+
+def entry_box(base: Box, indices: Sequence[Box]) -> Box:
+    """An entry of what has a name, ``Q_{i k}``."""
+    return at_entry(base, side_by_side(indices)) if indices else base

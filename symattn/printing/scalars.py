@@ -100,9 +100,8 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         return Script(symbol(str(expr.base.label)), self.script(expr.indices))
 
     def script(self, indices: Sequence[Any]) -> Box:
-        """Indices side by side if each is one letter, else between commas."""
-        boxes = [self.small(i) for i in indices]
-        return row(*boxes) if all(isinstance(i, Name) and len(i.letters) == 1 for i in boxes) else commas(boxes)
+        """Indices of an entry."""
+        return side_by_side([self.small(i) for i in indices])
 
     def _print_Exp1(self, expr: Any) -> Box:
         return Name("e", "upright")
@@ -291,6 +290,11 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def is_letter(self, part: Any) -> bool:
         """Whether a part is an index, or a multiple of one."""
         return isinstance(part.as_coeff_Mul()[1], sympy.Dummy)
+
+
+def side_by_side(indices: Sequence[Box]) -> Box:
+    """Indices side by side if each is one letter, else between commas."""
+    return row(*indices) if all(isinstance(i, Name) and len(i.letters) == 1 for i in indices) else commas(indices)
 
 
 # --- what a box begins and ends with ---

@@ -16,7 +16,7 @@ from ..normal_form.functions import exp
 from ..normal_form.indices import Index, affine
 from ..normal_form.ring import Ring
 from ..normal_form.terms import ONE, Atom, Factor, Number, Poly, TooLarge, plain, product_of, single
-from ..normal_form.writing import LONGEST, Writer
+from ..normal_form.writing import LONGEST, TextWriter
 from .sources import Source, count_partitions, set_partitions
 
 _MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors
@@ -157,7 +157,7 @@ class Expectation:
 def written(atom: Atom, taken: Collection[str], e: Number = 1) -> str:
     """A power of an atom as text, if it is not too long to read, with indices that are no names that are taken."""
     names = dict(zip(sorted(atom.free), free_letters("ijabc", taken), strict=False))
-    text = Writer(False, names, taken).poly(single(atom, plain(e)))
+    text = TextWriter(names, taken).poly(single(atom, plain(e)))
     return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
 
 

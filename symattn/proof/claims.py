@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
-from ..core.boxes import Sign
+from ..core.boxes import Fence, Sign
 from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
@@ -18,11 +18,12 @@ from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.broadcasting import broadcast_to
-from ..ops.leaves import as_tensor
+from ..ops.leaves import as_tensor, definition
 from ..ops.leaves import variable as named_tensor
+from ..printing.index import entry_box
 from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_printer
 from ..printing.media.latex import latex
-from ..printing.scalars import scalar_latex
+from ..printing.scalars import scalar_box, scalar_latex
 
 RELATIONS = {sign: Sign(mark, "relation") for sign, mark in {"=": "=", "<=": "≤", "<": "<"}.items()}
 
@@ -78,8 +79,8 @@ class Independence:
     def _entry(self, x: Tensor, index: Sequence[sympy.Symbol], printer: Printer) -> str:
         if printer.code:
             return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
-        name = f"{{{printer.name(x)}}}" if x in printer.names else f"({printer.write(x)})"
-        return f"${name}" + (f"_{{{', '.join(map(scalar_latex, index))}}}$" if index else "$")
+        name = printer.box(x) if x in printer.names else Fence(printer.box(definition(x)))
+        return f"${latex(entry_box(name, list(map(scalar_box, index))))}$"
 
     def __str__(self) -> str:
         return self.written(text_printer(self.sides))

@@ -222,29 +222,24 @@ class Unknown(Verdict):
     @property
     def forms(self) -> tuple[str, str]:
         """The normal forms of both sides, where they were reached."""
-        return ("", "") if self.left_over is None else self.left_over.told(latex=False)[:2]
+        return ("", "") if self.left_over is None else self.left_over.text()[0][:2]
 
     @property
     def residual(self) -> str:
-        return "" if self.left_over is None else self.left_over.told(latex=False).difference
+        return "" if self.left_over is None else self.left_over.text()[0][2]
 
     def latex(self) -> str:
         lines = [rf"\textbf{{Unknown.}} {self._asked_latex()}: {tex_text(self.reason)}."]
-        if self.left_over is not None:
-            found = self.left_over.told(latex=True)
-            sides = ((r"\text{left}", found.left), (r"\text{right}", found.right))
-            rows = [f"{side} &= {form}" for side, form in (*sides, (r"\text{left} - \text{right}", found.difference))]
-            lines.append("\\begin{align*}\n  " + " \\\\\n  ".join(rows) + "\n\\end{align*}")
-            lines += [f"where ${'$; $'.join(found.definitions)}$."] if found.definitions else []
+        lines += [self.left_over.latex()] if self.left_over is not None else []
         lines += [f"Tried: {tex_text(str(self.agreement))}."] if self.agreement is not None else []
         return "\n\n".join(lines)
 
     def __str__(self) -> str:
         lines = [self.reason]
         if self.left_over is not None:
-            found = self.left_over.told(latex=False)
-            lines += [f"left: {found.left}", f"right: {found.right}", f"left - right: {found.difference}"]
-            lines += [f"where {definition}" for definition in found.definitions]
+            (left, right, difference), definitions = self.left_over.text()
+            lines += [f"left: {left}", f"right: {right}", f"left - right: {difference}"]
+            lines += [f"where {definition}" for definition in definitions]
         if self.agreement is not None:
             lines.append(f"tried: {self.agreement}")
         return self._headed(*lines)

@@ -161,7 +161,7 @@ def test_a_link_says_what_is_read_where_and_what_is_0() -> None:
     added = proof(*TRUE["causal, additive mask"]).text()  # a term -oo leaves nothing of the others
     assert "it reads X[m, :] where m <= i and X[i, :]" in added
     tex = proof(*TRUE["causal layer"]).latex()
-    assert r"it reads ${X}_{m, :}$ where $m \le i$ and ${X}_{i, :}$" in tex
+    assert r"it reads $X_{m, :}$ where $m \le i$ and $X_{i, :}$" in tex
 
 
 def test_a_proof_with_another_step_fails_its_check() -> None:

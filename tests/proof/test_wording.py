@@ -191,7 +191,7 @@ def test_hypotheses_are_mathematics_in_latex():
     assert r"\textbf{Hypotheses.} $c \in \mathbb{R}$ is integer." in sa.prove(sa.floor(c) + 0 * c, c).latex()
     later = sa.independent(sa.cumsum(W, axis=0), W, when=lambda out, inp: out[0] < inp[0])
     tex = sa.prove(later).latex()
-    assert r"_{i, j}$ is independent of ${W_{q}}_{k, l}$ where $i < k$" in tex
+    assert r"_{i j}$ is independent of $(W_{q})_{k l}$ where $i < k$" in tex
     assert "W_{q}_" not in tex
     assert "W\\_q, axis=-2))[i" not in tex
 

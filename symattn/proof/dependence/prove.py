@@ -12,16 +12,19 @@ from typing import Any
 
 import sympy
 
+from ...core.boxes import Box, Fence, Sign, Text
 from ...core.budget import Budget
 from ...core.node import Tensor
 from ...graph.entries import index_symbols
 from ...graph.names import LONGEST, displayed_names, tree_size
-from ...ops.leaves import computed, is_named
+from ...ops.leaves import computed, definition, is_named
 from ...ops.leaves import variable as named_tensor
-from ...printing.align import itemised, tex_text
+from ...printing.align import itemised
+from ...printing.index import entry_box
 from ...printing.matrix import Printer, latex_printer, text
-from ...printing.scalars import scalar_latex
-from ...printing.symbols import latex_name
+from ...printing.media.latex import latex
+from ...printing.scalars import scalar_box
+from ...printing.symbols import symbol
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, condition_latex, condition_text
@@ -71,12 +74,12 @@ class DependenceProof(Argument):
     def latex(self) -> str:
         """The same as an itemised list."""
         printer = latex_printer(self.claim.sides)
-        read = _entry_latex(latex_name(str(self.claim.variable.name)), self.claim.inp)
+        read = _entry_latex(symbol(str(self.claim.variable.name)), self.claim.inp)
         lines = []
         for step in self.steps:
             depends = _depends(step, read, condition_latex)
             why = _listed([_read_latex(r) for r in self._reads(step)])
-            shown = printer.name(step.node) if step.node in printer.names else _unnamed(step, printer)
+            shown = printer.box(step.node) if step.node in printer.names else _unnamed(step.node, printer)
             lines.append(f"{_entry_latex(shown, step.index)} {depends}" + (f": it reads {why}" if why else ""))
         return itemised([*lines, f"so {self.claim.written(printer)}"])
 
@@ -89,17 +92,16 @@ class DependenceProof(Argument):
         return [found for found in reads(step.node, step.index, names, taken) if found.name in moving]
 
 
-def _unnamed(step: Step, printer: Printer) -> str:
-    short = tree_size(step.node) <= LONGEST // 8
-    return rf"\left({printer.write(step.node)}\right)" if short else rf"\texttt{{{tex_text(step.node.brief())}}}"
+def _unnamed(x: Tensor, printer: Printer) -> Box:
+    return Fence(printer.box(definition(x)) if tree_size(x) <= LONGEST // 8 else Text(x.brief()))
 
 
 def _entry_text(name: str, index: Index) -> str:
     return f"{name}[{', '.join(':' if i is None else str(i) for i in index)}]"
 
 
-def _entry_latex(name: str, index: Index) -> str:
-    return f"${{{name}}}_{{{', '.join(':' if i is None else scalar_latex(i) for i in index)}}}$"
+def _entry_latex(name: Box, index: Index) -> str:
+    return f"${latex(entry_box(name, [Sign(':') if i is None else scalar_box(i) for i in index]))}$"
 
 
 def _read_text(read: Read) -> str:
@@ -109,7 +111,7 @@ def _read_text(read: Read) -> str:
 
 def _read_latex(read: Read) -> str:
     where = " and ".join(map(condition_latex, read.conditions))
-    return _entry_latex(latex_name(read.name), read.places) + (f" where {where}" if where else "")
+    return _entry_latex(symbol(read.name), read.places) + (f" where {where}" if where else "")
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -3,51 +3,55 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
+from ...core.boxes import Box
 from ...core.naming import free_letters
 from ...core.node import Tensor, topological
 from ...graph.names import displayed_names, tree_size
+from ...normal_form.boxed import BoxWriter
 from ...normal_form.indices import symbols
 from ...normal_form.terms import Poly
-from ...normal_form.writing import Known, Writer
+from ...normal_form.writing import Known, TextWriter, Writer
 from ...ops.leaves import bare, definition, is_named, variable
+from ...printing.index import entry_box
 from ...printing.matrix import Printer
-from ...printing.symbols import latex_name
+from ...printing.media.latex import latex
 from ...printing.table import SymbolTable
 from .decide import Comparison, Piece
 from .meeting import Meeting, meaning, meeting
 
+W = TypeVar("W")
 _LETTERS = "ijhabcefg"
 _SHORT = 12  # nodes of a tensor that says at a glance what a definition is
 _MOST_NAMES = 4
-TOO_LONG = "(too long to write out)"
 
 
-class PieceTold(NamedTuple):
-    """One entry of both sides, the form in which they are one, and the step to it; "" is too long, or no step."""
+class PieceTold(NamedTuple, Generic[W]):
+    """One entry of both sides, the form in which they are one, and the step to it; None is too long, "" is no step."""
 
-    at: str
-    left: str
-    right: str
-    form: str = ""
+    at: Sequence[W]
+    left: W | None
+    right: W | None
+    form: W | None = None
     step: str = ""
 
 
-class EntriesTold:
-    """A comparison as text or as LaTeX; a definition has one name in all of it: that of the claim, or t_1, t_2, ..."""
+class EntriesTold(ABC, Generic[W]):
+    """A comparison in one dialect; a definition has one name in all of it: that of the claim, or t_1, t_2, ..."""
 
-    def __init__(self, comparison: Comparison, roots: Sequence[Tensor], latex: bool) -> None:
-        self.comparison, self.latex = comparison, latex
-        self._printer = Printer(SymbolTable(displayed_names(roots)), not latex)
-        self._known = _known(comparison, roots, self._printer.names)
+    def __init__(self, comparison: Comparison, roots: Sequence[Tensor]) -> None:
+        self.comparison = comparison
+        self._names = displayed_names(roots)
+        self._known = _known(comparison, roots, self._names)
         self._met: dict[int, str] = {}  # names of definitions that the claim has no name for, in their order
         self._written_out: dict[int, None] = {}  # definitions of which the entries are said besides
         self._sides = [self._both(piece) for piece in comparison.pieces]
         self.divisors = self._divisors()
 
-    def pieces(self) -> Iterator[PieceTold]:
+    def pieces(self) -> Iterator[PieceTold[W]]:
         """The pieces of the ranges, of sides that are equal."""
         for piece, told in zip(self.comparison.pieces, self._sides, strict=True):
             found = meeting(self.comparison, piece)
@@ -58,18 +62,21 @@ class EntriesTold:
             else:
                 yield self._met_at(found, told, self._writer(_free(piece, self.comparison.taken)))
 
-    def _both(self, piece: Piece) -> PieceTold:
+    def _both(self, piece: Piece) -> PieceTold[W]:
         writer = self._writer(_free(piece, self.comparison.taken))
-        at = ", ".join(map(writer.index, piece.index))
-        return PieceTold(at, *map(writer.short, (piece.left, piece.right)))
+        at = [writer.index(place) for place in piece.index]
+        return PieceTold(at, writer.short(piece.left), writer.short(piece.right))
 
-    def _met_at(self, found: Meeting, told: PieceTold, writer: Writer) -> PieceTold:
+    def _met_at(self, found: Meeting, told: PieceTold[W], writer: Writer[W]) -> PieceTold[W]:
         self._written_out.update(dict.fromkeys(key for key in found.written_out if key in self._known))
         how = [*self._opened(found.written_out), *self._multiplied(writer, found.times)]
         form = writer.short(found.form)
-        ends = {told.right: "the left becomes the right", told.left: "the right becomes the left"}
-        step = ", ".join([*how, ends.get(form, "both are")])
-        return told._replace(form="" if form in ends else form, step=step if form else "")
+        if form is None:
+            return told
+        for side, end in ((told.right, "the left becomes the right"), (told.left, "the right becomes the left")):
+            if side is not None and writer.key(form) == writer.key(side):
+                return told._replace(step=", ".join([*how, end]))
+        return told._replace(form=form, step=", ".join([*how, "both are"]))
 
     def _opened(self, keys: Sequence[int]) -> list[str]:
         named = [key for key in keys if key in self._known] + [key for key in self._met if key in keys]
@@ -78,59 +85,89 @@ class EntriesTold:
         shown = _listed(list(map(self._name, named))) if len(named) <= _MOST_NAMES else "what is named below"
         return [f"with {shown} written out"]
 
-    def _multiplied(self, writer: Writer, factors: Sequence[Poly]) -> list[str]:
-        written = [self._mathematics(shown) for poly in factors if (shown := writer.short(poly))]
+    def _multiplied(self, writer: Writer[W], factors: Sequence[Poly]) -> list[str]:
+        written = [self.inline(shown) for poly in factors if (shown := writer.short(poly)) is not None]
         return [f"times {_listed(written)}"] if written else []
 
-    def apart(self, piece: Piece) -> tuple[str, ...]:
+    def _name(self, key: int) -> str:
+        name = self._known[key].name if key in self._known else self._met[key]
+        return self.inline(self._writer({}).entry(name, False, ()))
+
+    def apart(self, piece: Piece) -> tuple[W | None, W | None, W | None]:
         """Both sides of a piece that are not seen to be one, and their difference."""
         writer = self._writer(_free(piece, self.comparison.taken))
-        return tuple(map(writer.short, (piece.left, piece.right, piece.gap)))
+        return writer.short(piece.left), writer.short(piece.right), writer.short(piece.gap)
 
-    def _divisors(self) -> list[tuple[str, str]]:
+    def _divisors(self) -> list[tuple[W | None, str]]:
         """What is divided by and is positive, each as it is written, and why. Sizes are left out."""
         ring = self.comparison.ring
-        found: dict[int, list[tuple[str, str]]] = {}  # in its several spellings
+        found: dict[int, list[tuple[str, W | None, str]]] = {}  # in its several spellings
         for poly in tuple(ring.divisors.values()):
             if not _plainly_positive(poly) and ring.is_positive(poly):
                 free = sorted(poly.free)
-                letters = dict(zip(free, free_letters(_LETTERS, self.comparison.taken), strict=False))
-                written = self._writer(letters).short(poly) or "a long sum"
+                writer = self._writer(dict(zip(free, free_letters(_LETTERS, self.comparison.taken), strict=False)))
+                written = writer.short(poly)
                 key = meaning(self.comparison, poly, {s: ("argument", n) for n, s in enumerate(free)})
-                found.setdefault(key, []).append((written, _why_positive(poly)))
-        return sorted(min(spellings, key=lambda said: len(said[0])) for spellings in found.values())
+                order = "a long sum" if written is None else writer.key(written)
+                found.setdefault(key, []).append((order, written, _why_positive(poly)))
+        shortest = (min(spellings, key=lambda said: len(said[0])) for spellings in found.values())
+        return [(written, why) for _, written, why in sorted(shortest, key=lambda said: said[0])]
 
-    def where(self) -> Iterator[tuple[str, str]]:
-        """What was written by a new name or was written out, and what that stands for, with what this names in turn."""
+    def where(self) -> Iterator[tuple[W, W | None, W | None]]:
+        """What was written by a new name or was written out: the name, the entry of what it is, and its value."""
         done: set[int] = set()
         while waiting := [key for key in (*self._met, *self._written_out) if key not in done]:
             key = waiting[0]
             done.add(key)
             known = self.comparison.definitions[key]
-            letters = dict(zip(known.symbols, free_letters(_LETTERS, self.comparison.taken), strict=False))
-            writer = self._writer(letters)
+            writer = self._writer(dict(zip(known.symbols, free_letters(_LETTERS, self.comparison.taken), strict=False)))
             name, value = writer.defined(key, known.symbols), writer.short(known.poly)
             short = key in self._met and known.is_entry and tree_size(known.node) <= _SHORT
-            yield name, f"{self._entry(known.node, map(writer.index, known.place))} = {value}" if short else value
+            yield name, self.of_node(known.node, list(map(writer.index, known.place))) if short else None, value
 
-    def _entry(self, node: Tensor, index: Iterable[str]) -> str:
-        """An entry of a tensor that has no name of its own."""
-        whole, at = self._printer.refer(node), ", ".join(index)
-        if self.latex:
-            return rf"{{\left({whole}\right)}}_{{{at}}}" if at else whole
-        return f"({whole})[{at}]" if at else whole
-
-    def _name(self, key: int) -> str:
-        name = self._known[key].name if key in self._known else self._met[key]
-        return self._mathematics(latex_name(name) if self.latex else name)
-
-    def _mathematics(self, written: str) -> str:
-        return f"${written}$" if self.latex else written
-
-    def _writer(self, free: Mapping[int, str]) -> Writer:
-        writer = Writer(self.latex, free, self.comparison.taken, self._known)
+    def _writer(self, free: Mapping[int, str]) -> Writer[W]:
+        writer = self.writer(free)
         writer.met = self._met
         return writer
+
+    @abstractmethod
+    def writer(self, free: Mapping[int, str]) -> Writer[W]:
+        """What writes polynomials, with letters for their free index symbols."""
+
+    @abstractmethod
+    def of_node(self, node: Tensor, index: Sequence[W]) -> W:
+        """An entry of a tensor that has no name of its own."""
+
+    @abstractmethod
+    def inline(self, written: W) -> str:
+        """Mathematics within a sentence."""
+
+
+class TextTold(EntriesTold[str]):
+    """A comparison as text."""
+
+    def writer(self, free: Mapping[int, str]) -> TextWriter:
+        return TextWriter(free, self.comparison.taken, self._known)
+
+    def of_node(self, node: Tensor, index: Sequence[str]) -> str:
+        whole = Printer(SymbolTable(self._names), code=True).refer(node)
+        return f"({whole})[{', '.join(index)}]" if index else whole
+
+    def inline(self, written: str) -> str:
+        return written
+
+
+class LatexTold(EntriesTold[Box]):
+    """A comparison as boxes, for LaTeX."""
+
+    def writer(self, free: Mapping[int, str]) -> BoxWriter:
+        return BoxWriter(free, self.comparison.taken, self._known)
+
+    def of_node(self, node: Tensor, index: Sequence[Box]) -> Box:
+        return entry_box(Printer(SymbolTable(self._names), code=False).box(node), index)
+
+    def inline(self, written: Box) -> str:
+        return f"${latex(written)}$"
 
 
 def _listed(words: Sequence[str]) -> str:

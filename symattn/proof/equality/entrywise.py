@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
+from ...core.boxes import Box, Number, Script, Sign, Text, row, separated
 from ...core.budget import Budget
 from ...core.node import Tensor
-from ...printing.align import itemised, tex_text
+from ...printing.align import EQUALS, Page, Row, align, displayed_formula, itemised, tex_text
+from ...printing.media.latex import latex
+from ...printing.scalars import side_by_side
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
-from .decide import Comparison, compare
-from .entries import TOO_LONG, EntriesTold, PieceTold
+from .decide import Comparison, Piece, compare
+from .entries import LatexTold, PieceTold, TextTold
+
+TOO_LONG = "(too long to write out)"
+_A_SUM = "a long sum"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +35,10 @@ class EntrywiseProof(Argument):
         return tuple(self.comparison.ring.used)
 
     def reasons(self, latex: bool) -> tuple[str, ...]:
-        math = "$" if latex else ""
-        return tuple(f"{math}{shown} > 0{math}: {why}" for shown, why in self._told(latex).divisors)
+        if not latex:
+            return tuple(f"{shown or _A_SUM} > 0: {why}" for shown, why in TextTold(*self._shown).divisors)
+        told = LatexTold(*self._shown).divisors
+        return tuple(f"{_A_SUM if shown is None else _positive(shown)}: {why}" for shown, why in told)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return claim == Claim(self.left, "=", self.right) and self.given == given.claims
@@ -43,64 +50,69 @@ class EntrywiseProof(Argument):
 
     def text(self) -> str:
         """The entries of both sides, where they meet, what was used, and what is named."""
-        told = self._told(latex=False)
+        told = TextTold(*self._shown)
         lines = ["Both sides have the same entries."]
         for piece in told.pieces():
-            at = f"[{piece.at}]" if piece.at else ""
+            at = f"[{', '.join(piece.at)}]" if piece.at else ""
             lines += [f"  left{at} = {piece.left or TOO_LONG}", f"  right{at} = {piece.right or TOO_LONG}"]
-            lines += [f"  {piece.step} {piece.form}".rstrip()] if piece.step else []
-        lines += [f"  where {name} = {value or TOO_LONG}" for name, value in told.where()]
+            lines += [f"  {piece.step} {piece.form or ''}".rstrip()] if piece.step else []
+        lines += [f"  where {line}" for line in _defined(told)]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
         return "\n".join(lines)
 
     def latex(self) -> str:
         """The same as LaTeX."""
-        told = self._told(latex=True)
+        told = LatexTold(*self._shown)
         blocks = ["Both sides have the same entries:", *(block for x in told.pieces() for block in _piece_latex(x))]
-        where = [rf"{name} = {value or _TOO_LONG}" for name, value in told.where()]
-        blocks += [f"Here\n{_gathered(where)}"] if where else []
+        where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
+        blocks += [f"Here\n{_displayed(where)}"] if where else []
         if self.rules:
             blocks.append("What was used:\n" + itemised(map(tex_text, self.rules)))
         return "\n".join(blocks)
 
-    def _told(self, latex: bool) -> EntriesTold:
-        roots = [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
-        return EntriesTold(self.comparison, roots, latex)
+    @property
+    def _shown(self) -> tuple[Comparison, list[Tensor]]:
+        """What is written, and what has the names by which it is."""
+        return self.comparison, [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
 
 
-_TOO_LONG = rf"\text{{{TOO_LONG}}}"
+_TOO_LONG = Text(TOO_LONG)
+_PAGE = Page("align*", "none")
 
 
-def _piece_latex(piece: PieceTold) -> list[str]:
+def _positive(shown: Box) -> str:
+    return f"${latex(row(shown, Sign('>', 'relation'), Number('0')))}$"
+
+
+def _at(side: Box, index: Sequence[Box]) -> Box:
+    return Script(side, side_by_side(index)) if index else side
+
+
+def _piece_latex(piece: PieceTold[Box]) -> list[str]:
     """Both sides at one entry, and where they meet."""
-    at = f"_{{{piece.at}}}" if piece.at else ""
-    left, right = rf"\text{{left}}{at}", rf"\text{{right}}{at}"
-    if piece.left == piece.right and piece.left:
-        return [_gathered([f"{left} = {right} = {piece.left}"])]
-    blocks = [_gathered([f"{left} = {piece.left or _TOO_LONG}", f"{right} = {piece.right or _TOO_LONG}"])]
+    left, right = (_at(Text(side), piece.at) for side in ("left", "right"))
+    if piece.left is not None and piece.left is piece.right:
+        return [_displayed([_equation(left, right, piece.left)])]
+    blocks = [_displayed([_equation(left, piece.left or _TOO_LONG), _equation(right, piece.right or _TOO_LONG)])]
     if piece.step:
         blocks.append(f"{piece.step[0].upper()}{piece.step[1:]}" + ("" if piece.form else "."))
-    return [*blocks, _gathered([piece.form])] if piece.form else blocks
+    return [*blocks, displayed_formula(piece.form, _PAGE)] if piece.form else blocks
 
 
-def _gathered(rows: Sequence[str]) -> str:
-    return "\\begin{gather*}\n  " + " \\\\\n  ".join(rows) + "\n\\end{gather*}"
+def _equation(left: Box, *sides: Box) -> Row:
+    """A formula of several sides that are equal."""
+    return Row(left, separated(EQUALS, sides))
+
+
+def _displayed(rows: Sequence[Row]) -> str:
+    return align(rows, _PAGE)
 
 
 def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:
     """A proof of ``left = right`` by normal forms, or the two forms that differ."""
     comparison = compare(left, right, given, budget)
     return EntrywiseProof(left, right, tuple(given), comparison) if comparison.equal else comparison
-
-
-class Apart(NamedTuple):
-    """Both sides and their difference, for the first entry at which they differ, and what they mention."""
-
-    left: str
-    right: str
-    difference: str
-    definitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +122,27 @@ class Residual:
     comparison: Comparison
     roots: tuple[Tensor, ...]
 
-    def told(self, latex: bool) -> Apart:
-        """It as text or as LaTeX."""
-        piece = next(piece for piece in self.comparison.pieces if piece.gap)
-        told, long = EntriesTold(self.comparison, self.roots, latex), _TOO_LONG if latex else TOO_LONG
-        left, right, gap = (written or long for written in told.apart(piece))
-        return Apart(left, right, gap, tuple(f"{name} = {value or long}" for name, value in told.where()))
+    def text(self) -> tuple[tuple[str, str, str], list[str]]:
+        """Both sides and their difference, for the first entry at which they differ, and what they mention."""
+        told = TextTold(self.comparison, self.roots)
+        left, right, gap = (written or TOO_LONG for written in told.apart(self._piece))
+        return (left, right, gap), _defined(told)
+
+    def latex(self) -> str:
+        """The same as LaTeX."""
+        told = LatexTold(self.comparison, self.roots)
+        left, right = Text("left"), Text("right")
+        names = (left, right, row(left, Sign("−", "sum"), right))
+        sides = zip(names, told.apart(self._piece), strict=True)
+        rows = [_equation(name, value or _TOO_LONG) for name, value in sides]
+        where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
+        return _displayed(rows) + (f"\nwhere\n{_displayed(where)}" if where else "")
+
+    @property
+    def _piece(self) -> Piece:
+        return next(piece for piece in self.comparison.pieces if piece.gap)
+
+
+def _defined(told: TextTold) -> list[str]:
+    """What the names stand for."""
+    return [" = ".join(filter(None, (name, entry, value or TOO_LONG))) for name, entry, value in told.where()]
