@@ -38,8 +38,8 @@ def derivation() -> sa.Derivation:
         "The last line in full has one term for each path. The mean over the features stands for the path through "
         "mu, and the factor of the standardised row for that through r."
     )
-    note.then(dC - rowmean(dC), because="dmu put in")
-    note.then(r * (dXhat - rowmean(dXhat) - Xhat * rowmean(dXhat * Xhat)), because="dC put in")
+    note.then(dC - rowmean(dC), because="with dmu")
+    note.then(r * (dXhat - rowmean(dXhat) - Xhat * rowmean(dXhat * Xhat)), because="with dC")
     note.text(
         "So the backward pass needs the standardised rows, r, and two means of each row. Two facts about the layer can "
         "be read off. The features of a row of dX add up to 0, since a shift of the row changes nothing."

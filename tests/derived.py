@@ -24,7 +24,7 @@ FIVE = [
 FIVE_LATEX = [
     r"\mathrm{d}V &= P^{\top} \, \mathrm{d}O &&",
     r"\mathrm{d}P &= \mathrm{d}O \, V^{\top} &&",
-    r"\mathrm{d}Z &= P \odot (\mathrm{d}P - \operatorname{rowsum}(P \odot \mathrm{d}P)) &&",
+    r"\mathrm{d}Z &= P \odot (\mathrm{d}P - (P \odot \mathrm{d}P) \mathbf{1} \mathbf{1}^{\top}) &&",
     r"\mathrm{d}Q &= \frac{\mathrm{d}Z \, K}{\sqrt{d}} &&",
     r"\mathrm{d}K &= \frac{\mathrm{d}Z^{\top} \, Q}{\sqrt{d}} &&",
 ]

@@ -269,17 +269,26 @@ def raised(base: Box, mark: Box) -> Box:
             return Script(base.base, base.below, mark)
         case Script(above=Fence() as head):
             return Script(base.base, base.below, row(head, mark))
-        case Row(parts=(*before, Fence() as last)):  # of a function, behind its argument
-            return Row((*before, Script(last, above=mark)))
+        case Row(parts=(*before, (Fence() | Script(base=Fence(), above=None)) as last)):  # behind an argument
+            return Row((*before, raised(last, mark)))
     return Script(base, above=mark)
 
 
 def lowered(base: Box, mark: Box) -> Box:
-    """A base with a subscript, below the superscript that it has for its head: ``K_{[:2]}^{(a)}``."""
+    r"""A base with a subscript, below the superscript that it has for its head: ``K_{:2}^{(a)}``.
+
+    A name of several parts keeps together: ``(W_{q})_{i j}``, ``\mathrm{d}Q_{i j}``.
+    """
     match base:
         case Script(below=None, above=Fence() as head):
             return Script(base.base, mark, head)
-    return Script(base, mark)
+        case Differential(of=Name() | Accent()):
+            return Differential(Script(base.of, mark))
+        case Name() | Accent() | Fence():
+            return Script(base, mark)
+        case Row(parts=(Function() as head, Fence() as inside)):
+            return Row((head, Script(inside, mark)))
+    return Script(Fence(base), mark)
 
 
 def is_large(box: Box) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Fraction, Sign, juxtaposed, row
+from ..core.boxes import Box, Fence, Fraction, Number, Sign, applied, function, juxtaposed, raised, row
 from ..core.node import Tensor
 from ..core.operation import NumPyText, Operation
 from ..core.sizes import Shape, broadcast_shapes, same_shape
@@ -19,7 +19,7 @@ from ..errors import OperandError
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
 from .domain import vanished
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
-from .notation import Binding, Written, minus
+from .notation import Binding, Written, as_column, as_row, fenced, fitted, is_number, minus, repeated
 
 
 def entrywise(
@@ -90,12 +90,12 @@ def drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, 
 
 def _add_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
-    left = p.operand(a, Binding.SUM)
+    left = fitted(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
         opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
-        return row(left, minus("sum", p.code), p.operand(opposite, Binding.SUM + 1)), Binding.SUM
-    return row(left, Sign("+", "sum"), p.operand(b, Binding.SUM + 1)), Binding.SUM
+        return row(left, minus("sum", p.code), fitted(p, node, opposite, Binding.SUM + 1)), Binding.SUM
+    return row(left, Sign("+", "sum"), fitted(p, node, b, Binding.SUM + 1)), Binding.SUM
 
 
 def _add_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -179,14 +179,43 @@ def _multiply_notation(p: Any, node: Tensor) -> Written:
     if p.code:
         left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
         return row(left, Sign("*", "product"), right), Binding.PRODUCT
-    if not (a.rank and b.rank):
-        return juxtaposed(p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
-    return _entrywise(p, Sign("⊙", "product"), a, b)
+    if is_number(a) or is_number(b):
+        return juxtaposed(
+            _factor(p, node, a, Binding.PRODUCT), _factor(p, node, b, Binding.PRODUCT + 1)
+        ), Binding.PRODUCT
+    sides = {repeated(x, node): x for x in (a, b)}
+    if sides.keys() == {"column", "row"}:
+        across = fenced(as_row(p, sides["row"]), Binding.PRODUCT + 1)
+        return juxtaposed(p.operand(sides["column"], Binding.PRODUCT), across), Binding.PRODUCT
+    for vector, matrix in ((a, b), (b, a)):
+        if side := repeated(vector, node):
+            return _with_diagonal(p, side, diagonal(p, vector), matrix)
+    return _entrywise(p, Sign("⊙", "product"), node)
 
 
-def _entrywise(p: Any, sign: Sign, a: Tensor, b: Tensor) -> Written:
-    left, right = p.operand(a, Binding.HADAMARD, alone=True), p.operand(b, Binding.HADAMARD + 1, alone=True)
-    return row(left, sign, right), Binding.HADAMARD
+def _factor(p: Any, node: Tensor, x: Tensor, at_least: int) -> Box:
+    """A factor of a product with a number, where a number that is itself a product of tensors is kept together."""
+    box = fitted(p, node, x, at_least)
+    apart = is_number(x) and p.binding(x) == Binding.PRODUCT and at_least <= Binding.PRODUCT
+    return Fence(box) if apart and not all(map(is_number, x.inputs)) else box
+
+
+def _with_diagonal(p: Any, side: str, scale: Box, x: Tensor) -> Written:
+    """A matrix whose rows, or columns, are scaled."""
+    if side == "column":
+        return juxtaposed(scale, p.operand(x, Binding.PRODUCT)), Binding.PRODUCT
+    return juxtaposed(p.operand(x, Binding.PRODUCT), scale), Binding.PRODUCT
+
+
+def diagonal(p: Any, vector: Tensor) -> Box:
+    """The diagonal matrix of a vector."""
+    return applied(function("diag"), [fenced(as_column(p, vector), Binding.OR)])
+
+
+def _entrywise(p: Any, sign: Sign, node: Tensor) -> Written:
+    a, b = node.inputs
+    left = fitted(p, node, a, Binding.HADAMARD, alone=True)
+    return row(left, sign, fitted(p, node, b, Binding.HADAMARD + 1, alone=True)), Binding.HADAMARD
 
 
 _IN_HALF = 2**11  # up to here half precision has all integers
@@ -270,9 +299,13 @@ def _divide_notation(p: Any, node: Tensor) -> Written:
     if p.code:
         left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
         return row(left, Sign("/", "product"), right), Binding.PRODUCT
-    if not b.rank:
-        return Fraction(p.operand(a, Binding.OR), p.operand(b, Binding.OR)), Binding.FRACTION
-    return _entrywise(p, Sign("⊘", "product"), a, b)
+    if is_number(b):
+        return Fraction(fitted(p, node, a, Binding.OR), p.operand(b, Binding.OR)), Binding.FRACTION
+    side = repeated(b, node)
+    if side and not (is_number(a) or repeated(a, node)):
+        inverse = raised(diagonal(p, b), row(minus("prefix", p.code), Number("1")))
+        return _with_diagonal(p, side, inverse, a)
+    return _entrywise(p, Sign("⊘", "product"), node)
 
 
 divide_op = entrywise(

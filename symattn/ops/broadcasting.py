@@ -15,7 +15,20 @@ from ..errors import ShapeError
 from ..scalars.formulas import bound
 from .index import expand_dims, linear, moved
 from .leaves import constant, ones, zeros
-from .notation import ONES, Binding, Written, call, source, times, transposed
+from .notation import (
+    ONES,
+    Binding,
+    Written,
+    as_row,
+    call,
+    fenced,
+    flipped,
+    is_number,
+    repeated,
+    source,
+    times,
+    transposed,
+)
 
 Axes = tuple[int, ...]
 
@@ -76,11 +89,15 @@ def _broadcast_to_notation(p: Any, node: Tensor) -> Written:
     x = node.inputs[0]
     if p.code:
         return source("broadcast_to", p.operand(x, Binding.OR), p.scalar(node.shape)), Binding.ATOM
-    if x.rank == 0 and node.rank in (1, 2):
+    if is_number(x) and node.rank in (1, 2):
         return juxtaposed(p.operand(x, Binding.PRODUCT), Script(ONES, times(p, node.shape))), Binding.PRODUCT
-    if node.rank == x.rank == 2 and x.shape[1] == 1 and x.shape[0] == node.shape[0]:
+    side = repeated(x, node) if node.rank == 2 else ""
+    if side == "column":
         ones = transposed(Script(ONES, p.scalar(node.shape[1])))
         return juxtaposed(p.operand(x, Binding.PRODUCT), ones), Binding.PRODUCT
+    if side == "row":
+        above = [Script(ONES, p.scalar(node.shape[0]))] * (node.shape[0] != 1)
+        return juxtaposed(*above, fenced(as_row(p, x), Binding.PRODUCT)), Binding.PRODUCT
     operator = Script(function("broadcast"), times(p, node.shape))
     return row(operator, Fence(p.operand(x, Binding.OR))), Binding.ATOM
 
@@ -153,24 +170,38 @@ def _reduction_notation(name: str) -> Notation:
     def notation(p: Any, node: Tensor) -> Written:
         x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
         usual = (-1,) if name == "logsumexp" else tuple(range(-x.rank, 0))  # what no axis at all means
+        if not p.code and (written := _in_matrices(p, name, node)) is not None:
+            return written
         if axes == (-1,) and keepdims:
             return call(p, f"row{name}", node)
-        if name == "sum" and not p.code and not keepdims:
-            written = _product_with_ones(p, x, axes) or p.sum_over_heads(x, axes)
-            if written is not None:
-                return cast(Written, written)
         axis = None if axes == usual else axes[0] if len(axes) == 1 else axes
         return call(p, name, node, axis=axis, keepdims=keepdims or None)
 
     return notation
 
 
-def _product_with_ones(p: Any, x: Tensor, axes: tuple[int, ...]) -> Written | None:
-    """Row or column sums of a matrix."""
-    if x.rank != 2 or len(axes) != 1:
-        return None
-    turned = p.operand(x, Binding.PRODUCT) if axes == (-1,) else transposed(p.operand(x, Binding.ATOM))
-    return juxtaposed(turned, ONES), Binding.PRODUCT
+def _in_matrices(p: Any, name: str, node: Tensor) -> Written | None:
+    """What is made of all entries, of each row or of each column of a matrix; None where it is none of these."""
+    x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
+    if is_number(node) and len(axes) == x.rank:
+        return call(p, name, node)
+    if x.rank != 2 and not (x.rank > 2 and keepdims and axes in ((-1,), (-2,))):
+        return cast("Written | None", p.sum_over_heads(x, axes)) if name == "sum" and not keepdims else None
+    if name == "sum":
+        return _product_with_ones(p, x, axes, keepdims)
+    if axes == (-1,):
+        return call(p, f"row{name}", node)
+    written, binding = call(p, f"col{name}", node)
+    return (transposed(written), Binding.POWER) if keepdims else (written, binding)
+
+
+def _product_with_ones(p: Any, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Written:
+    """The sums of rows as a column ``X 1``; those of columns as a column ``X^T 1``, or where it is kept as a row."""
+    if axes == (-1,):
+        return juxtaposed(p.operand(x, Binding.PRODUCT), ONES), Binding.PRODUCT
+    if keepdims:
+        return juxtaposed(transposed(ONES), p.operand(x, Binding.PRODUCT + 1)), Binding.PRODUCT
+    return juxtaposed(fenced(flipped(p, x), Binding.PRODUCT), ONES), Binding.PRODUCT
 
 
 def _reduction_numpy(name: str) -> NumPyText:

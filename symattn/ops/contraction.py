@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import sympy
 
@@ -18,9 +18,9 @@ from .arithmetic import multiply, sum_of
 from .broadcasting import broadcast_index, broadcast_to_op, expand_axes, loops_of, named_sizes, unbroadcast
 from .domain import vanished
 from .index import linear, moved, without_new_axes
-from .layout import matrix_transpose, transpose_op
+from .layout import matrix_transpose
 from .leaves import as_tensor, eye, is_zero, ones
-from .notation import Binding, Written, call, function, source, transposed
+from .notation import Binding, Written, call, fenced, flipped, function, source
 
 Spec = tuple[tuple[str, ...], str]  # a letter for each axis of the inputs and of the result, as einsum has them
 
@@ -119,23 +119,10 @@ def _matmul_notation(p: Any, node: Tensor) -> Written:
         left, right = p.operand(a, Binding.PRODUCT), p.operand(b, Binding.PRODUCT + 1)
         return row(left, Sign("@", "product"), right), Binding.PRODUCT
     if core == (1, 2):  # a value of rank 1 is a column
-        return juxtaposed(_transposed(p, b), p.operand(a, Binding.PRODUCT)), Binding.PRODUCT
-    left = _row(p, a) if core[0] == 1 else p.operand(a, Binding.PRODUCT)
+        left = fenced(flipped(p, b), Binding.PRODUCT)
+        return juxtaposed(left, p.operand(a, Binding.PRODUCT)), Binding.PRODUCT
+    left = fenced(flipped(p, a), Binding.PRODUCT) if core[0] == 1 else p.operand(a, Binding.PRODUCT)
     return juxtaposed(left, p.operand(b, Binding.PRODUCT + 1)), Binding.PRODUCT
-
-
-def _row(p: Any, x: Tensor) -> Box:
-    """A vector as the row that it is on the left of a vector: ``x @ A`` there is x^T A."""
-    if x.op is matmul_op and x.params["core"] == (1, 2):
-        return juxtaposed(_row(p, x.inputs[0]), p.operand(x.inputs[1], Binding.PRODUCT + 1))
-    return transposed(p.operand(x, Binding.ATOM))
-
-
-def _transposed(p: Any, x: Tensor) -> Box:
-    """The transpose of a matrix, which of a transpose is the matrix itself."""
-    if x.op is transpose_op and matrix_transpose(x) is x.inputs[0]:
-        return cast(Box, p.operand(x.inputs[0], Binding.PRODUCT + 1))
-    return transposed(p.operand(x, Binding.ATOM))
 
 
 matmul_op = _product(
@@ -197,8 +184,8 @@ def _outer_shape(a: Tensor, b: Tensor) -> Shape:
 def _outer_notation(p: Any, node: Tensor) -> Written:
     if p.code:
         return call(p, "outer", node)
-    a, b = (p.operand(x, Binding.ATOM) for x in node.inputs)
-    return juxtaposed(a, transposed(b)), Binding.PRODUCT
+    a, b = node.inputs
+    return juxtaposed(p.operand(a, Binding.POWER), fenced(flipped(p, b), Binding.PRODUCT)), Binding.PRODUCT
 
 
 outer_op = _product(

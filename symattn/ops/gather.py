@@ -20,7 +20,7 @@ from .broadcasting import summed
 from .index import linear, moved, replaced, sliced
 from .layout import copied, split_axis_op
 from .leaves import as_tensor, constant, from_index_op
-from .notation import Binding, Written, call, source
+from .notation import Binding, Written, call, source, transposed
 from .rows import along, checked_axis
 
 # --- take, and its transpose ---
@@ -48,7 +48,10 @@ def _take_notation(p: Any, node: Tensor) -> Written:
         return call(p, "take", node, axis=node.params["axis"])
     items: list[Box] = [Sign(":")] * x.rank
     items[node.params["axis"]] = p.operand(index, Binding.OR)
-    return lowered(p.operand(x, Binding.ATOM), Fence(commas(items), "[", "]")), Binding.ATOM
+    written = lowered(p.operand(x, Binding.ATOM), commas(items))
+    if x.rank == 2 and node.params["axis"] == -2 and not index.rank:  # a row, of rank 1, which is a column
+        return transposed(written), Binding.POWER
+    return written, Binding.ATOM
 
 
 take_op = linear(

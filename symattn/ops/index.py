@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Script, Sign, Text, commas, function, lowered, row
+from ..core.boxes import Box, Code, Fence, Name, Number, Script, Sign, Text, commas, function, lowered, row
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
@@ -20,7 +20,7 @@ from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_s
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, zeros
-from .notation import Binding, Written, source
+from .notation import Binding, Written, flipped, is_number, source, transposed, written_as
 
 Item = tuple[Any, ...]
 NEW: Item = ("new",)
@@ -126,10 +126,10 @@ def _index_back(g: Tensor, x: Tensor, items: tuple[Item, ...]) -> Tensor:
     return index(g, tuple(back))
 
 
-def _shown_edge(at: sympy.Expr, size: sympy.Expr | None) -> sympy.Expr:
-    """An edge as it is written: a number, or a negative one that counts from the end."""
-    back = at if size is None or at.is_Integer else sympy.expand(at - size)
-    return back if back.is_Integer and back.is_negative and not at.is_Integer else at
+def _shown_edge(p: Any, at: sympy.Expr, size: sympy.Expr | None) -> Box:
+    """An edge as it is written; in NumPy text one that counts from the end is a negative number."""
+    back = at if size is None or at.is_Integer or not p.code else sympy.expand(at - size)
+    return cast(Box, p.small(back if back.is_Integer and back.is_negative else at))
 
 
 def _shown_item(p: Any, item: Item, size: sympy.Expr | None) -> Box:
@@ -137,12 +137,12 @@ def _shown_item(p: Any, item: Item, size: sympy.Expr | None) -> Box:
     if item == NEW:
         return Code("None") if p.code else Text("new")
     if item[0] == "at":
-        return cast(Box, p.small(_shown_edge(item[1], size)))
+        return _shown_edge(p, item[1], size)
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    first = [] if start == 0 and step > 0 else [p.small(_shown_edge(start, size))]
-    last = [] if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else [p.small(_shown_edge(stop, size))]
+    first = [] if start == 0 and step > 0 else [_shown_edge(p, start, size)]
+    last = [] if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else [_shown_edge(p, stop, size)]
     return row(*first, Sign(":"), *last, *([Sign(":"), p.scalar(step)] if step != 1 else []))
 
 
@@ -152,9 +152,38 @@ def _index_notation(p: Any, node: Tensor) -> Written:
     shown = [Sign(":")] * lead + [_shown_item(p, item, size) for item, size in _sized(items, _core(x, items))]
     if p.code:
         return row(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
-    if side := _side_of_new_axis(x, items):
-        return row(function(side), Fence(p.operand(x, Binding.OR))), Binding.ATOM
-    return lowered(p.operand(x, Binding.ATOM), Fence(commas(shown), "[", "]")), Binding.ATOM
+    if NEW in items and (written := _with_new_axes(p, node)) is not None:
+        return written
+    full = (*map(_whole, x.shape[:lead]), *items)
+    return _part(p, x, full) if x.rank <= 2 and NEW not in full else _below(p, x, shown)
+
+
+def _below(p: Any, x: Tensor, shown: Sequence[Box]) -> Written:
+    """A tensor with the parts of an index below it; those of an entry stand side by side if each is one sign."""
+    close = all(isinstance(box, Name) or (isinstance(box, Number) and len(box.digits) == 1) for box in shown)
+    return lowered(p.operand(x, Binding.ATOM), row(*shown) if close else commas(shown)), Binding.ATOM
+
+
+def _with_new_axes(p: Any, node: Tensor) -> Written | None:
+    """A number stays one, and a vector is a column or a row; axes in front are those of a batch."""
+    bare = index(node.inputs[0], tuple(item for item in node.params["items"] if item != NEW))
+    own = max(bare.rank, 2)
+    if is_number(bare) or (bare.rank > 1 and node.shape[-own:] == bare.shape):
+        return written_as(p, bare)
+    if bare.rank > 1 or any(size != 1 for size in node.shape[:-2]):
+        return None
+    return written_as(p, bare) if node.shape[-1] == 1 else flipped(p, bare)
+
+
+def _part(p: Any, x: Tensor, items: tuple[Item, ...]) -> Written:
+    """An entry, a row, a column or a block of a matrix: ``A_{01}``, ``A_{0,:}``, ``A_{:,1}``, ``A_{:S,:}``."""
+    sized = _sized(items, x.shape)
+    taken = [("at", item[1]) if item[0] == "slice" and item[3] == 1 else item for item, _ in sized]
+    shown = [_shown_item(p, item, size) for item, (_, size) in zip(taken, sized, strict=True)]
+    written, binding = _below(p, x, shown)
+    if x.rank == 2 and items[0][0] == "at" and taken[1][0] == "slice":  # a row, of rank 1, which is a column
+        return transposed(written), Binding.POWER
+    return written, binding
 
 
 index_op = moved(
@@ -282,17 +311,6 @@ def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
     if condition == sympy.false:
         return sympy.S.Zero
     return Choice(condition, read(0, (*given[:lead], *at)), sympy.S.Zero)
-
-
-def _side_of_new_axis(x: Tensor, items: tuple[Item, ...]) -> str:
-    """What a vector becomes by one new axis: a column or a row."""
-    lead = x.rank - _axes_read(items)
-    whole = all(
-        item == NEW or (size is not None and reads_all(item, size)) for item, size in _sized(items, _core(x, items))
-    )
-    if x.rank != 1 or not whole or items.count(NEW) != 1:
-        return ""
-    return "col" if lead or items[0] != NEW else "row"
 
 
 def _embed_notation(p: Any, node: Tensor) -> Written:

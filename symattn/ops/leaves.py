@@ -18,7 +18,7 @@ from ..core.operation import Operation
 from ..core.sizes import Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
 from ..scalars.formulas import Choice, plainly_joined, without_piecewise
-from .notation import ONES, Binding, Written, scaled, source, times
+from .notation import ONES, Binding, Written, scaled, source, times, transposed
 
 HYPOTHESES = ("permutation", "orthogonal", "invertible", "binary", "integer", "positive", "symmetric", "constant")
 INVERTIBLE = frozenset({"invertible", "orthogonal", "permutation"})  # hypotheses under which a matrix has an inverse
@@ -148,11 +148,18 @@ def _from_index_notation(p: Any, node: Tensor) -> Written:
         return (source("eye", size) if p.code else Script(Name("I"), size)), Binding.ATOM
     used = INDICES[: len(shape)]
     letters = p.index_names(node, formula, used)
-    shown = p.scalar(formula.xreplace(dict(zip(used, letters, strict=True))))
+    given = letters if p.code else [letter if size != 1 else 0 for letter, size in zip(letters, shape, strict=True)]
+    shown = p.scalar(formula.xreplace(dict(zip(used, given, strict=True))))
     if p.code:
         rule = row(Code(f"lambda {', '.join(map(str, letters))}: "), shown)
         return source("from_index", p.scalar(shape), rule), Binding.ATOM
-    return Script(Fence(shown, "[", "]"), row(*map(p.scalar, letters))), Binding.ATOM
+    if len(shape) != 2 or 1 not in shape:
+        return Script(Fence(shown, "[", "]"), row(*map(p.scalar, letters))), Binding.ATOM
+    over = [p.scalar(letter) for letter, size in zip(letters, shape, strict=True) if size != 1]
+    if not over:
+        return Fence(shown), Binding.ATOM
+    vector = Script(Fence(shown, "[", "]"), over[0])
+    return (transposed(vector), Binding.POWER) if shape[0] == 1 else (vector, Binding.ATOM)
 
 
 def _repeated_number(p: Any, name: str, shape: Shape) -> Box:

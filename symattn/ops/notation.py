@@ -3,19 +3,24 @@
 A notation is a function ``(printer, node) -> (box, binding)``. ``binding`` says how tightly the box holds together;
 ``printer.operand(x, at_least)`` puts parentheses where an operand binds less tightly than its place needs, and
 ``printer.code`` says that NumPy text is asked for.
+
+In mathematics what is written for a tensor is a number, a column, a row or a matrix, as the last two axes of its shape
+say, and a value of rank 1 is a column. Axes in front of them are a batch. ``fitted`` writes out how an operand of an
+entrywise operation is repeated: ``x 1^T`` in every column, ``1 y^T`` in every row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 import sympy
 
 from ..core.boxes import (
     Box,
     Code,
+    Differential,
     Fence,
     Fraction,
     Function,
@@ -40,6 +45,7 @@ Written = tuple[Box, int]
 
 TRANSPOSED = Sign("⊤")
 ONES = Name("1", "bold")
+COLUMNS = Text("col")
 _EQUALS = Sign("=", "relation")
 
 
@@ -92,7 +98,7 @@ def infix(text: str, sign: Sign, binding: Binding, associative: bool = True) -> 
             )
             return row(next(sides), Sign(text, sign.kind), next(sides)), binding
         between = Sign(text, sign.kind) if p.code else sign
-        return row(p.operand(a, left), between, p.operand(b, binding + 1)), binding
+        return row(fitted(p, node, a, left), between, fitted(p, node, b, binding + 1)), binding
 
     return notation
 
@@ -103,15 +109,27 @@ def call(p: Any, name: str, node: Any, head: Box | None = None, **options: Any) 
     What is None is not written; ``head`` is how mathematics writes the function, where that is not by its name.
     """
     options = {key: value for key, value in options.items() if value is not None}
-    inside = [p.operand(x, Binding.OR) for x in node.inputs]
+    inside = [fitted(p, node, x, Binding.OR) if node.op.broadcasts else p.operand(x, Binding.OR) for x in node.inputs]
     if p.code:
         inside += [row(Code(f"{key}="), p.scalar(value)) for key, value in options.items()]
         return source(name, *inside), Binding.ATOM
-    operator = head or named_function(name)
-    if options:
-        below = commas(row(Text(key), _EQUALS, p.scalar(value)) for key, value in options.items())
-        operator = Script(operator, below)
-    return applied(operator, inside), Binding.ATOM
+    below = [_option(p, key, value) for key, value in options.items()]
+    return applied(with_options(head or named_function(name), below), inside), Binding.ATOM
+
+
+def _option(p: Any, key: str, value: Any) -> Box:
+    """What stands below a function: ``col`` for down each column, a word for what is so, and else ``k = -1``."""
+    if key == "axis" and value == -2:
+        return COLUMNS
+    return Text(key) if value is True else row(Text(key), _EQUALS, p.scalar(value))
+
+
+def with_options(head: Box, below: Iterable[Box]) -> Box:
+    """A function with what is said below it, next to what is below it already."""
+    own = [head.below] if isinstance(head, Script) and head.below is not None else []
+    base = head.base if own and isinstance(head, Script) else head
+    listed = [*own, *below]
+    return Script(base, commas(listed)) if listed else base
 
 
 def source(name: str, *arguments: Box) -> Box:
@@ -124,9 +142,114 @@ def times(p: Any, shape: Iterable[Any]) -> Box:
     return separated(Sign("×", "product"), map(p.scalar, shape))
 
 
+def fenced(written: Written, at_least: int, alone: bool = False) -> Box:
+    """What is written, between parentheses if it binds less tightly than its place needs.
+
+    ``alone``: next to an entrywise product, a matrix product keeps its parentheses though it binds tighter.
+    """
+    box, binding = written
+    return box if binding >= at_least and not (alone and binding == Binding.PRODUCT) else Fence(box)
+
+
+# --- columns and rows ---
+
+
 def transposed(base: Box) -> Box:
     """A base that is an atom, transposed."""
     return raised(base, TRANSPOSED)
+
+
+def flipped(p: Any, x: Any) -> Written:
+    """The transpose of what is written for a tensor: of a transpose its base, of ``A^T x`` the row ``x^T A``."""
+    coefficient, rest = _split_scalar(x)
+    if coefficient != 1:
+        return scaled(p, coefficient, rest, flipped(p, rest))
+    box, binding = written_as(p, x)
+    if (base := _without_transpose(box)) is not None:
+        return base, Binding.ATOM
+    if isinstance(box, Row) and x.op.name in ("matmul", "sum"):
+        *others, last = box.parts
+        bases = [_without_transpose(factor) for factor in reversed(others)]
+        if None not in bases:
+            return juxtaposed(transposed(last), *(base for base in bases if base is not None)), Binding.PRODUCT
+    return transposed(fenced((box, binding), Binding.ATOM)), Binding.POWER
+
+
+def _without_transpose(box: Box) -> Box | None:
+    """What stands below the mark of a transpose, or None where there is none."""
+    match box:
+        case Differential(of=inside):
+            base = _without_transpose(inside)
+            return None if base is None else Differential(base)
+        case Script(above=Sign(mark="⊤")):
+            return box.base if box.below is None else Script(box.base, box.below)
+        case Script(above=Row(parts=(head, Sign(mark="⊤")))):
+            return Script(box.base, box.below, head)
+        case Row(parts=(Function() as head, Script(base=Fence(), below=None, above=Sign(mark="⊤")) as last)):
+            return Row((head, last.base))
+    return None
+
+
+def is_number(x: Any) -> bool:
+    """Whether a tensor has one entry, and is written as a number."""
+    return all(size == 1 for size in x.shape)
+
+
+def repeated(x: Any, node: Any) -> Literal["", "column", "row"]:
+    """Whether an operand of an entrywise operation is repeated as a column or as a row of the result."""
+    if node.rank < 2 or is_number(x) or _shows_new_axes(x):
+        return ""
+    if x.rank == 1:
+        return "row"
+    height, width = (x.shape[axis] == 1 and node.shape[axis] != 1 for axis in (-2, -1))
+    return "" if height == width else "row" if height else "column"
+
+
+def _shows_new_axes(x: Any) -> bool:
+    """Whether the index of a tensor says itself where its new axes are, as in ``m_{:, new, new}``."""
+    return x.op.name == "index" and x.rank > 2 and ("new",) in x.params["items"]
+
+
+def fitted(p: Any, node: Any, x: Any, at_least: int, alone: bool = False) -> Box:
+    """An operand of an operation; one that is broadcast says in which direction."""
+    return fenced(_written_out(p, node, x), at_least, alone)
+
+
+def _written_out(p: Any, node: Any, x: Any) -> Written:
+    side = "" if p.code else repeated(x, node)
+    if not side:
+        return written_as(p, x)
+    coefficient, rest = _split_scalar(x)
+    if coefficient != 1:
+        return scaled(p, coefficient, rest, _written_out(p, node, rest))
+    if side == "column":
+        return juxtaposed(p.operand(x, Binding.PRODUCT), transposed(ONES)), Binding.PRODUCT
+    across = as_row(p, x)
+    if node.shape[-2] == 1:
+        return across
+    return juxtaposed(ONES, fenced(across, Binding.PRODUCT)), Binding.PRODUCT
+
+
+def as_row(p: Any, x: Any) -> Written:
+    """A vector as a row: one of rank 1 is a column otherwise, one of shape (1, n) is a row already."""
+    return flipped(p, x) if x.rank == 1 else written_as(p, x)
+
+
+def as_column(p: Any, x: Any) -> Written:
+    """A vector as a column."""
+    return flipped(p, x) if x.rank > 1 and x.shape[-2] == 1 != x.shape[-1] else written_as(p, x)
+
+
+def written_as(p: Any, x: Any) -> Written:
+    """An operand as it stands, with how tightly it binds."""
+    return p.operand(x, Binding.OR), p.binding(x)
+
+
+def _split_scalar(x: Any) -> tuple[Any, Any]:
+    """A number that is written in front, and what is behind it."""
+    if x.op.name == "multiply" and (value := x.inputs[0].params.get("formula")) is not None and not x.inputs[0].rank:
+        return value, x.inputs[1]
+    return sympy.S.One, x
 
 
 def minus(kind: SignKind, code: bool) -> Sign:
@@ -144,26 +267,29 @@ def _over(p: Any, coefficient: Any, below: Any) -> Written:
     return row(p.factor(coefficient), Sign("⊘", "product"), right), Binding.HADAMARD
 
 
-def scaled(p: Any, coefficient: Any, x: Any) -> Written:
-    r"""A number times a tensor: ``2 * X``, ``X / sqrt(d)``, ``\frac{X}{\sqrt{d}}``; a minus sign goes in front."""
+def scaled(p: Any, coefficient: Any, x: Any, written: Written | None = None) -> Written:
+    r"""A number times a tensor: ``2 * X``, ``X / sqrt(d)``, ``\frac{X}{\sqrt{d}}``; a minus sign goes in front.
+
+    ``written`` is what stands for the tensor in mathematics where it is not written as it is.
+    """
     if coefficient.could_extract_minus_sign():
-        written, binding = scaled(p, -coefficient, x)
+        positive, binding = scaled(p, -coefficient, x, written)
         # in text, -a @ b would read as (-a) @ b
-        safe = binding > Binding.SUM and (not p.code or x.op.name != "matmul" or _begins_with_digit(written))
-        return row(minus("prefix", p.code), written if safe else Fence(written)), Binding.SUM
+        safe = binding > Binding.SUM and (not p.code or x.op.name != "matmul" or _begins_with_digit(positive))
+        return row(minus("prefix", p.code), positive if safe else Fence(positive)), Binding.SUM
     if coefficient == 1:
-        return p.operand(x, Binding.OR), p.binding(x)
-    if x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
+        return written or written_as(p, x)
+    if written is None and x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
         return _over(p, coefficient, x.inputs[1])
     above, below = sympy.fraction(coefficient)
-    return _scaled_code(p, above, below, x) if p.code else _scaled(p, above, below, x)
+    return _scaled_code(p, above, below, x) if p.code else _scaled(p, above, below, written or written_as(p, x))
 
 
-def _scaled(p: Any, above: Any, below: Any, x: Any) -> Written:
+def _scaled(p: Any, above: Any, below: Any, written: Written) -> Written:
     number = [] if above == 1 else [p.factor(above)]
     if below == 1:
-        return juxtaposed(*number, p.operand(x, Binding.HADAMARD)), min(p.binding(x), Binding.PRODUCT)
-    inside = p.operand(x, Binding.HADAMARD if number else Binding.OR)
+        return juxtaposed(*number, fenced(written, Binding.HADAMARD)), min(written[1], Binding.PRODUCT)
+    inside = fenced(written, Binding.HADAMARD if number else Binding.OR)
     return Fraction(juxtaposed(*number, inside), p.scalar(below)), Binding.FRACTION
 
 

@@ -18,7 +18,7 @@ from .broadcasting import broadcast, broadcast_index, broadcast_to, unbroadcast
 from .domain import is_total
 from .leaves import as_tensor, constant, scalar_value, zeros
 from .logic import greater, greater_equal, less_equal
-from .notation import Binding, Written, call, enclosed, function, root, source
+from .notation import Binding, Written, call, enclosed, fitted, function, root, source
 
 Entrywise: TypeAlias = Callable[[Any], Tensor]
 
@@ -187,7 +187,8 @@ floor_op, floor = _function(
 
 def _power_notation(p: Any, node: Tensor) -> Written:
     a, b = node.inputs
-    base, exponent = p.operand(a, Binding.ATOM), p.operand(b, Binding.ATOM if node.rank or p.code else Binding.OR)
+    base = fitted(p, node, a, Binding.ATOM)
+    exponent = fitted(p, node, b, Binding.ATOM if p.code else Binding.PRODUCT if node.rank else Binding.OR)
     if p.code:
         return row(base, Sign("**"), exponent), Binding.POWER
     entrywise = [Sign("⊙", "prefix")] if node.rank else []  # a plain power of a matrix would be a product
@@ -330,7 +331,7 @@ def _elementwise_vjp(g: Tensor, result: Tensor, *inputs: Tensor, formula: sympy.
 
 
 def _elementwise_notation(p: Any, node: Tensor) -> Written:
-    inputs = [p.operand(x, Binding.OR) for x in node.inputs]
+    inputs = [fitted(p, node, x, Binding.OR) for x in node.inputs]
     bound = ARGUMENTS[: len(inputs)]
     letters = p.index_names(node, node.params["formula"], bound)
     body = p.scalar(node.params["formula"].xreplace(dict(zip(bound, letters, strict=True))))

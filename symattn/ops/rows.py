@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from ..core.arguments import flag, one_of
-from ..core.boxes import Code, Fence, Script, Sign, Text, commas, function, row
+from ..core.boxes import Code, Sign, Text, applied, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import as_integer
@@ -30,7 +30,7 @@ from .broadcasting import (
 from .index import linear
 from .leaves import as_tensor
 from .logic import as_mask, equal
-from .notation import Binding, Written, source
+from .notation import COLUMNS, Binding, Written, fitted, source, with_options
 
 
 def checked_axis(axis: Any, x: Tensor, what: str) -> int:
@@ -199,16 +199,17 @@ def _softmax_vjp(g: Tensor, p: Tensor, z: Tensor, *mask: Tensor, axes: Axes, emp
 
 
 def _softmax_notation(p: Any, node: Tensor) -> Written:
-    x, *masks = (p.operand(y, Binding.OR) for y in node.inputs)
+    x, *masks = (fitted(p, node, y, Binding.OR) for y in node.inputs)
     axes = node.params["axes"]
     axis = [] if axes == (-1,) else [p.scalar(axes[0] if len(axes) == 1 else axes)]
     if p.code:
         options = [row(Code("axis="), shown) for shown in axis] + [row(Code("where="), mask) for mask in masks]
         options += [Code('empty="error"')] * (node.params["empty"] == "error")
         return source("softmax", x, *options), Binding.ATOM
-    below = [row(Text("axis"), Sign("=", "relation"), shown) for shown in axis] + masks
-    operator = function("softmax")
-    return row(Script(operator, commas(below)) if below else operator, Fence(x)), Binding.ATOM
+    whole = node.rank > 1 and len(axes) == node.rank
+    named = [COLUMNS] if axes == (-2,) else [Text("all")] if whole else []
+    below = named or [row(Text("axis"), Sign("=", "relation"), shown) for shown in axis]
+    return applied(with_options(function("softmax"), [*below, *masks]), [x]), Binding.ATOM
 
 
 def _softmax_numpy(code: Any, node: Tensor, *operands: str) -> str:

@@ -6,7 +6,21 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from ..core.arguments import one_of
-from ..core.boxes import Accent, Box, Differential, Fence, Fraction, Name, Row, Script, Sign, commas, raised, row
+from ..core.boxes import (
+    Accent,
+    Box,
+    Differential,
+    Fence,
+    Fraction,
+    Name,
+    Row,
+    Script,
+    Sign,
+    commas,
+    lowered,
+    raised,
+    row,
+)
 from ..ops.notation import Binding, Written
 
 Gradients = Literal["d", "bar", "nabla", "partial"]
@@ -72,13 +86,9 @@ def of_head(name: Box, mark: Box) -> Box:
 def at_entry(name: Box, index: Box) -> Box:
     r"""An entry; what is a gradient has the index at what it is by, where that has none of its own."""
     match name:
-        case Differential(of=Name() | Accent()):
-            return Differential(Script(name.of, index))
         case Fraction(below=Row(parts=(_, Name() | Accent()))):
             return _by(name, lambda by: Script(by, index)) or name
-        case Name() | Accent() | Fence():
-            return Script(name, index)
-    return Script(Fence(name), index)
+    return lowered(name, index)
 
 
 def _by(gradient: Box, change: Callable[[Box], Box]) -> Box | None:

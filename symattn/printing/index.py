@@ -39,16 +39,11 @@ _INNER, _OUTER = "ij", "abcfghostuvwxyz"
 
 def moves_entries(x: Tensor) -> bool:
     """Whether a node moves entries in a way for which matrix notation has no sign, or is a slice or a sum of such."""
-    if _lies_along_rows(x) or (x.op is shift_op and reads_outside(x)):
+    if x.op is shift_op and reads_outside(x):
         return True
     while x.op in (index_op, sum_op):
         x = x.inputs[0]
     return x.op.spreads and not swaps_last_two(x.params.get("order", ()))
-
-
-def _lies_along_rows(x: Tensor) -> bool:
-    """Whether a vector meets the rows of a matrix, where matrix notation would be read as columns."""
-    return x.rank > 1 and x.op.broadcasts and any(y.rank == 1 and y.shape != (1,) for y in x.inputs)
 
 
 def _is_entrywise_vector(x: Tensor) -> bool:

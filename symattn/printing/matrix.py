@@ -1,7 +1,7 @@
 r"""Printing: LaTeX in matrix style and NumPy-like text, from the tree, by precedence.
 
-Matrix style follows the field: ``Q K^{\top}``, ``\odot`` for entrywise products, ``\operatorname{rowsum}`` for a row
-sum that keeps its axis. Only amsmath and amssymb are needed.
+Matrix style follows the field: ``Q K^{\top}``, ``\odot`` for entrywise products, ``X \mathbf{1}`` for the sums of
+rows, ``\operatorname{diag}(x) A`` for scaled rows. Only amsmath and amssymb are needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
 from ..ops.leaves import definition, is_named, named_by
-from ..ops.notation import Binding, Written
+from ..ops.notation import Binding, Written, fenced
 from .align import Row as AlignedRow
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
@@ -139,12 +139,8 @@ class Printer:
         return row(sum_over(letter, self.scalar(head.axis)), Fence(each) if several else each), Binding.SUM
 
     def operand(self, x: Tensor, at_least: int, alone: bool = False) -> Box:
-        """An operand, between parentheses if it binds less tightly than its place needs.
-
-        ``alone``: next to an entrywise product, a matrix product keeps its parentheses though it binds tighter.
-        """
-        box, binding = self._known(x)
-        return box if binding >= at_least and not (alone and binding == Binding.PRODUCT) else Fence(box)
+        """An operand, between parentheses if it binds less tightly than its place needs."""
+        return fenced(self._known(x), at_least, alone)
 
     def binding(self, x: Tensor) -> int:
         """How tightly an operand binds."""

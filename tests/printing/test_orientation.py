@@ -1,0 +1,145 @@
+"""Columns and rows in formulas: a value of rank 1 is a column, and what is broadcast says in which direction."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+
+n, m, T, S = sa.sizes("n m T S")
+x, y, z = sa.tensor("x", n), sa.tensor("y", m), sa.tensor("z", n)
+A, B, M = sa.tensor("A", n, m), sa.tensor("B", T, S), sa.tensor("M", n, n)
+D, C, c = sa.tensor("D", T), sa.tensor("C", n, 1), sa.tensor("c")
+P, dP = sa.tensor("P", T, S), sa.tensor("dP", T, S)
+X, g = sa.tensor("X", "b T d"), sa.tensor("g", "d")
+
+
+def rowsum(a):
+    return sa.sum(a, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (x @ A, r"A^{\top} x"),
+        (x @ A + y, r"A^{\top} x + y"),
+        (A + y, r"A + \mathbf{1} y^{\top}"),
+        (A + x[:, None], r"A + x \mathbf{1}^{\top}"),
+        (A * x[:, None], r"\operatorname{diag}(x) A"),
+        (A * y, r"A \, \operatorname{diag}(y)"),
+        (B / rowsum(B), r"\operatorname{diag}(B \mathbf{1})^{-1} B"),
+        (M / sa.sum(M, axis=1), r"M \, \operatorname{diag}(M \mathbf{1})^{-1}"),
+        (B / sa.sum(B, axis=0), r"B \, \operatorname{diag}(B^{\top} \mathbf{1})^{-1}"),
+        (sa.softmax(B, axis=0), r"\operatorname{softmax}_{\text{col}}(B)"),
+        (A[0, 1], r"A_{0 1}"),
+        (c[None] * x, r"c x"),
+    ],
+)
+def test_formulas_read_as_the_field_writes_them(made, written):
+    assert sa.latex(made) == written
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (A - 2 * y, r"A - 2 \mathbf{1} y^{\top}"),
+        (A - x[:, None] / 2, r"A - \frac{x \mathbf{1}^{\top}}{2}"),
+        (x[:, None] + y, r"x \mathbf{1}^{\top} + \mathbf{1} y^{\top}"),
+        (x[:, None] * y, r"x y^{\top}"),
+        (x[:, None] / y, r"(x \mathbf{1}^{\top}) \oslash (\mathbf{1} y^{\top})"),
+        (x[:, None] / A, r"(x \mathbf{1}^{\top}) \oslash A"),
+        (A * x[:, None] * y, r"\operatorname{diag}(x) A \, \operatorname{diag}(y)"),
+        ((A * A) * y, r"(A \odot A) \, \operatorname{diag}(y)"),
+        (C + y, r"C \mathbf{1}^{\top} + \mathbf{1} y^{\top}"),
+        (C * y, r"C y^{\top}"),
+        (x[:, None] < A, r"[x \mathbf{1}^{\top} < A]"),
+        (sa.maximum(A, x[:, None]), r"\operatorname{maximum}(A, x \mathbf{1}^{\top})"),
+        (sa.where(A > 0, y, x[:, None]), r"\operatorname{where}([A > 0], \mathbf{1} y^{\top}, x \mathbf{1}^{\top})"),
+        (A**y, r"A^{\odot \mathbf{1} y^{\top}}"),
+        (A / (1 + sa.exp(-y)), r"A \, \operatorname{diag}(1 + \exp(-y))^{-1}"),
+        (B - sa.max(B, axis=-1, keepdims=True), r"B - \operatorname{rowmax}(B) \mathbf{1}^{\top}"),
+        (B - sa.max(B, axis=0), r"B - \mathbf{1} \, \operatorname{colmax}(B)^{\top}"),
+        (B - sa.max(B, axis=0, keepdims=True), r"B - \mathbf{1} \, \operatorname{colmax}(B)^{\top}"),
+        (P * (dP - D[:, None]), r"P \odot (\mathrm{d}P - D \mathbf{1}^{\top})"),
+        (P * (dP - rowsum(P * dP)), r"P \odot (\mathrm{d}P - (P \odot \mathrm{d}P) \mathbf{1} \mathbf{1}^{\top})"),
+        (X * g, r"X^{(b)} \, \operatorname{diag}(g)"),
+        (sa.softmax(M, where=sa.tensor("p", n, binary=True)), r"\operatorname{softmax}_{\mathbf{1} p^{\top}}(M)"),
+        (sa.from_index((n, 1), lambda i, j: i) * A, r"\operatorname{diag}([i]_{i}) A"),
+        (sa.from_index((1, m), lambda i, j: j) * A, r"A \, \operatorname{diag}([j]_{j})"),
+    ],
+)
+def test_what_is_broadcast_is_written_out(made, written):
+    assert sa.latex(made) == written
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (sa.outer(x @ A, x), r"(A^{\top} x) x^{\top}"),
+        (sa.outer(y, x @ A), r"y x^{\top} A"),
+        ((x @ A)[None], r"x^{\top} A"),
+        ((x @ A)[:, None], r"A^{\top} x"),
+        (x[None].T, "x"),
+        ((-A).T, r"-A^{\top}"),
+        (x @ sa.softmax(A), r"\operatorname{softmax}(A)^{\top} x"),
+        (x[:, None] @ y[None], r"x y^{\top}"),
+        (sa.sum(A, axis=0, keepdims=True) @ y[:, None], r"\mathbf{1}^{\top} A y"),
+        ((x @ x) * A, r"(x^{\top} x) A"),
+        (A * (x @ x), r"A (x^{\top} x)"),
+        (sa.sum(A, keepdims=True) * x, r"\operatorname{sum}(A) x^{\top}"),
+    ],
+)
+def test_products_conform(made, written):
+    assert sa.latex(made) == written
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (A[0], r"A_{0, :}^{\top}"),
+        (A[:1], r"A_{0, :}"),
+        (A[:, 0], r"A_{:, 0}"),
+        (A[:, :1], r"A_{:, 0}"),
+        (A[0] @ y, r"A_{0, :} y"),
+        (sa.outer(x, A[0]), r"x A_{0, :}"),
+        (A[-1, 0], r"A_{n - 1, 0}"),
+        (A[1:], r"A_{1:, :}"),
+        (A[:, 1:-1], r"A_{:, 1:m - 1}"),
+        (A.T[0], r"(A^{\top})_{0, :}^{\top}"),
+        (sa.tensor("W_q", n, m)[0, 0], r"(W_{q})_{0 0}"),
+        (dP[0], r"\mathrm{d}P_{0, :}^{\top}"),
+        (sa.softmax(A)[:, 0], r"\operatorname{softmax}(A)_{:, 0}"),
+        (sa.take(A, sa.tensor("t", T, integer=True), axis=0), r"A_{t, :}"),
+        (sa.take(A, sa.tensor("t", integer=True), axis=0), r"A_{t, :}^{\top}"),
+    ],
+)
+def test_entries_rows_columns_and_blocks_of_a_matrix(made, written):
+    assert sa.latex(made) == written
+
+
+@pytest.mark.parametrize("reduce", [sa.max, sa.min, sa.mean, sa.logsumexp])
+def test_reductions_say_what_they_go_along(reduce):
+    name = reduce.__name__
+    assert (
+        sa.latex(reduce(A, axis=1)) == sa.latex(reduce(A, axis=1, keepdims=True)) == rf"\operatorname{{row{name}}}(A)"
+    )
+    assert sa.latex(reduce(A, axis=0)) == rf"\operatorname{{col{name}}}(A)"
+    assert sa.latex(reduce(A, axis=0, keepdims=True)) == rf"\operatorname{{col{name}}}(A)^{{\top}}"
+
+
+@pytest.mark.parametrize("normalise", [sa.softmax, sa.sparsemax, sa.entmax15, sa.cumsum])
+def test_what_goes_down_the_columns_says_so(normalise):
+    assert r"\text{col}" in sa.latex(normalise(A, axis=0))
+    assert r"\text{col}" not in sa.latex(normalise(A, axis=1))
+
+
+def test_normalising_along_the_wrong_axis_looks_different():
+    right, wrong = M / sa.sum(M, axis=1)[:, None], M / sa.sum(M, axis=1)
+    assert sa.latex(right) != sa.latex(wrong)
+    assert sa.latex(right) == sa.latex(M / rowsum(M))
+
+
+def test_constants_are_upright():
+    e = sympy.Symbol("e", positive=True, integer=True)
+    assert sa.latex(sympy.E / (1 + e)) == r"\frac{\mathrm{e}}{e + 1}"
