@@ -177,6 +177,8 @@ def _with_new_axes(p: Any, node: Tensor) -> Written | None:
 
 def _part(p: Any, x: Tensor, items: tuple[Item, ...]) -> Written:
     """An entry, a row, a column or a block of a matrix: ``A_{01}``, ``A_{0,:}``, ``A_{:,1}``, ``A_{:S,:}``."""
+    if x.rank == 2 and 1 in x.shape and all(reads_all(*read) or read[1] == 1 for read in items_read(x, items)):
+        return flipped(p, x) if x.shape[0] == 1 != x.shape[1] else written_as(p, x)  # one axis less, and no entry less
     sized = _sized(items, x.shape)
     taken = [("at", item[1]) if item[0] == "slice" and item[3] == 1 else item for item, _ in sized]
     shown = [_shown_item(p, item, size) for item, (_, size) in zip(taken, sized, strict=True)]

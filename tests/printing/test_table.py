@@ -50,7 +50,7 @@ def test_a_spelling_is_that_of_the_name_in_all_rows_of_a_document(key):
     assert r"\mathbf{A} &= \operatorname{softmax}" in written
     assert r"\mathrm{d}\mathbf{A} &= \mathrm{d}O \, V^{\top}" in written
     assert (
-        r"\mathbf{A} \odot (\mathrm{d}\mathbf{A} - \operatorname{rowsum}(\mathbf{A} \odot \mathrm{d}\mathbf{A}))"
+        r"\mathbf{A} \odot (\mathrm{d}\mathbf{A} - (\mathbf{A} \odot \mathrm{d}\mathbf{A}) \mathbf{1} \mathbf{1}^{\top})"
         in written
     )
     assert " A " not in written

@@ -140,7 +140,7 @@ def test_a_proof_by_bounds_prints_its_chain():
 def test_a_chain_is_mathematics_in_latex():
     tex = sa.prove(sa.le(sa.max(Z, axis=-1), sa.logsumexp(Z))).latex()
     assert r"= Z_{i k}$: at an index at which it is attained" in tex
-    assert r"$Z_{i k} \le (\operatorname{logsumexp}(Z))_{i}$: the logarithm of a sum" in tex
+    assert r"$Z_{i k} \le \operatorname{rowlogsumexp}(Z)_{i}$: the logarithm of a sum" in tex
 
 
 def test_what_the_bounds_of_a_tensor_say_is_not_said_again():
