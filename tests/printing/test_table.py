@@ -49,10 +49,8 @@ def test_a_spelling_is_that_of_the_name_in_all_rows_of_a_document(key):
     written = sa.Derivation("Backward", given=[Q]).extend(A, O, G).latex(names={key: r"\mathbf{A}"})
     assert r"\mathbf{A} &= \operatorname{softmax}" in written
     assert r"\mathrm{d}\mathbf{A} &= \mathrm{d}O \, V^{\top}" in written
-    assert (
-        r"\mathbf{A} \odot (\mathrm{d}\mathbf{A} - (\mathbf{A} \odot \mathrm{d}\mathbf{A}) \mathbf{1} \mathbf{1}^{\top})"
-        in written
-    )
+    inner = r"(\mathbf{A} \odot \mathrm{d}\mathbf{A}) \mathbf{1} \mathbf{1}^{\top}"
+    assert rf"\mathbf{{A}} \odot (\mathrm{{d}}\mathbf{{A}} - {inner})" in written
     assert " A " not in written
 
 
