@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from ..core.arguments import flag, one_of
-from ..core.boxes import Code, Sign, Text, applied, function, row
+from ..core.boxes import Box, Code, Sign, Text, applied, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import as_integer
@@ -207,7 +207,7 @@ def _softmax_notation(p: Any, node: Tensor) -> Written:
         options += [Code('empty="error"')] * (node.params["empty"] == "error")
         return source("softmax", x, *options), Binding.ATOM
     whole = node.rank > 1 and len(axes) == node.rank
-    named = [COLUMNS] if axes == (-2,) else [Text("all")] if whole else []
+    named: list[Box] = [COLUMNS] if axes == (-2,) else [Text("all")] if whole else []
     below = named or [row(Text("axis"), Sign("=", "relation"), shown) for shown in axis]
     return applied(with_options(function("softmax"), [*below, *masks]), [x]), Binding.ATOM
 
