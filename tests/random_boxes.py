@@ -47,6 +47,11 @@ def _script(base: Box, below: Box | None, above: Box | None) -> Box:
     return Script(Fence(base) if isinstance(base, Script) else base, below, above)
 
 
+def _matrix(rows: tuple[tuple[Box, ...], ...], marks: Marks) -> Box:
+    of_two_columns = tuple(cells[:2] for cells in rows)
+    return Matrix(of_two_columns if marks == ("{", "") else rows, *marks)  # cases have no more
+
+
 def _above(
     leaves: st.SearchStrategy[Box], fences: st.SearchStrategy[Marks], matrices: st.SearchStrategy[Marks]
 ) -> st.SearchStrategy[Box]:
@@ -60,7 +65,7 @@ def _above(
             st.builds(_script, part, st.none(), part),
             st.builds(Accent, part, accents),
             st.builds(lambda inside, marks: Fence(inside, *marks), part, fences),
-            st.builds(lambda rows, marks: Matrix(rows, *marks), _tables(part), matrices),
+            st.builds(_matrix, _tables(part), matrices),
             st.builds(Differential, _NAMES | st.builds(Fence, part)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from symattn.core.boxes import (
     Accent,
@@ -26,9 +26,11 @@ from symattn.core.boxes import (
 )
 from symattn.printing.media.latex import latex
 from symattn.printing.media.read_latex import box_of_latex
+from symattn.printing.media.spelling import ACCENTS, FONTS, LETTERS, SIGNS
 
 from ..golden_formulas import golden_formulas
 from ..random_boxes import formulas
+from ..typeset import needs_pdflatex, widths
 
 GOLDEN = golden_formulas()
 BY_SYMPY = (r"\left[\begin", r"\left(\text")  # counterexamples
@@ -73,6 +75,10 @@ WRITTEN = {
         Matrix(((x,), (y,)), "⌊", "⌋"),
         r"\left\lfloor \begin{matrix} x \\ y \end{matrix} \right\rfloor",
     ),
+    "a matrix of many columns": (
+        Matrix(((x,) * 11,), "(", ")"),
+        r"\left( \begin{array}{ccccccccccc} " + " & ".join("x" * 11) + r" \end{array} \right)",
+    ),
     "words": (Text("100% of a_b, if < 2"), r"\text{100\% of a\_b, if $<$ 2}"),
     "spaces": (row(x, Space(1), y, Space(1.5), k), r"x \quad y \hspace{1.5em} k"),
     "what is not known": (row(Code(r"\foo"), x), r"\foo x"),
@@ -105,3 +111,26 @@ def test_a_tree_without_end_is_written():
     for _ in range(3000):
         deep = Fence(row(x, plus, deep))
     assert latex(deep).count("x") == 3001
+
+
+@needs_pdflatex
+@pytest.mark.tex
+def test_every_letter_sign_font_and_accent_is_typeset(tmp_path):
+    names = [Name(letter, style) for letter in [*"AbZ", *LETTERS] for style in FONTS]
+    signs = [Sign(mark, kind) for kind, marks in SIGNS.items() for mark in marks]
+    accents = [Accent(base, mark) for base in (x, Name("xy", "upright")) for mark in ACCENTS]
+    assert all(em > 1 for em in widths([latex(row(x, box, y)) for box in [*names, *signs, *accents]], tmp_path))
+
+
+@needs_pdflatex
+@pytest.mark.tex
+def test_random_formulas_are_typeset(tmp_path):
+    written = []
+
+    @settings(max_examples=500)
+    @given(formulas)
+    def collect(box):
+        written.append(latex(box))
+
+    collect()
+    assert len(widths(written, tmp_path)) == len(written)

@@ -41,6 +41,8 @@ from .spelling import (
     Spelling,
 )
 
+_MOST_COLUMNS = 10  # of a matrix of amsmath
+
 
 def latex(box: Box, safe: str = "") -> str:
     r"""The formula as LaTeX; ``safe="github"`` is spelled so that GitHub shows it.
@@ -199,8 +201,14 @@ def _(box: Matrix, parts: Sequence[str], spelling: Spelling) -> str:
     full_size = (kind == "cases" and cell.tall for cell in box.kids)  # cases are set as within a line
     cells = (r"\displaystyle " * full + part for full, part in zip(full_size, parts, strict=True))
     rows = f" {spelling.ends_row} ".join(" & ".join(next(cells) for _ in row) for row in box.rows)
-    table = rf"\begin{{{kind}}} {rows} \end{{{kind}}}"
-    if kind != "matrix" or not (box.left or box.right):
+    columns = max(map(len, box.rows), default=0)
+    if columns > _MOST_COLUMNS:
+        table = rf"\begin{{array}}{{{'c' * columns}}} {rows} \end{{array}}"
+    else:
+        table = rf"\begin{{{kind}}} {rows} \end{{{kind}}}"
+        if kind != "matrix":
+            return table
+    if not (box.left or box.right):
         return table
     return rf"\left{spelling.left.get(box.left, '.')} {table} \right{spelling.right.get(box.right, '.')}"
 
