@@ -98,6 +98,8 @@ WRITTEN = {
     "a minus in front": (row(negative, x, times, y), "−x ⊙ y"),
     "a list": (row(Fence(row(x, comma, y)), Space(1), x, less, y), "(x, y)  x < y"),
     "words": (row(x, Text(" if "), y), "x if y"),
+    "words next to a sign": (row(Text("axis"), equals, negative, one), "axis = −1"),
+    "words between signs": (row(x, less, Text(" or "), less, y), "x < or < y"),
     "a norm": (Script(Fence(x, "‖", "‖"), two), "‖x‖₂"),
     "a matrix": (two_by_two, "[1, x; y + d, 0]"),
     "cases": (Matrix(((x, Text("if "), y), (y, Text("otherwise"))), "{", ""), "{x if , y; y otherwise}"),

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.boxes import Accent, Box, Differential, Fence, Name, Number, Row, Sign, Space, Style, function, row
+from ...core.boxes import (
+    Accent,
+    Box,
+    Differential,
+    Fence,
+    Function,
+    Name,
+    Number,
+    Row,
+    Script,
+    Sign,
+    Space,
+    Style,
+    function,
+    row,
+)
 from .neighbours import edge, is_apart, link
 from .spelling import (
     ACCENTS,
@@ -18,6 +33,7 @@ from .spelling import (
     RIGHT,
     SIGNS,
     SPACES,
+    THIN,
     WIDE_ACCENTS,
     WORDS,
 )
@@ -25,7 +41,7 @@ from .spelling import (
 _KINDS = {mark: kind for kind, marks in SIGNS.items() for mark in marks}
 _MARKS = {word: mark for marks in SIGNS.values() for mark, word in marks.items()} | ALIKE
 _LETTERS = {word: letter for letter, word in LETTERS.items()}
-_SPACES = {word: em for em, word in SPACES.items()} | {"~": 1 / 3, r"\thinspace": 1 / 6, r"\enspace": 0.5}
+_SPACES = {word: em for em, word in SPACES.items()} | {"~": 1 / 3, r"\thinspace": THIN, r"\enspace": 0.5}
 _CHARACTERS = {written: character for character, written in WORDS.items()} | {"~": "\u00a0", r"\ ": " "}
 STYLES = {word: style for style, word in FONTS.items()} | FONTS_ALIKE
 ACCENTED = {word: mark for table in (ACCENTS, WIDE_ACCENTS) for mark, word in table.items()}
@@ -133,6 +149,16 @@ def _without_thin_spaces(parts: Sequence[Box]) -> list[Box]:
     return [
         part
         for k, part in enumerate(parts)
-        if not (isinstance(part, Space) and part.width == 1 / 6 and 0 < k < len(parts) - 1)
+        if not (isinstance(part, Space) and part.width == THIN and 0 < k < len(parts) - 1)
         or not (link(parts[k - 1], parts[k + 1]) and is_apart(parts[k - 1], parts[k + 1]))
     ]
+
+
+def with_script(base: Script, word: str, box: Box) -> Script:
+    """A base with one more script, which ``_`` or ``^`` has in front."""
+    inside = base.base
+    if isinstance(inside, Function) and isinstance(inside.name, Name) and inside.name.letters in LARGE:
+        inside = Sign(inside.name.letters, "large")  # its scripts are limits
+    if word == "_":
+        return Script(inside, box, base.above)
+    return Script(inside, base.below, box if base.above is None else row(base.above, box))

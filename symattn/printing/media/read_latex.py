@@ -27,7 +27,6 @@ from ...core.boxes import (
     Style,
     Text,
     function,
-    row,
 )
 from ...errors import OperandError, described
 from .latex_source import Source
@@ -36,7 +35,6 @@ from .latex_words import (
     BARS,
     CLOSING,
     ENVIRONMENTS,
-    LARGE,
     MEANT,
     OPENING,
     SIZES,
@@ -44,6 +42,7 @@ from .latex_words import (
     as_word,
     leaf,
     side_by_side,
+    with_script,
     words_of,
 )
 from .neighbours import Level, is_prime, least, level_of
@@ -252,7 +251,7 @@ class _Reader(Source):
         taken = base.below if word == "_" else base.above
         if taken is not None and not (word == "^" and is_prime(taken)):
             raise self.error(f"a second {word} behind one base: put the first into braces, as in {{x_{{i}}}}_{{j}}")
-        self.wait(word, 1, lambda box: _with_script(base, word, box))
+        self.wait(word, 1, lambda box: with_script(base, word, box))
 
     def primes(self, word: str) -> None:
         self.script("^")
@@ -323,15 +322,6 @@ class _Reader(Source):
         if frame.rows[-1] or last.kids or not isinstance(last, Row):  # the last row may end as the others do
             frame.rows[-1].append(last)
         self.add(Matrix(tuple(tuple(cells) for cells in frame.rows if cells), *ENVIRONMENTS[name]))
-
-
-def _with_script(base: Script, word: str, box: Box) -> Script:
-    inside = base.base
-    if isinstance(inside, Function) and isinstance(inside.name, Name) and inside.name.letters in LARGE:
-        inside = Sign(inside.name.letters, "large")  # its scripts are limits
-    if word == "_":
-        return Script(inside, box, base.above)
-    return Script(inside, base.below, box if base.above is None else row(base.above, box))
 
 
 _STEPS: Mapping[str, Callable[[_Reader, str], None]] = {

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from ...core.boxes import (
     Accent,
@@ -89,16 +89,25 @@ def gap(before: Box, after: Box) -> str:
     """The space between neighbours of a row."""
     left, right = edge(before, -1), edge(after, 0)
     kinds = [box.kind if isinstance(box, Sign) else "" for box in (left, right)]
-    if isinstance(left, (Space, Text)) or isinstance(right, (Space, Text)) or kinds[1] == "punctuation":
+    if isinstance(left, Space) or isinstance(right, Space) or _has_space(left, -1) or _has_space(right, 0):
+        return ""
+    if kinds[1] == "punctuation":
         return ""
     if {"relation", "sum", "product"} & {*kinds} or kinds[0] in ("punctuation", "large"):
         return " "
+    if isinstance(left, Text) or isinstance(right, Text):
+        return ""
     if kinds[1] in ("prefix", "large"):
         return " " if kinds[0] != "prefix" else ""
     linked = link(before, after)
     if not linked and isinstance(before, Script) and not isinstance(right, Sign):
         return " "  # a script of a sign: ∇_S L
     return " " if linked == "times" or (linked and not opens_fence(right)) else ""
+
+
+def _has_space(box: Box, end: Literal[0, -1]) -> bool:
+    """Whether words bring the space between them and what is next to them."""
+    return isinstance(box, Text) and (not box.words or box.words[end].isspace())
 
 
 def _row(box: Row, inside: Sequence[Written]) -> Written:
