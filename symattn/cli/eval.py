@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import lambdify
+from ..core.naming import in_python
 from ..core.node import Tensor
 from ..errors import EvaluationError, SymattnError
 from .expressions import add_expression, arguments_of, differentiated, read_output
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         arguments, names = arguments_of([output], declared), [str(output.name)]
         f = lambdify(arguments, [output])
     settings = _settings(options.set)
-    if missing := [s.name for s in f.plan.keywords if s.name not in settings]:
+    if missing := [name for s in f.plan.keywords if (name := in_python(s.name)) not in settings]:
         raise EvaluationError(f"the arrays do not tell {', '.join(missing)}: add --set {missing[0]}=NUMBER")
     results = _computed(f, _load(options.data, arguments), settings)
     found = dict(zip(names, results, strict=True))
@@ -64,7 +65,7 @@ def _settings(pairs: Sequence[str]) -> dict[str, int | float]:
     for pair in pairs:
         name, _, value = pair.partition("=")
         try:
-            settings[name.strip()] = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+            settings[in_python(name.strip())] = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
         except ValueError:
             raise EvaluationError(f"--set takes NAME=NUMBER, for example c=2.5, not {pair!r}") from None
     return settings

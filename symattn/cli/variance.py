@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.naming import check_name
+from ..core.naming import check_name, from_python
 from ..core.node import Tensor
 from ..errors import OperandError, ParseError, SymattnError
 from ..ops.leaves import constant
@@ -115,7 +115,7 @@ def _scalars(stated: Sequence[Stated], names: Mapping[str, Any]) -> dict[str, An
     met = {name: key for law in stated for key, value in law.known.items() for name in _WORD.findall(value)}
     positive = {name for law in stated for name in _WORD.findall(law.known.get("variance", ""))}
     return {
-        name: sympy.Symbol(check_name(name), real=True, positive=True if name in positive else None)
+        name: sympy.Symbol(check_name(from_python(name)), real=True, positive=True if name in positive else None)
         for name in met
         if name not in names and name not in sizes
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.naming import in_python
 from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
@@ -52,7 +53,7 @@ class Point:
 
     def keywords(self, f: NumPyFunction) -> dict[str, Any]:
         """The sizes and scalars that are not read off arrays."""
-        return {s.name: self.known[s] for s in f.plan.keywords}
+        return {in_python(s.name): self.known[s] for s in f.plan.keywords}
 
     def with_arrays(self, arrays: Mapping[Tensor, Any]) -> Point:
         """The same point with other arrays, or with more of them."""

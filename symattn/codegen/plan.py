@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
-from ..core.naming import check_name
+from ..core.naming import check_name, in_python
 from ..core.node import Tensor
 from ..core.sizes import at_sizes
 from ..errors import EvaluationError, NamingError, OperandError, described
@@ -149,7 +149,7 @@ class Binding:
     def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[Condition]) -> None:
         self.plan, self.needed, self.conditions = plan, needed, conditions
         arguments = set(map(id, plan.arguments))
-        self.keywords = {s.name: s for s in plan.symbols if id(s) not in arguments}
+        self.keywords = {in_python(s.name): s for s in plan.symbols if id(s) not in arguments}
         axes = [
             (place, axis, size)
             for place, a in enumerate(plan.arguments)
@@ -171,7 +171,7 @@ class Binding:
             for place, axis, size in self.composite:
                 if size.free_symbols <= known.keys() and at_sizes(size, known) != arrays[place].shape[axis]:
                     self._misfit(arrays, place, axis, known)
-        lacking = [s.name for s in self.needed if s not in known]
+        lacking = [in_python(s.name) for s in self.needed if s not in known]
         if lacking:
             asked = ", ".join(f"{name}=..." for name in lacking)
             raise EvaluationError(f"give {asked}: it cannot be read off the shape of an argument{_shown(known)}")

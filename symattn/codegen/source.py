@@ -19,7 +19,7 @@ from typing import Any
 import sympy
 
 from ..core.exact import ARGUMENTS, INDICES
-from ..core.naming import new_name
+from ..core.naming import in_python, new_name
 from ..core.node import Tensor, topological
 from ..core.sizes import show_shape
 from ..errors import NoRuleError
@@ -63,7 +63,7 @@ class Writer:
     # --- names ---
 
     def _identifier(self, name: str) -> str:
-        return new_name(name.replace("'", "_prime"), self.taken)
+        return new_name(in_python(name).replace("'", "_prime"), self.taken)
 
     def _names(self) -> dict[Tensor, str]:
         names = {a: self._identifier(a.params["name"]) for a in self.plan.tensors}

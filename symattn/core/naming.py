@@ -11,6 +11,8 @@ import sympy
 
 from ..errors import NamingError, described
 
+_IN_PYTHON = {"lambda": "lambda_"}  # a letter of mathematics whose name Python keeps for itself
+_FROM_PYTHON = {word: name for name, word in _IN_PYTHON.items()}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
 
 
@@ -25,10 +27,26 @@ def check_name(name: object) -> str:
             f"{name!r} cannot be a name: use ASCII letters and digits, single underscores between them, "
             "and trailing primes, for example W_q, d_k, P1, x'"
         )
-    if keyword.iskeyword(name):
+    if keyword.iskeyword(name) and name not in _IN_PYTHON:
         short = f"{name[:3]!r} or " if len(name) > 3 else ""
         raise NamingError(f"{name!r} is a Python keyword and cannot be a name: write {short}{name + '1'!r}")
     return name
+
+
+def in_python(name: str) -> str:
+    """A name as Python source and NumPy text have it."""
+    return _IN_PYTHON.get(name, name)
+
+
+def from_python(word: str) -> str:
+    """The name that a word of Python source or of NumPy text stands for."""
+    return _FROM_PYTHON.get(word, word)
+
+
+def spelled_in_python(value: sympy.Basic) -> sympy.Basic:
+    """A formula with its symbols as NumPy text has them."""
+    kept = {s: sympy.Symbol(in_python(s.name), **s.assumptions0) for s in value.free_symbols if s.name in _IN_PYTHON}
+    return value.xreplace(kept) if kept else value
 
 
 def fresh_name(wanted: str, taken: Container[str]) -> str:

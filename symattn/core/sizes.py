@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from ..errors import NamingError, ParseError, ShapeError, described
-from .naming import check_name, is_long, with_short_numbers
+from .naming import check_name, from_python, is_long, with_short_numbers
 from .stated import Condition, Stated
 
 Shape = tuple[sympy.Expr, ...]
@@ -216,7 +216,7 @@ def _read(text: str) -> sympy.Expr:
 
 def _walk(tree: ast.expr, text: str) -> sympy.Expr:
     if isinstance(tree, ast.Name):
-        return _symbol(check_name(tree.id))
+        return _symbol(check_name(from_python(tree.id)))
     if isinstance(tree, ast.Constant) and type(tree.value) is int and tree.value < 10**12:
         return sympy.Integer(tree.value)
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):

@@ -16,7 +16,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
-from ..core.naming import counted, free_letters, with_short_numbers
+from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
@@ -164,7 +164,7 @@ class Printer:
         """The same, and how tightly it holds together."""
         name = self.names[node]
         if self.code:
-            return Name(name), Binding.ATOM
+            return Name(in_python(name)), Binding.ATOM
         box, binding = self.table.written(name)
         return self.heads.get(node, box), binding
 
@@ -207,7 +207,7 @@ class Printer:
 
 @lru_cache(maxsize=4096)
 def _scalar_text(value: sympy.Basic) -> str:
-    return str(sympy.sstr(with_short_numbers(value)))
+    return str(sympy.sstr(spelled_in_python(with_short_numbers(value))))
 
 
 def text(x: Tensor) -> str:

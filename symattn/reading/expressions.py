@@ -14,7 +14,7 @@ import sympy
 import symattn
 
 from ..core.exact import ARGUMENTS, INDICES
-from ..core.naming import check_name
+from ..core.naming import check_name, from_python, in_python
 from ..core.node import Tensor
 from ..core.sizes import as_shape
 from ..errors import NamingError, ParseError, ShapeError
@@ -48,7 +48,7 @@ def read(text: str, names: Mapping[str, Tensor | sympy.Symbol]) -> Tensor:
             result = as_tensor(_read_tensor(source, known, statement.value))
         elif isinstance(statement, ast.Assign):
             name = _assigned(source, known, statement)
-            known[name] = result = let(name, _read_tensor(source, known, statement.value))
+            known[in_python(name)] = result = let(name, _read_tensor(source, known, statement.value))
         else:
             raise source.error("a statement is an expression or an assignment such as Z = Q @ K.T", statement)
     if result is None:
@@ -77,15 +77,15 @@ def parse_shape(text: str) -> Tensor:
                 text[:200],
                 len(name) + 1 + len(dims) + properties.find(word) + 1,
             )
-    return tensor(check_name(name.strip()), *dims.split(), **dict.fromkeys(properties.split(), True))
+    return tensor(check_name(from_python(name.strip())), *dims.split(), **dict.fromkeys(properties.split(), True))
 
 
 def _declared(names: Mapping[str, Tensor | sympy.Symbol]) -> dict[str, Any]:
     """The names with the sizes that come with the tensors; one name has one meaning."""
-    known: dict[str, Any] = dict(names)
+    known: dict[str, Any] = {in_python(name): x for name, x in names.items()}
     for x in names.values():
         for size in sorted(x.free_symbols, key=str) if isinstance(x, Tensor) else ():
-            if known.setdefault(size.name, size) != size:
+            if known.setdefault(in_python(size.name), size) != size:
                 raise NamingError(f"{size.name!r} names both a size or scalar of {x.brief()} and something else")
     return known
 
@@ -97,7 +97,7 @@ def _assigned(source: Source, known: Mapping[str, Any], statement: ast.Assign) -
     if target.id in known:
         raise source.error(f"{target.id!r} has a meaning already: choose another name", target)
     with source.place(target):
-        return check_name(target.id)
+        return check_name(from_python(target.id))
 
 
 def _read_tensor(source: Source, known: Mapping[str, Any], tree: ast.expr) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import lambdify
+from ..core.naming import in_python
 from ..core.node import Tensor, rebuild
 from ..core.sizes import ONE
 from ..ops.index import expand_dims, getitem
@@ -48,7 +49,7 @@ class Compiled:
 
     def __call__(self, *given: Any) -> Any:
         arrays = [_as_column(a) if rank == 1 else a for a, rank in zip(given, self._ranks, strict=False)]
-        named = {s.name: value for s, value in zip(self.scalars, given[len(arrays) :], strict=True)}
+        named = {in_python(s.name): value for s, value in zip(self.scalars, given[len(arrays) :], strict=True)}
         return self._function(*arrays, **named)
 
 

@@ -13,7 +13,7 @@ from ..calculus.gradient import gradient
 from ..codegen import NumPyFunction, lambdify
 from ..codegen.sampling import generic_arrays, generic_scalars, generic_sizes
 from ..core.arguments import each_of
-from ..core.naming import fresh_name
+from ..core.naming import fresh_name, in_python
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError, described, listed
 from ..ops.leaves import as_tensor, is_fixed, tensor
@@ -279,7 +279,7 @@ class Reference:
         exact = [np.asarray(x, np.float64) if _is_floating(x) else x for x in arguments]
         try:
             with np.errstate(all="ignore"):
-                values = compute(*exact, **{s.name: known[s] for s in compute.plan.keywords})
+                values = compute(*exact, **{in_python(s.name): known[s] for s in compute.plan.keywords})
         except (EvaluationError, np.linalg.LinAlgError):
             return None
         return list(map(np.asarray, values))

@@ -137,7 +137,7 @@ def test_latex_is_a_fragment(run):
         (["q @ k", *QK, "--law", "q: iid_pair correlation=1"], "law of a pair"),
         (["q @ k", *QK, "--law", "q: iid mean=k"], "mean is a finite number or a scalar symbol"),
         (["q @ k", *QK, "--law", "q: iid mean="], "by values, as in mean=mu"),
-        (["q @ k", *QK, "--law", "q: iid mean=lambda"], "Python keyword"),
+        (["q @ k", *QK, "--law", "q: iid mean=class"], "Python keyword"),
         (["q @ k", *QK, "--law", "q: iid mean=__import__('os')"], "unknown function"),
         (["q @ k", *QK, "--law", "q: iid", "--law", "q: iid"], "gives two to the same"),
         (["q * k", *QK, "--law", "q: iid", "--law", "k: iid"], "(q * k)[d] has axes"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import keyword
 
+import numpy as np
 import pytest
 import sympy
 
 import symattn as sa
 from symattn.core.naming import fresh_name
+from symattn.core.node import topological
 from symattn.printing.symbols import latex_name
+from symattn.reading import parse_shape, read
 
+KEYWORDS = [word for word in keyword.kwlist if word != "lambda"]
 HOSTILE = [
     "__import__('os')",
     "os.system('x')",
@@ -77,7 +81,7 @@ def test_hostile_sizes_are_refused(name):
         sa.sizes(name)
 
 
-@pytest.mark.parametrize("name", keyword.kwlist)
+@pytest.mark.parametrize("name", KEYWORDS)
 def test_python_keywords_are_refused_with_another_name(name):
     with pytest.raises(sa.NamingError, match=f"Python keyword.*{name}1"):
         sa.tensor(name, 3)
@@ -201,7 +205,7 @@ def test_generated_names_never_capture_those_of_the_user():
     assert not set(names) & {"Q", "K", "dP", "P", "Z"}
 
 
-@pytest.mark.parametrize("name", keyword.kwlist)
+@pytest.mark.parametrize("name", KEYWORDS)
 def test_what_is_offered_for_a_keyword_is_a_name(name):
     with pytest.raises(sa.NamingError, match=f"'{name}' is a Python keyword and cannot be a name: write ") as failure:
         sa.tensor(name, "T")
@@ -212,3 +216,48 @@ def test_what_is_offered_for_a_keyword_is_a_name(name):
 def test_a_name_that_is_too_long_says_so():
     with pytest.raises(sa.NamingError, match=r"'A{20}\.\.\.' cannot be a name: it has 61 characters, and 60 are"):
         sa.tensor("A" * 61, "T")
+
+
+# --- lambda, which Python keeps for itself ---
+
+LAMBDA = sympy.Symbol("lambda", positive=True)
+X = sa.tensor("X", "T d")
+
+
+@pytest.mark.parametrize(
+    ("x", "text", "latex"),
+    [
+        (sa.tensor("lambda", "T d") * X, "lambda_ * X", r"\lambda \odot X"),
+        (sa.exp(-LAMBDA * X), "exp(-lambda_ * X)", r"\exp(-\lambda X)"),
+        (sa.let("lambda", X @ X.T) @ X, "lambda_ @ X", r"\lambda X"),
+        (sa.ones("lambda_", "d"), "ones(lambda_, d)", r"\mathbf{1}_{\lambda \times d}"),
+        (sa.from_index("T", lambda i: LAMBDA * i), "from_index((T,), lambda i: lambda_*i)", r"[\lambda i]_{i}"),
+    ],
+    ids=str,
+)
+def test_lambda_is_a_name_that_python_spells_with_a_line(x, text, latex):
+    assert str(x) == text
+    assert sa.latex(x) == latex
+    names = {str(y.name): y for y in topological([x]) if y.name}
+    assert read(text, {**names, "lambda": names.get("lambda", LAMBDA), "T": sa.sizes("T"), "d": sa.sizes("d")}) is x
+
+
+def test_code_takes_lambda_as_an_argument_and_as_a_keyword():
+    lam = sa.tensor("lambda", "T d")
+    f = sa.lambdify([lam, X], sa.let("y", lam * X))
+    assert "def f(lambda_, X):" in f.source
+    g = sa.lambdify([X], LAMBDA * X)
+    assert "def f(X, *, lambda_):" in g.source
+    assert g(np.ones((2, 3)), lambda_=3.0).sum() == 18
+    assert g.check() is not None
+
+
+def test_what_comes_from_lambda_has_its_letter():
+    lam = sa.let("lambda", X @ X.T)
+    g = sa.gradient(sa.sum(lam * lam), X)
+    assert g.steps[0].name == "dlambda"
+    assert r"\mathrm{d}\lambda &= 2 \lambda" in g.latex()
+    assert "lambdadot = " in repr(sa.jvp(sa.tanh(lam), {X: X}))
+    assert sa.prove(sa.exp(-LAMBDA * X) * sa.exp(LAMBDA * X), sa.ones("T", "d"))
+    assert parse_shape("lambda: T d") is parse_shape("lambda_: T d")
+    assert read("lambda_ = X + 1; lambda_ @ lambda_.T", {"X": X}) is sa.let("lambda", X + 1) @ sa.let("lambda", X + 1).T

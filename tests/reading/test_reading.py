@@ -49,7 +49,7 @@ def test_a_shape_declares_a_tensor():
         ("Q: T 0", sa.ShapeError, "positive"),
         ("Q: T 1/2", sa.ShapeError, "whole"),
         ("os.system: T", sa.NamingError, "cannot be a name"),
-        ("lambda: T", sa.NamingError, "keyword"),
+        ("class: T", sa.NamingError, "keyword"),
         ("A: T S, symmetric", sa.ShapeError, "sizes differ"),
         ("T: T d", sa.NamingError, "rename"),
     ],
