@@ -1,6 +1,7 @@
 """Formulas as people publish them, with what their names are: the corpus that reading LaTeX is judged by.
 
-A line of ``latex_formulas.jsonl`` is one formula: its LaTeX; ``declared``, what its source says of the names in it; and
+``latex_formulas.jsonl`` has the formulas that the reader was made by, and ``latex_formulas_more.jsonl`` others, to
+measure it by. A line of theirs is one formula: its LaTeX; ``declared``, what its source says of the names in it; and
 ``names``, the same made complete and uniform, which is what a reader of the formula is told. A name is declared by
 
 - a shape, ``n×d_k`` or ``d``, perhaps with properties: ``n×n, permutation``;
@@ -22,7 +23,7 @@ import sympy
 import symattn as sa
 from symattn.ops.leaves import as_tensor
 
-FILE = Path(__file__).with_name("latex_formulas.jsonl")
+FILES = [Path(__file__).with_name(f"{name}.jsonl") for name in ("latex_formulas", "latex_formulas_more")]
 
 
 class Formula(NamedTuple):
@@ -40,8 +41,8 @@ class Formula(NamedTuple):
 
 @cache
 def formulas() -> dict[str, Formula]:
-    """All of them by their ids, in the order of the file."""
-    lines = FILE.read_text(encoding="utf-8").splitlines()
+    """All of them by their ids, in the order of the files."""
+    lines = [line for file in FILES for line in file.read_text(encoding="utf-8").splitlines()]
     return {f.id: f for f in (Formula(**json.loads(line)) for line in lines)}
 
 

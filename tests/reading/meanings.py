@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-from . import meanings_algebra, meanings_attention
+from . import meanings_algebra, meanings_attention, meanings_more
 from .formulas import FUNCTIONS, Functions, arguments_of, formulas
 from .meaning import REGISTERED, Meaning
 
-KINDS = (meanings_algebra, meanings_attention)  # which register what they mean when they are imported
+KINDS = (meanings_algebra, meanings_attention, meanings_more)  # which register what they mean when they are imported
 
 
 def meaning_of(id: str, functions: Functions = FUNCTIONS) -> Meaning:

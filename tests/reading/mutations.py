@@ -262,6 +262,8 @@ SAME_PARTS = {
     "x34": [r"\nabla_z^3"],
     "x59": [r"\sum_{t'=1} "],
     "x89": ["_{t+1}", "_{t-2}"],
+    "m34": ["s^3"],
+    "m35": ["z - c"],  # which is no other shift than z + c, for all c
 }
 
 

@@ -14,7 +14,7 @@ from .meanings import all_meanings
 
 MEANINGS = all_meanings()
 VALUED = [id for id, meaning in MEANINGS.items() if values_of(meaning) and not is_refused(meaning)]
-MASKS = ["x15", "x90"]
+MASKS = ["x15", "x90"]  # and m27, of a window
 n, m, d = sa.sizes("n m d")
 Q, K = sa.tensor("Q", n, d), sa.tensor("K", m, d)
 
@@ -43,7 +43,7 @@ def test_repeated_values_are_one():
     assert distinct([Q @ K.T, (K @ Q.T).T, Q, Q]) == [Q @ K.T, Q]
 
 
-@pytest.mark.parametrize("id", [id for id in VALUED if id not in MASKS])
+@pytest.mark.parametrize("id", [id for id in VALUED if id not in (*MASKS, "m27")])
 def test_a_meaning_is_meant_and_an_altered_one_is_not(id):
     meaning = MEANINGS[id]
     values = values_of(meaning)
