@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ..core.boxes import Code, Name
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
-from ..printing.align import TEXT_WIDTH, align, page_of
+from ..printing.align import TEXT_WIDTH, Row, align, page_of
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
 from ..printing.table import Spellings
+from ..printing.text_block import numpy_block
 
 
 class Step(NamedTuple):
@@ -122,15 +124,15 @@ class Gradient(Mapping[Any, Tensor]):
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)
-        lines = []
+        rows = []
         for s in self.lines():
-            shown = printer.refer(s.expression) if tree_size(s.expression) <= LONGEST else text(s.expression)
-            lines.append((f"{s.name} = {shown}", s.reason))
-        if not lines:
+            readable = tree_size(s.expression) <= LONGEST
+            shown = printer.box(s.expression) if readable else Code(text(s.expression))
+            rows.append(Row(Name(s.name), shown, s.reason))
+        if not rows:
             given = self.cotangents.items()
             return "\n".join(f"the gradient by {y.brief()} is {c.brief()}, as given" for y, c in given)
-        width = max((len(left) for left, _ in lines if len(left) <= 60), default=0)
-        return "\n".join(f"{left:<{width}}  # {reason}" for left, reason in lines)
+        return "\n".join(numpy_block(rows, column=60, ragged=True))
 
     __repr__ = __str__
 

@@ -25,10 +25,11 @@ from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
 from ..printing.table import Spellings
+from ..printing.text_block import WIDTH
 from ..probability.report import Moments
 from ..proof.verdict import Verdict
 from .lines import WHERE, Line, completed, occurring
-from .statements import WIDTH, Calculation, Statement, aligned
+from .statements import Calculation, Statement, indented_block
 from .verification import BY_DEFINITION, Check, Checker, Report
 
 Part: TypeAlias = str | Line | Statement | Calculation
@@ -252,9 +253,9 @@ def _as_text(d: Derivation) -> list[str]:
 
 
 def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
-    names = ["" if line.named is None else printer.name(line.named) for line in lines]
-    rows = [(name, printer.refer(line.expression), line.reason) for name, line in zip(names, lines, strict=True)]
-    return "\n".join(aligned(rows))
+    names = (None if line.named is None else printer.symbol(line.named) for line in lines)
+    rows = zip(names, (printer.box(line.expression) for line in lines), (line.reason for line in lines), strict=True)
+    return indented_block(Row(*row) for row in rows)
 
 
 def _given_text(x: Tensor | sympy.Symbol | str) -> str:

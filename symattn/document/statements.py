@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from ..core.boxes import Box, Code, row
+from ..core.boxes import Box, Code, Sign, row
 from ..core.node import Tensor
 from ..ops.leaves import definition
 from ..printing.align import Page, Row, displayed, displayed_formula, tex_text
 from ..printing.matrix import Printer
-from ..printing.media.numpy import numpy_text
 from ..printing.stated import tex_sentence
+from ..printing.text_block import WIDTH, numpy_block, numpy_lines
 from ..probability.notation import box_writer
 from ..probability.report import Moments
 from ..proof.claims import RELATIONS, Claim
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..printing.index import IndexPrinter
     from .verification import Check, Checker
 
-WIDTH = 100  # of a line of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +79,9 @@ class Statement:
         claim = self.verdict.claim
         if not isinstance(claim, Claim):
             return [_filled(str(claim), "  ")]
-        left, right = map(printer.refer, claim.sides)
-        whole = f"  {left} {claim.relation} {right}"
-        return [whole] if len(whole) <= WIDTH else [f"  {left}", f"    {claim.relation} {right}"]
+        left, right = map(printer.box, claim.sides)
+        first, *rest = numpy_lines(row(left, Sign(claim.relation, "relation"), right), WIDTH - 2)
+        return [f"  {first}", *(f"    {line}" for line in rest)]
 
     # --- as LaTeX ---
 
@@ -130,11 +129,8 @@ class Calculation:
 
     def text(self, printer: Printer) -> str:
         """What is assumed, how it is calculated, and the lines."""
-        rows = [
-            ("" if left is None else numpy_text(left), numpy_text(right), reason)
-            for left, right, reason in self._rows(printer, lambda value: Code(str(sympy.sstr(value))))
-        ]
-        return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), *aligned(rows)])
+        rows = (Row(*row) for row in self._rows(printer, lambda value: Code(str(sympy.sstr(value)))))
+        return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), indented_block(rows)])
 
     def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
@@ -166,15 +162,9 @@ class Calculation:
         return assumed if self.way_is_told else f"{assumed} {found.way}"
 
 
-def aligned(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Rows of (left side, right side, reason) as text: no left side continues the row above."""
-    listed = list(rows)
-    width = max(len(left) for left, *_ in listed)
-    sides = [f"{left:<{width}} = {right}" for left, right, _ in listed]
-    column = max((len(x) for x in sides if len(x) <= WIDTH // 2), default=0)
-    return [
-        f"  {x:<{column}}  # {reason}" if reason else f"  {x}" for x, (*_, reason) in zip(sides, listed, strict=True)
-    ]
+def indented_block(rows: Iterable[Row]) -> str:
+    """Rows as lines of text, which go on under their relation signs."""
+    return "\n".join(f"  {line}" for line in numpy_block(rows, WIDTH - 2))
 
 
 def _premises(given: tuple[str, ...], assumed: tuple[str, ...]) -> list[tuple[str, str]]:

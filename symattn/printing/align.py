@@ -57,7 +57,9 @@ class Page:
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
-        return Room(_SURE * self.width, Ruler().width, indent=2.0, apart=2.0, narrow=14.0)
+        return Room(
+            _SURE * self.width, Ruler().width, lambda words: width(Text(words)), indent=2.0, apart=2.0, narrow=14.0
+        )
 
 
 def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:

@@ -20,14 +20,21 @@ _UNEVEN = 20  # for a line that is empty
 _NEEDS_MORE = frozenset(("relation", "sum", "product", "prefix", "punctuation", "large", "opening"))
 
 
-def broken(box: Box, room: float, indent: float = 2.0, measure: Callable[[Box], float] = width) -> list[Box]:
+def broken(
+    box: Box,
+    room: float,
+    indent: float = 2.0,
+    measure: Callable[[Box], float] = width,
+    factors: bool = True,
+) -> list[Box]:
     """The lines of a formula, of which all but the first stand ``indent`` to the right and begin with an operator.
 
-    ``measure`` gives the width of a box in the unit of ``room``. What cannot be broken is left too wide.
+    ``measure`` gives the width of a box in the unit of ``room``. ``factors`` says that neighbours are factors, before
+    which a line may break; in source text they are none. What cannot be broken is left too wide.
     """
     if measure(box) <= room:
         return [box]
-    pieces = list(_pieces(box))
+    pieces = list(_pieces(box, factors))
     ends = _ends([_measured(pieces, k, measure) for k in range(len(pieces))], room, indent)
     lines, start = [], 0
     for end in ends:
@@ -61,9 +68,9 @@ class _Measured(NamedTuple):
 # --- the pieces ---
 
 
-def _pieces(box: Box) -> Iterator[_Piece]:
+def _pieces(box: Box, factors: bool) -> Iterator[_Piece]:
     piece = _Piece(0, [])
-    for price, part in _priced(box, 0):
+    for price, part in _priced(box, 0, factors):
         if price is not None and piece.parts:
             yield piece
             piece = _Piece(price, [])
@@ -71,17 +78,17 @@ def _pieces(box: Box) -> Iterator[_Piece]:
     yield piece
 
 
-def _priced(box: Box, level: int) -> Iterator[tuple[float | None, Box | _Half]]:
+def _priced(box: Box, level: int, factors: bool) -> Iterator[tuple[float | None, Box | _Half]]:
     """Each part with the price of a break before it, None where there can be none; at most two levels deep."""
     before: Box | None = None
     for part in _opened_rows(box):
-        price = None if before is None else _price(before, part)
+        price = None if before is None else _price(before, part, factors)
         price = None if price is None else price + _PER_LEVEL * level
         before = part
         fence = part.base if isinstance(part, Script) else part
         if level < _LEVELS and isinstance(fence, Fence) and not fence.tall and width(part) > _WORTH_OPENING:
             yield price, _Half(part, _mark(fence.left, "opening"), True)
-            yield from _priced(fence.inside, level + 1)
+            yield from _priced(fence.inside, level + 1, factors)
             closing = _mark(fence.right, "closing")
             marked = Script(closing, part.below, part.above) if isinstance(part, Script) else closing
             yield None, _Half(part, marked, False)
@@ -104,7 +111,7 @@ def _opened_rows(box: Box) -> Iterator[Box]:
             yield part
 
 
-def _price(before: Box, part: Box) -> float | None:
+def _price(before: Box, part: Box, factors: bool) -> float | None:
     if isinstance(part, Space):
         return _BETWEEN_FORMULAS if part.width >= 1 else None
     if isinstance(before, Space):
@@ -113,7 +120,7 @@ def _price(before: Box, part: Box) -> float | None:
         return _AFTER_COMMA
     if isinstance(part, Sign) and part.kind in _BEFORE and not _needs_more(before):
         return _BEFORE[part.kind]
-    if _begins_a_factor(part) and not _needs_more(before):
+    if factors and _begins_a_factor(part) and not _needs_more(before):
         return _BEFORE_FACTOR
     return None
 

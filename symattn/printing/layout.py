@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..core.boxes import Box, Row, Text, row
+from ..core.boxes import Box, Row, row
 from .breaking import broken
 
 _WIDE_LEFT = 0.45  # of the room: a left side that is wider has no column
@@ -42,9 +42,11 @@ class Room:
 
     width: float
     measure: Callable[[Box], float]
+    words: Callable[[str], float]  # the width of a reason
     indent: float  # of a line that goes on
     apart: float  # between a formula and its reason
     narrow: float  # of a reason that rows are broken for
+    factors: bool = True  # whether neighbours are factors, before which a line may break
 
     def right(self, box: Box) -> float:
         """The width of a box that begins with a relation, with the space before it."""
@@ -64,7 +66,7 @@ def laid_out(equations: Sequence[Equation], room: Room) -> Block:
     lefts = [room.measure(e.left) for e in equations if e.left is not None]
     left = max((em for em in lefts if em <= _WIDE_LEFT * room.width), default=0.0)
     rows = [_in_one(e) if e.left is not None and room.measure(e.left) > left else e for e in equations]
-    reason = max((room.measure(Text(e.reason)) for e in rows if e.reason), default=0.0)
+    reason = max((room.words(e.reason) for e in rows if e.reason), default=0.0)
     if reason:
         beside = room.width - room.apart - reason
         lines = [_broken(e, beside - left, room) for e in rows]
@@ -84,7 +86,7 @@ def _in_one(equation: Equation) -> Equation:
 def _broken(equation: Equation, width: float, room: Room) -> list[Line]:
     if equation.is_heading:
         return [Line("heading", None, equation.right)]
-    first, *rest = broken(equation.right, width, room.indent, room.right)
+    first, *rest = broken(equation.right, width, room.indent, room.right, room.factors)
     lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
     return [*lines[:-1], lines[-1]._replace(ends=equation)]
 
@@ -98,6 +100,6 @@ def _with_reason_below(lines: Sequence[Line], width: float, room: Room) -> list[
     reason = lines[0].reason
     bare = [line._replace(reason="") for line in lines]
     after = bare[-1]._replace(reason=reason)
-    if not reason or _fits([after], width - room.apart - room.measure(Text(reason)), room):
+    if not reason or _fits([after], width - room.apart - room.words(reason), room):
         return [*bare[:-1], after]
     return [*bare[:-1], bare[-1]._replace(ends=None), Line("reason", None, Row(()), reason, bare[-1].ends)]

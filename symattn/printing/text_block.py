@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from ..core.boxes import Box
+from ..core.boxes import Box, row
+from .align import EQUALS, Row
+from .breaking import broken
 from .layout import Equation, Line, Room, laid_out
+from .media.numpy import numpy_text
 
 WIDTH = 100  # of a line of text
+COLUMN = 50
 _REASON = "  # "
-_NARROW = 40  # characters of a reason that rows are broken for
 
 
-def text_block(equations: Sequence[Equation], write: Callable[[Box], str], width: int = WIDTH) -> list[str]:
-    """Rows as lines; what goes on stands under the relation sign, and reasons stand beside, behind or below."""
-    room = Room(width, lambda box: len(write(box)), indent=2, apart=len(_REASON), narrow=_NARROW)
+def numpy_lines(box: Box, width: int = WIDTH) -> list[str]:
+    """A formula in the NumPy dialect as lines, of which all but the first are to be indented by two."""
+    return [_numpy(line) for line in broken(box, width, 2, lambda part: len(_numpy(part)), factors=False)]
+
+
+def numpy_block(rows: Iterable[Row], width: int = WIDTH, column: int = COLUMN, ragged: bool = False) -> list[str]:
+    """Rows in the NumPy dialect as lines: see ``text_block``."""
+    equations = [Equation(r.left, row(EQUALS, r.right), r.reason) for r in rows]
+    return text_block(equations, _numpy, width, column, ragged, factors=False)
+
+
+def _numpy(box: Box) -> str:
+    return numpy_text(box).strip()
+
+
+def text_block(
+    equations: Sequence[Equation],
+    write: Callable[[Box], str],
+    width: int = WIDTH,
+    column: int = COLUMN,
+    ragged: bool = False,
+    factors: bool = True,
+) -> list[str]:
+    """Rows as lines; what goes on stands under the relation sign, and reasons stand beside, behind or below.
+
+    Relation signs stand below each other, or where ``ragged`` behind the left side of each row. Reasons begin at
+    ``column`` at most: behind rows that are longer they are out of line.
+    """
+    room = Room(width - 1, lambda box: len(write(box)), len, indent=2, apart=len(_REASON), narrow=0, factors=factors)
     block = laid_out(equations, room)
-    texts = [_text(line, int(block.left), write) for line in block.lines]
-    reasoned = [len(text) for text, line in zip(texts, block.lines, strict=True) if line.reason]
-    column = max(reasoned, default=0) if block.beside else 0
-    return [
-        f"{text:<{column}}{_REASON}{line.reason}" if line.reason else text
-        for text, line in zip(texts, block.lines, strict=True)
-    ]
+    left, texts = int(block.left), list[str]()
+    for line in block.lines:
+        before = "" if line.left is None else write(line.left)
+        left = len(before) if ragged and line.kind == "first" else left
+        texts.append((f"{before:<{left}} " if left else "") + _right(line, write))
+    lines = [*zip(texts, (line.reason for line in block.lines), strict=True)]
+    start = max((len(text) for text, reason in lines if reason and len(text) <= column), default=0)
+    return [_with_reason(text, reason, start, width) if reason else text for text, reason in lines]
 
 
-def _text(line: Line, left: int, write: Callable[[Box], str]) -> str:
-    before = "" if line.left is None else write(line.left)
-    after = "" if line.kind == "reason" else write(line.right)
-    indent = "  " if line.kind == "more" else ""
-    return (f"{before:<{left}} " if left else "") + indent + after
+def _right(line: Line, write: Callable[[Box], str]) -> str:
+    if line.kind == "reason":
+        return ""
+    return ("  " if line.kind == "more" else "") + write(line.right)
+
+
+def _with_reason(text: str, reason: str, start: int, width: int) -> str:
+    fits = start + len(_REASON) + len(reason) <= width
+    return f"{text:<{start if fits else 0}}{_REASON}{reason}"

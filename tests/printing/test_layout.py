@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from symattn.core.boxes import Box, Name, Sign, row
+from symattn.core.boxes import Box, Name, Sign, Text, row
 from symattn.printing.layout import Block, Equation, Room, laid_out
 from symattn.printing.widths import width
 
 EQUALS, PLUS = Sign("=", "relation"), Sign("+", "sum")
-ROOM = Room(width=20, measure=width, indent=2, apart=2, narrow=7)
+ROOM = Room(width=20, measure=width, words=lambda words: width(Text(words)), indent=2, apart=2, narrow=7)
 
 
 def equation(left: str, terms: int, reason: str = "") -> Equation:

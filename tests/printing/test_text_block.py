@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from symattn.core.boxes import Name, Sign, row
+from symattn.core.boxes import Code, Fence, Name, Sign, row
+from symattn.printing.align import Row
 from symattn.printing.layout import Equation
 from symattn.printing.media.unicode import unicode_text
-from symattn.printing.text_block import text_block
+from symattn.printing.text_block import numpy_block, text_block
 
 EQUALS, PLUS = Sign("=", "relation"), Sign("+", "sum")
 
@@ -16,7 +17,7 @@ def equation(left: str, terms: int, reason: str = "") -> Equation:
 
 
 def lines(*equations: Equation) -> list[str]:
-    return text_block(equations, unicode_text, 40)
+    return text_block(equations, unicode_text, 41)
 
 
 def test_relation_signs_and_reasons_stand_below_each_other() -> None:
@@ -39,7 +40,7 @@ def test_what_is_too_wide_goes_on_under_the_relation_sign() -> None:
 def test_reasons_that_do_not_fit_beside_stand_behind_or_below() -> None:
     assert lines(equation("A", 8, "a reason of some length"), equation("B", 2, "a reason of some length")) == [
         "A = x + x + x + x + x + x + x + x",
-        "    # a reason of some length",
+        "           # a reason of some length",
         "B = x + x  # a reason of some length",
     ]
 
@@ -47,3 +48,21 @@ def test_reasons_that_do_not_fit_beside_stand_behind_or_below() -> None:
 def test_a_left_side_that_is_too_wide_has_no_column() -> None:
     wide = Equation(equation("", 6).right, row(EQUALS, Name("y")))
     assert lines(wide) == ["= x + x + x + x + x + x = y"]
+
+
+def test_left_sides_of_their_own_width() -> None:
+    assert text_block([equation("A", 2, "sum"), equation("dB", 12)], unicode_text, 41, ragged=True) == [
+        "A = x + x  # sum",
+        "dB = x + x + x + x + x + x",
+        "     + x + x + x + x + x + x",
+    ]
+
+
+def test_source_text_does_not_break_where_neighbours_are_no_factors() -> None:
+    called = row(Code("x.reshape"), Fence(row(Code("n"), Sign(",", "punctuation"), Code("m"))), Code("[:, 0]"))
+    terms = row(called, Sign("@", "product"), called, Sign("+", "sum"), called)
+    assert numpy_block([Row(Name("y"), terms, "a reason")], 46) == [
+        "y = x.reshape(n, m)[:, 0]",
+        "    @ x.reshape(n, m)[:, 0]",
+        "    + x.reshape(n, m)[:, 0]  # a reason",
+    ]
