@@ -30,6 +30,7 @@ _HOMES = {
     "codegen": "lambdify",
     "printing.matrix": "latex",
     "sympy_bridge": "from_sympy",
+    "reading.latex.read": "parse_latex",
     "document.derivation": "Derivation",
     "declare.operation": "operation",
     "declare.verify": "verify",

@@ -61,6 +61,19 @@ def is_relation(value: Any) -> bool:
     return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)
 
 
+def power_problem(base: Any, exponent: Any) -> str:
+    """What keeps a power from being made: a number that would fill the memory, or minus infinity for masks; or ""."""
+    if base.is_infinite:
+        return "an infinite number has no powers here: -oo stands in masks alone"
+    if not exponent.is_number:
+        return ""
+    large = abs(exponent.evalf(15)) > EXPONENT
+    large = large or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS)
+    if large or (base.is_number and base != 0 and abs(exponent * sympy.log(abs(base)).evalf(15)) > BITS):
+        return "the power is too large to be written out"
+    return "division by zero" if base == 0 and exponent.is_negative else ""
+
+
 class Formula(ast.NodeVisitor):
     """Reads scalar formulas over named symbols."""
 
@@ -143,17 +156,9 @@ class Formula(ast.NodeVisitor):
         return value
 
     def check_power(self, tree: ast.expr, base: Any, exponent: Any) -> None:
-        """Keeps a power from becoming a number that fills the memory, and minus infinity for masks."""
-        if base.is_infinite:
-            raise self.source.error("an infinite number has no powers here: -oo stands in masks alone", tree)
-        if not exponent.is_number:
-            return
-        large = abs(exponent.evalf(15)) > EXPONENT
-        large = large or (base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > BITS)
-        if large or (base.is_number and base != 0 and abs(exponent * sympy.log(abs(base)).evalf(15)) > BITS):
-            raise self.source.error("the power is too large to be written out", tree)
-        if base == 0 and exponent.is_negative:
-            raise self.source.error("division by zero", tree)
+        problem = power_problem(base, exponent)
+        if problem:
+            raise self.source.error(problem, tree)
 
     def visit_Compare(self, tree: ast.Compare) -> Any:
         left, right = self.compared(tree)

@@ -240,17 +240,23 @@ class Shapes:
         labels, lead = self.joined_labels(a.labels, b.labels, place), self._joined_lead(a, b, place, what)
         if scalars and (a.is_scalar or b.is_scalar):
             return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
-        if a.is_scalar != b.is_scalar:
+        if a.is_scalar != b.is_scalar and not self._meets_scalar(b if a.is_scalar else a):
             raise ClashError(
                 f"{what}: {self.shown(a)} and {self.shown(b)}; write a number in every entry as "
                 r"c \mathbf{1}\mathbf{1}^\top, a multiple of the identity as c I",
                 place,
             )
+        if a.is_scalar != b.is_scalar:
+            return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
         rows = self._joined(a.rows, b.rows)
         cols = self._joined(a.cols, b.cols)
         if rows is NotImplemented or cols is NotImplemented:
             raise ClashError(f"{what}: {self.shown(a)} and {self.shown(b)}", place)
         return Form(labels, lead, rows, cols)
+
+    def _meets_scalar(self, form: Form) -> bool:
+        """Whether a sum with a number has one meaning: of a matrix, it may be meant on the diagonal."""
+        return len(form.core) == 1 or all(map(self.is_one, form.core))
 
     def _joined(self, a: Size | None, b: Size | None) -> Any:
         """One axis of both, or NotImplemented; no axis is as good as one of size 1."""

@@ -1,0 +1,235 @@
+r"""Sums, products and quotients, and the names of derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sympy
+
+from ...core.node import Tensor
+from ...ops.arithmetic import add, divide, multiply, subtract
+from ...ops.leaves import tensor
+from ...ops.pointwise import power, sqrt
+from .names import key_of, name_of
+from .scripts import Scripts
+from .terms import Term
+from .text import Span
+from .tree import (
+    Fraction,
+    Infix,
+    Mark,
+    Product,
+    Root,
+    Scripted,
+    Symbol,
+    Total,
+    Tree,
+)
+from .values import Value, as_number
+
+
+class Algebra(Scripts):
+    """Reads sums, products, quotients, roots, and derivatives of a scalar."""
+
+    # --- sums, products, quotients ---
+
+    def total(self, tree: Total) -> Term:
+        terms = [(sign, self.term(part)) for sign, part in tree.terms]
+        out: Term | None = None
+        for sign, term in terms:
+            if out is None:
+                out = self._negated(tree.span, term) if sign == "−" else term
+                continue
+            function = add if sign == "+" else subtract
+            of_scalars = _plus if sign == "+" else _minus
+            out = self.entrywise(term.span, out, term, function, of_scalars, "the sum", scalars=False)
+        assert out is not None
+        return out
+
+    def _negated(self, span: Span, x: Term) -> Term:
+        return self.kept(span, x, lambda: -as_number(self.value(x)))
+
+    def product(self, tree: Product) -> Term:
+        factors, signs = self.gathered(tree)
+        out = self.term(factors[0])
+        for sign, factor in zip(signs, factors[1:], strict=True):
+            right = self.term(factor)
+            out = self._times(Span(tree.span.start, factor.span.end), sign, out, right)
+        return out
+
+    def gathered(self, tree: Product) -> tuple[list[Tree], list[str]]:
+        """The factors, with derivatives as one."""
+        factors, signs = list(tree.factors), ["", *tree.signs]
+        for n in range(len(factors) - 1, 0, -1):
+            if not signs[n] and (joined := self.derivative(factors[n - 1], factors[n])) is not None:
+                factors[n - 1 : n + 1] = [joined]
+                del signs[n]
+        return factors, signs[1:]
+
+    def derivative(self, left: Tree, right: Tree) -> Tree | None:
+        r"""``dQ`` and ``\nabla_Q L`` as the name of a derivative."""
+        if isinstance(left, Symbol) and left.letters == "d" and not left.accents:
+            name = differential(right)
+            if name is None or (
+                self.names.find(name) is None and self.names.find(left) is None and not self.differentiable(right, name)
+            ):
+                return None
+            if self.names.find(left) is not None and key_of(name) not in self.names.given and self.is_tensor(right):
+                raise self.error(
+                    f"{self.shown(left)} {self.shown(right)} is not decided: d is declared as well; write "
+                    r"\mathrm{d} for a derivative, d \cdot for a product",
+                    left,
+                )
+            return name if self.names.find(name) is not None else None
+        if isinstance(left, Scripted) and isinstance(left.base, Mark) and left.base.sign == "∇":
+            if left.above is not None or left.below is None:
+                raise self.error(f"{self.shown(left)} is not read: write \\nabla_Q L", left)
+            return self.derivative_by(left.below, right)
+        return None
+
+    def is_tensor(self, tree: Tree) -> bool:
+        """Whether a name, perhaps with an index, is that of a declared tensor."""
+        bare = tree.base if isinstance(tree, Scripted) else tree
+        entries = (self.names.find(tree), self.names.find(bare))
+        return any(entry is not None and isinstance(entry.value, Tensor) for entry in entries)
+
+    def is_derivative(self, tree: Tree) -> bool:
+        base = tree.base if isinstance(tree, Scripted) else tree
+        if not isinstance(base, Symbol) or len(base.letters) < 2 or base.letters[0] != "d":
+            return False
+        of = replace(base, letters=base.letters[1:])
+        variable: Tree = replace(tree, base=of) if isinstance(tree, Scripted) else of
+        bare = key_of(base)
+        return self.names.find(tree) is None and bare not in self.names.entries and self.differentiable(variable, tree)
+
+    def derivative_by(self, variable: Tree, of: Tree) -> Tree:
+        """The name of the derivative of a scalar by a tensor."""
+        entry = self.names.find(of)
+        if entry is not None and isinstance(entry.value, Tensor) and entry.value.rank:
+            raise self.error(f"a derivative of {entry.value.brief()} is a Jacobian, which is not read", of)
+        name = differential(variable)
+        if name is None or not self.differentiable(variable, name):
+            raise self.error(f"the derivative by {self.shown(variable)} has its shape: declare that", variable)
+        return name
+
+    def differentiable(self, variable: Tree, name: Tree) -> bool:
+        """Declares the derivative by a tensor, which has its shape."""
+        if self.names.find(name) is not None or self.names.family(name) is not None:
+            return True
+        bare: Tree = variable
+        entry = self.names.find(variable)
+        if entry is None and isinstance(variable, Scripted):
+            bare = (
+                Scripted(variable.span, variable.base, None, None, variable.primes)
+                if variable.primes
+                else variable.base
+            )
+            entry = self.names.find(bare)
+        named = differential(bare)
+        if entry is None or not isinstance(entry.value, Tensor) or named is None:
+            return False
+        if self.names.find(named) is None:
+            self.names.declare(named, tensor(name_of(named), *entry.value.shape))
+            self.derived.add(key_of(named))
+        return True
+
+    def _times(self, span: Span, sign: str, a: Term, b: Term) -> Term:
+        if sign in ("⋅", "×", "∗", "•"):
+            self.shapes.solve()
+            of_a, of_b = a.slot.form, b.slot.form
+            if sign != "⋅" and not (of_a and of_a.is_scalar) and not (of_b and of_b.is_scalar):
+                raise self.error(
+                    f"{sign} between {self.shown(a.span)} and {self.shown(b.span)} is not decided: "
+                    r"write a matrix product side by side, one of entries by \odot",
+                    span,
+                )
+            if of_a is not None and of_b is not None and len(of_a.core) == len(of_b.core) == 1:
+                return self.inner(span, a, b)
+        return self.multiplied(span, a, b)
+
+    def inner(self, span: Span, a: Term, b: Term) -> Term:
+        """The inner product of two vectors, whichever way they lie."""
+        left = a if self.form(a).cols is not None else self.transposed(a.span, a)
+        right = b if self.form(b).rows is not None else self.transposed(b.span, b)
+        return self.multiplied(span, left, right)
+
+    def fraction(self, tree: Fraction) -> Term:
+        derivative = self.derivative_of(tree)
+        if derivative is not None:
+            return self.term(derivative)
+        return self.divided(tree.span, self.term(tree.above), self.term(tree.below))
+
+    def derivative_of(self, tree: Fraction) -> Tree | None:
+        r"""``\frac{\partial L}{\partial Q}`` as the name of the derivative."""
+        above, below = (_behind_partial(part) for part in (tree.above, tree.below))
+        if below is None:
+            return None
+        if above is None:
+            raise self.error(f"{self.shown(tree)} is not read: write \\frac{{\\partial L}}{{\\partial Q}}", tree)
+        return self.derivative_by(below, above)
+
+    def infix(self, tree: Infix) -> Term:
+        a, b = self.term(tree.left), self.term(tree.right)
+        if tree.sign == "/":
+            return self.divided(tree.span, a, b)
+        if tree.sign in ("⊙", "∘"):
+            return self.entrywise(tree.span, a, b, multiply, lambda x, y: x * y, "the entrywise product", scalars=True)
+        if tree.sign == "⊘":
+            return self.entrywise(tree.span, a, b, divide, self.quotient(tree.right.span), "the quotient", scalars=True)
+        if tree.sign == "⊗":
+            return self._outer(tree, a, b)
+        raise self.error(f"what {tree.sign} means here is not read", tree)
+
+    def _outer(self, tree: Infix, a: Term, b: Term) -> Term:
+        of_a, of_b = self.form(a), self.form(b)
+        if len(of_a.core) != 1 or len(of_b.core) != 1:
+            raise self.error(r"\otimes is read between two vectors only", tree)
+        left = a if of_a.rows is not None else self.transposed(a.span, a)
+        right = b if of_b.cols is not None else self.transposed(b.span, b)
+        return self.multiplied(tree.span, left, right)
+
+    def root(self, tree: Root) -> Term:
+        inside = self.term(tree.inside)
+        degree = sympy.Integer(2) if tree.degree is None else self.size_of(tree.degree)
+        if degree == 0:
+            raise self.error("a root of degree 0 has no value", tree)
+
+        def make() -> Value:
+            value = as_number(self.value(inside))
+            if isinstance(value, Tensor):
+                return sqrt(value) if degree == 2 else power(value, 1 / degree)
+            return value ** (1 / degree)
+
+        return self.kept(tree.span, inside, make)
+
+    def unread(self, tree: Tree) -> Term:
+        raise self.error(f"{self.shown(tree)} has no value of its own here", tree)
+
+
+def differential(tree: Tree) -> Tree | None:
+    """The name of the derivative by what has a name."""
+    match tree:
+        case Symbol():
+            return replace(tree, letters=f"d{tree.letters}")
+        case Scripted(base=Symbol() as base):
+            return replace(tree, base=replace(base, letters=f"d{base.letters}"))
+    return None
+
+
+def _behind_partial(tree: Tree) -> Tree | None:
+    r"""What stands behind ``\partial`` or an upright d."""
+    match tree:
+        case Product(factors=(Mark(sign="∂"), inside)):
+            return inside
+        case Product(factors=(Mark(sign="∂"), *more), signs=signs):
+            return Product(tree.span, tuple(more), signs[1:])
+    return None
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def _minus(x: Any, y: Any) -> Any:
+    return x - y

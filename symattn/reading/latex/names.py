@@ -1,0 +1,270 @@
+r"""What the names of a formula stand for, by what they look like: ``W_i^Q`` and ``W^Q_i`` are one name.
+
+A name is looked up with its scripts first, then as an entry of what is declared without them: where ``q_i`` is not
+declared but ``Q`` is, ``Q_i`` is row i of Q. A letter whose range is declared (``"i": "1..n"``) is an index, and a name
+with it, as ``q_i``, is a family: a tensor with an axis for the index in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+from ...core.naming import check_name
+from ...core.node import Tensor
+from ...core.sizes import as_shape, as_size
+from ...errors import NamingError, OperandError, SymattnError, described
+from ...ops.leaves import as_tensor, tensor
+from ...printing.media.spelling import LETTERS
+from ...printing.symbols import latex_name
+from .lexer import tokens_of
+from .parser import Parser
+from .text import FormulaText
+from .tree import Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, Total, Tree
+
+_ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
+            "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
+_GREEK = {letter: word[1:] for letter, word in LETTERS.items()}
+INDEX = "•"  # stands for an index in the key of a family
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a declared name stands for: a tensor, a scalar, a function, or None for what only derivatives speak of.
+
+    ``family`` has the ranges of the indices that the name is written with: for each an axis in front.
+    """
+
+    value: Any
+    name: str
+    family: tuple[str, ...] = ()
+
+    @property
+    def is_function(self) -> bool:
+        return callable(self.value) and not isinstance(self.value, (Tensor, sympy.Basic))
+
+
+@dataclass(frozen=True)
+class Range:
+    """The first place that an index has, and how many there are."""
+
+    first: sympy.Expr
+    size: sympy.Expr
+
+
+# --- keys ---
+
+
+def key_of(tree: Tree, indices: frozenset[str] = frozenset()) -> str:
+    """What a name looks like, as text; letters that are indices are all alike. "" where it is no name."""
+    if isinstance(tree, Symbol):
+        return tree.letters + tree.accents
+    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol):
+        return ""
+    key = key_of(tree.base) + tree.primes
+    below, above = (_script_key(script, indices) for script in (tree.below, tree.above))
+    return key + (f"_{below}" if below else "") + (f"^{above}" if above else "")
+
+
+def _script_key(script: Tree | None, indices: frozenset[str]) -> str:
+    """The pieces of a script; a word is its letters, so that ``K^{sq}`` and ``K^{\\mathrm{sq}}`` are one name."""
+    return ",".join(piece for item in (() if script is None else items_of(script)) for piece in _pieces(item, indices))
+
+
+def _pieces(item: Tree, indices: frozenset[str]) -> list[str]:
+    piece = _piece(item, indices)
+    return list(piece) if isinstance(item, Symbol) and len(item.letters) > 1 and piece.isalpha() else [piece]
+
+
+def items_of(script: Tree) -> tuple[Tree, ...]:
+    """The parts of a script: between commas, or letters side by side."""
+    if isinstance(script, Items):
+        return script.items
+    if isinstance(script, Product) and not any(script.signs):
+        return script.factors
+    return (script,)
+
+
+def _piece(tree: Tree, indices: frozenset[str]) -> str:
+    match tree:
+        case Symbol() | Scripted(base=Symbol()):
+            key = key_of(tree)
+            return INDEX if key in indices else key
+        case Number(digits=digits):
+            return digits
+        case Mark(sign=sign):
+            return sign
+        case Fence(items=items, left=left, right=right):
+            return left + ",".join(_piece(item, indices) for item in items) + right
+        case Product(factors=factors):
+            return "".join(_piece(factor, indices) for factor in factors)
+        case Total(terms=terms):
+            return "".join((sign if n or sign == "−" else "") + _piece(x, indices) for n, (sign, x) in enumerate(terms))
+        case Infix(sign=sign, left=left_side, right=right_side):
+            return _piece(left_side, indices) + sign + _piece(right_side, indices)
+    return "?"
+
+
+def name_of(tree: Tree) -> str:
+    """A name as symattn spells it: ``W_i^Q`` is W_i_Q, ``\\hat{q}`` is qhat."""
+    base = tree.base if isinstance(tree, Scripted) else tree
+    assert isinstance(base, Symbol)
+    scripts = (tree.below, tree.above) if isinstance(tree, Scripted) else ()
+    told = "_".join(_piece(item, frozenset()) for script in scripts if script is not None for item in items_of(script))
+    primes = told.count("′") + (len(tree.primes) if isinstance(tree, Scripted) else 0)
+    stem = "".join(_GREEK.get(c, c) for c in base.letters) + "".join(_ACCENTS.get(a, "") for a in base.accents)
+    told = "".join(_GREEK.get(c, c) for c in told.replace("′", "").replace("−", "_minus_").replace("+", "_plus_"))
+    parts = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).split("_")
+    return "_".join([stem, *filter(None, parts)]) + "'" * primes
+
+
+@lru_cache(maxsize=1024)
+def tree_of(name: str) -> Tree:
+    """The tree of a name: of one that symattn allows by how it prints, else of LaTeX."""
+    try:
+        source = latex_name(check_name(name))
+    except NamingError:
+        source = name
+    text = FormulaText(source)
+    return Parser(text, tokens_of(text)[:-1], lambda head: False).read()
+
+
+# --- the table ---
+
+
+class Names:
+    """The declared names, the sizes in their shapes, and the ranges of indices.
+
+    Raises NamingError for two that look alike, and OperandError for what is no meaning of a name.
+    """
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.ranges: dict[str, Range] = {}
+        self.sizes: dict[str, sympy.Symbol] = {}
+        self.vectors_are_rows: bool | None = None  # once a statement has decided it
+        self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
+        for name, value in names.items():
+            if isinstance(value, str) and ".." in value:
+                self.ranges[key_of(tree_of(name))] = _range(name, value)
+        self.indices = frozenset(self.ranges)
+        for name, value in names.items():
+            if not (isinstance(value, str) and ".." in value):
+                self.declare(tree_of(name), value, name)
+        self.given = frozenset(self.entries)  # not by the text itself
+
+    def declare(self, tree: Tree, value: Any, shown: str = "") -> None:
+        """One more name; a shape makes a tensor of that name."""
+        key = key_of(tree, self.indices)
+        if not key:
+            raise NamingError(f"{shown!r} is no name: write a letter or a word, with scripts, as in W_i^Q")
+        if key in self.entries:
+            raise NamingError(f"{shown or key!r} looks like the name {self.entries[key].name!r}: rename one of them")
+        family = self._family(tree)
+        entry = Entry(self._meant(tree, value, shown or key), shown or name_of(tree), family)
+        self.entries[key] = entry
+        meant = entry.value
+        if isinstance(meant, (Tensor, sympy.Basic)):
+            for symbol in meant.free_symbols:
+                if isinstance(symbol, sympy.Symbol):
+                    self.sizes.setdefault(key_of(tree_of(symbol.name)), symbol)
+
+    def _family(self, tree: Tree) -> tuple[str, ...]:
+        """The indices that a name is written with."""
+        if not isinstance(tree, Scripted):
+            return ()
+        found = []
+        for script in (tree.below, tree.above):
+            for item in () if script is None else items_of(script):
+                inside = item.items[0] if isinstance(item, Fence) and len(item.items) == 1 else item
+                if key_of(inside) in self.indices:
+                    found.append(key_of(inside))
+        return tuple(found)
+
+    def family_ranges(self, tree: Tree) -> list[Range]:
+        """How far the indices of a family run."""
+        return [self.ranges[letter] for letter in self._family(tree)]
+
+    def _meant(self, tree: Tree, value: Any, shown: str) -> Any:
+        if value is None or isinstance(value, Tensor) or (callable(value) and not isinstance(value, sympy.Basic)):
+            return value
+        if getattr(value, "is_Matrix", False):
+            return as_tensor(value)
+        if isinstance(value, (str, tuple, list)):
+            shape = as_shape((value,))
+            return tensor(name_of(tree), *(r.size for r in self.family_ranges(tree)), *shape)
+        if isinstance(value, (int, float, sympy.Expr)) and not isinstance(value, bool):
+            return sympy.sympify(value)
+        raise OperandError(
+            f"{shown} is declared by its shape, a tensor, a scalar or a function, not {described(value)}"
+        )
+
+    def find(self, tree: Tree) -> Entry | None:
+        """What a name stands for, with all of its scripts."""
+        key = key_of(tree)
+        if key in self.entries:
+            return self.entries[key]
+        if key in self.sizes:
+            return Entry(self.sizes[key], key)
+        plain = key.replace("^", ",") if "_" in key else key.replace("^", "_")
+        return self.entries.get(plain) if "^" in key and not _is_power(tree) else None
+
+    def family(self, tree: Tree) -> tuple[Entry, tuple[Tree, ...]] | None:
+        """The family that a name with indices belongs to, and the indices."""
+        if not isinstance(tree, Scripted) or not self.indices:
+            return None
+        below = () if tree.below is None else items_of(tree.below)
+        above = () if tree.above is None else items_of(tree.above)
+        for key, entry in self.entries.items():
+            if INDEX in key and (indices := _matched(key, tree, below, above)) is not None:
+                return entry, indices
+        return None
+
+    def known(self) -> str:
+        """The names that there are, for messages."""
+        tensors = [e.value.brief() for e in self.entries.values() if isinstance(e.value, Tensor)]
+        others = [e.name for e in self.entries.values() if not isinstance(e.value, Tensor)]
+        scalars = sorted({*others, *(s.name for s in self.sizes.values())})
+        return f"declared are {', '.join(tensors) or 'no tensors'}; sizes and scalars: {', '.join(scalars) or 'none'}"
+
+
+def _is_power(tree: Tree) -> bool:
+    above = tree.above if isinstance(tree, Scripted) else None
+    return above is not None and not isinstance(above, (Symbol, Fence, Scripted))
+
+
+def _matched(key: str, tree: Scripted, below: tuple[Tree, ...], above: tuple[Tree, ...]) -> tuple[Tree, ...] | None:
+    """The indices of a name that a key of a family fits."""
+    head, _, scripts = key.partition("_") if "_" in key else (key.partition("^")[0], "", "")
+    low, _, high = scripts.partition("^") if scripts else ("", "", key.partition("^")[2])
+    if head != key_of(tree.base) + tree.primes:
+        return None
+    found: list[Tree] = []
+    for pattern, items in ((low, below), (high, above)):
+        pieces = pattern.split(",") if pattern else []
+        told = [(item, piece) for item in items for piece in _pieces(item, frozenset())]
+        if len(pieces) != len(told):
+            return None
+        for piece, (item, own) in zip(pieces, told, strict=True):
+            inside = item.items[0] if piece == f"({INDEX})" and isinstance(item, Fence) and item.items else item
+            if piece in (INDEX, f"({INDEX})") and (inside is not item or piece == INDEX):
+                found.append(inside)
+            elif piece != own:
+                return None
+    return tuple(found)
+
+
+_FAR = 10**6  # sizes are positive, and bounds of indices need not be
+
+
+def _range(name: str, text: str) -> Range:
+    first, _, last = text.partition("..")
+    try:
+        low, high = (as_size(f"{_FAR} + {bound}") - _FAR for bound in (first, last))
+    except SymattnError:
+        raise OperandError(f"{name}: a range is written as '1..n', not {text!r}") from None
+    return Range(low, sympy.expand(high - low + 1))

@@ -1,0 +1,544 @@
+r"""From tokens to a syntax tree, by precedence.
+
+From loose to tight: ``∨``, ``∧``, relations, ``+ −``, the body of a sum, ``⊙ ⊘ ∘ ⊗``, ``⋅ × /``, side by side, scripts.
+So ``L \odot Q K^\top`` is L ⊙ (Q K^⊤), and ``Q K^\top / \sqrt{d}`` a quotient of the product. What people read in two
+ways is refused: ``a / b c``, ``\log x y``, ``\cos (m - n) \theta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .lexer import Token
+from .text import FormulaText, Span
+from .tree import (
+    Apply,
+    Fence,
+    Fraction,
+    Grid,
+    Infix,
+    Items,
+    Large,
+    Mark,
+    Number,
+    Prefix,
+    Product,
+    Relation,
+    Root,
+    Scripted,
+    Slice,
+    Symbol,
+    Total,
+    Tree,
+)
+
+RELATIONS = frozenset("=<>≤≥≠≈≡∼≔≕∈∉→⟹∝:") | {"⇒", "⊂", "⊆", "⟺", "≪", "≫", "∣", "∥", "↦"}
+_OR, _AND, _RELATION, _BAR, _SUM, _BODY, _ENTRYWISE, _TIMES, _BESIDE = range(1, 10)
+_INFIX = {
+    "∨": _OR, "∧": _AND, "⊙": _ENTRYWISE, "⊘": _ENTRYWISE, "∘": _ENTRYWISE, "⊗": _ENTRYWISE, "⋆": _ENTRYWISE,
+    "⋅": _TIMES, "×": _TIMES, "/": _TIMES, "∗": _TIMES, "mod": _TIMES, "÷": _TIMES, "•": _TIMES,
+}  # fmt: skip
+_LARGE = frozenset("∑∏∫⋃⋂⨁⨂⨀")
+_EXTREMES = frozenset({"max", "min", "sup", "inf"})
+_TURNED = frozenset({"sin", "cos", "tan"})
+_FRACTIONS = frozenset({r"\frac", r"\dfrac", r"\tfrac", r"\cfrac"})
+_LABELLED = frozenset({r"\underset", r"\overset", r"\stackrel"})
+_BRACES = frozenset({r"\underbrace", r"\overbrace"})
+_CLOSES = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|": "|", "‖": "‖"}
+_MARKS = frozenset("⊤∞…∗⋆†+−⊥∂∇")
+DEEPEST = 100
+
+
+class Parser:
+    """Reads one stretch of tokens; ``applies`` says whether a letter in front of a fence is a function."""
+
+    def __init__(self, text: FormulaText, tokens: Sequence[Token], applies: Callable[[Tree], bool]) -> None:
+        end = tokens[-1].span.end if tokens else 0
+        self.text = text
+        self.tokens = [*(t for t in tokens if t.kind != "wide"), Token("end", "", Span(end, end))]
+        self.applies = applies
+        self.at = self.depth = 0
+        self.bars: list[str] = []
+
+    def read(self) -> Tree:
+        """All of the tokens as one tree."""
+        items = [self.expression(0)]
+        while self.meets("sign", ","):
+            self.next()
+            items.append(self.expression(0))
+        if self.token.kind != "end":
+            raise self.error(f"{self._shown(self.token)} is not expected here")
+        return items[0] if len(items) == 1 else Items(self._since(items[0].span.start), tuple(items))
+
+    # --- tokens ---
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def next(self) -> Token:
+        token = self.tokens[self.at]
+        self.at += token.kind != "end"
+        return token
+
+    def meets(self, kind: str, mark: str = "") -> bool:
+        return self.token.kind == kind and (not mark or self.token.mark == mark)
+
+    def expect(self, kind: str, mark: str, opened: Token) -> Token:
+        if not self.meets(kind, mark):
+            raise self.error(f"expected {mark} for the {opened.mark} at character {opened.span.start + 1}")
+        return self.next()
+
+    def error(self, problem: str, span: Span | None = None) -> Exception:
+        return self.text.error(problem, span or self.token.span)
+
+    def _shown(self, token: Token) -> str:
+        return "the end" if token.kind == "end" else repr(self.text.part(token.span))
+
+    def _since(self, start: int) -> Span:
+        return Span(start, self.tokens[self.at - 1].span.end if self.at else start)
+
+    # --- by precedence ---
+
+    def expression(self, least: int) -> Tree:
+        """What binds at least that tightly."""
+        self.deeper()
+        tree = self.operand()
+        while (level := self._level()) > least:
+            tree = self._joined(tree, level)
+        self.depth -= 1
+        return tree
+
+    def deeper(self) -> None:
+        """One level further in; whoever calls this goes back by ``depth``."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.error("nested too deeply: name its parts")
+
+    def _level(self) -> int:
+        """How tightly what comes is joined to what stands before it; 0 where nothing is joined."""
+        token = self.token
+        if token.kind == "sign":
+            if token.mark in "+−":
+                return _SUM
+            joined = _RELATION if token.mark in RELATIONS else _INFIX.get(token.mark, 0)
+            return joined or (_BESIDE if self._begins() else 0)
+        if token.kind == "bar" and self.bars[-1:] == ["["] and token.mark == "‖":
+            return _BAR  # of a concatenation
+        return _BESIDE if self._begins() else 0
+
+    def _begins(self) -> bool:
+        """Whether a factor begins here."""
+        token = self.token
+        if token.kind in ("letter", "word", "number", "open", "{", "accent"):
+            return True
+        if token.kind == "command":
+            return token.mark != r"\end"
+        if token.kind == "bar":
+            return self.bars[-1:] != [token.mark]
+        return token.kind == "sign" and (token.mark in _LARGE or token.mark in "∞…∂∇⊤")
+
+    def _joined(self, left: Tree, level: int) -> Tree:
+        if level == _SUM:
+            return self._total(left)
+        if level == _RELATION:
+            return self._relation(left)
+        if level in (_TIMES, _BESIDE):
+            return self._product(left, level)
+        sign = self.next().mark
+        right = self.expression(level)
+        return Infix(Span(left.span.start, right.span.end), sign, left, right)
+
+    def _total(self, first: Tree) -> Tree:
+        terms = [("+", first)]
+        if isinstance(first, Total) and self.tokens[self.at - 1].kind != "close":
+            terms = list(first.terms)
+        while self.meets("sign") and self.token.mark in "+−":
+            sign = self.next().mark
+            terms.append((sign, self.expression(_SUM)))
+        return Total(Span(first.span.start, terms[-1][1].span.end), tuple(terms))
+
+    def _relation(self, first: Tree) -> Tree:
+        sides, signs = [first], []
+        while self.meets("sign") and self.token.mark in RELATIONS:
+            signs.append(self.next().mark)
+            if self.meets("end"):
+                raise self.error(f"{signs[-1]} has no right side")
+            sides.append(self.expression(_RELATION))
+        return Relation(Span(first.span.start, sides[-1].span.end), tuple(sides), tuple(signs))
+
+    def _product(self, first: Tree, level: int) -> Tree:
+        if level == _TIMES and self.token.mark in "/÷":
+            return self._quotient(first)
+        if level == _TIMES and self.token.mark == "mod":
+            self.next()
+            right = self.expression(_TIMES)
+            return Infix(Span(first.span.start, right.span.end), "mod", first, right)
+        factors, signs = [first], []
+        while self._level() == level and not (level == _TIMES and self.token.mark in ("/", "÷", "mod")):
+            signs.append(self.next().mark if level == _TIMES else "")
+            factors.append(self.expression(level))
+        return Product(Span(first.span.start, factors[-1].span.end), tuple(factors), tuple(signs))
+
+    def _quotient(self, above: Tree) -> Tree:
+        sign = self.next()
+        below = self.expression(_TIMES)
+        if isinstance(below, Product):
+            raise self.error(
+                "what stands below this / is not decided: write \\frac{...}{...}, or parentheses around it", sign.span
+            )
+        return Infix(Span(above.span.start, below.span.end), "/", above, below)
+
+    # --- operands ---
+
+    def operand(self) -> Tree:
+        """A factor with its scripts, or what a prefix makes."""
+        token = self.token
+        if token.kind == "sign" and token.mark in "+−±":
+            return self._signed()
+        if token.kind == "sign" and token.mark == "¬":
+            self.next()
+            inside = self.expression(_AND)
+            return Prefix(Span(token.span.start, inside.span.end), "¬", inside)
+        if token.kind == "sign" and token.mark in _LARGE:
+            return self._large(self.next())
+        if token.kind == "word" and token.mark in _EXTREMES and self._has_limits():
+            return self._large(self.next())
+        return self._called(self.scripts(self.atom()))
+
+    def _signed(self) -> Tree:
+        token = self.next()
+        if token.mark == "±":
+            raise self.error("± stands for two formulas: write them both", token.span)
+        if self.meets("end") or self.meets("}"):
+            return Mark(token.span, token.mark)
+        inside = self.expression(_SUM)
+        return Total(Span(token.span.start, inside.span.end), ((token.mark, inside),))
+
+    def _has_limits(self) -> bool:
+        r"""Whether ``\max`` has an index below it, and no word such as ``axis``."""
+        after = self.tokens[self.at + 1 : self.at + 4]
+        return bool(after) and after[0].kind == "_" and not any(t.kind == "word" for t in after)
+
+    def _large(self, token: Token) -> Tree:
+        below = above = None
+        while self.token.kind in ("_", "^"):
+            below, above = (self.script(), above) if self.token.kind == "_" else (below, self.script())
+        if not self._begins() and not self.meets("sign", "−"):
+            raise self.error(f"{token.mark} has nothing behind it")
+        body = self.expression(_BODY)
+        return Large(Span(token.span.start, body.span.end), token.mark, below, above, body)
+
+    def _called(self, head: Tree) -> Tree:
+        """A function with its arguments, where ``head`` is one."""
+        base = head.base if isinstance(head, Scripted) else head
+        if not isinstance(base, Symbol) or not self._takes(head, base):
+            return head
+        if not self.meets("open"):
+            return self._unbracketed(head, base)
+        fence = self.token
+        arguments = self.atom()
+        assert isinstance(arguments, Fence)
+        call = Apply(Span(head.span.start, arguments.span.end), head, arguments.items)
+        if base.letters in _TURNED and fence.apart and self._begins():
+            raise self.error(
+                f"where the argument of {base.letters} ends is not decided: write it in parentheses, or a \\cdot "
+                "behind it",
+                head.span,
+            )
+        return self.scripts(call)
+
+    def _takes(self, head: Tree, base: Symbol) -> bool:
+        if self.meets("open") and self.token.mark in "([":
+            if len(base.letters) == 1 and self.token.mark == "[":
+                return False
+            return self.applies(head)
+        return len(base.letters) > 1 and base.letters in UNBRACKETED and self.applies(head)
+
+    def _unbracketed(self, head: Tree, base: Symbol) -> Tree:
+        if not self._begins():
+            raise self.error(f"{base.letters} has no argument", head.span)
+        self.deeper()
+        inside = self.operand()
+        self.depth -= 1
+        if self._begins() and not self.meets("word"):
+            raise self.error(
+                f"where the argument of {base.letters} ends is not decided: write {base.letters}(...)", head.span
+            )
+        return Apply(Span(head.span.start, inside.span.end), head, (inside,))
+
+    def atom(self) -> Tree:
+        """A symbol, a number, something between fences, a fraction, a root, a matrix."""
+        token = self.next()
+        match token.kind:
+            case "letter" if (token.mark, token.style) == ("d", "upright") and self.token.kind in ("letter", "accent"):
+                inside = self.atom()  # of a gradient
+                assert isinstance(inside, Symbol)
+                return Symbol(self._since(token.span.start), f"d{inside.letters}", inside.style, inside.accents)
+            case "letter" | "word":
+                return Symbol(token.span, token.mark, token.style)
+            case "number":
+                return Number(token.span, token.mark, token.style == "bold")
+            case "open":
+                return self._fence(token)
+            case "bar":
+                return self._between_bars(token)
+            case "{":
+                self.at -= 1
+                inside = self.argument(token)
+                if isinstance(inside, (Symbol, Number)):
+                    return inside
+                return Fence(self._since(token.span.start), "{}", "{}", (inside,))
+            case "accent":
+                return self._accented(token)
+            case "command":
+                return self._command(token)
+            case "sign" if token.mark in _MARKS:
+                return Mark(token.span, token.mark)
+        raise self.error(f"{self._shown(token)} cannot begin an expression", token.span)
+
+    def _fence(self, opened: Token) -> Tree:
+        self.bars.append(opened.mark)
+        items: list[Tree] = []
+        separators = ""
+        while not self.meets("close"):
+            items.append(self._slice() if opened.mark == "[" else self.expression(0))
+            if self.meets("sign", ",") or self.meets("sign", ";"):
+                separators += self.next().mark
+            elif not self.meets("close"):
+                raise self.error(
+                    f"expected {_CLOSES[opened.mark]} for the {opened.mark} at character "
+                    f"{opened.span.start + 1}, not {self._shown(self.token)}"
+                )
+        self.expect("close", _CLOSES[opened.mark], opened)
+        self.bars.pop()
+        return Fence(self._since(opened.span.start), opened.mark, _CLOSES[opened.mark], tuple(items), separators)
+
+    def _slice(self) -> Tree:
+        """An item between brackets, which may be a stretch ``a : b`` of an axis."""
+        start, parts = self.token.span.start, list[Tree | None]()
+        while True:
+            empty = self.meets("sign", ":") or self.meets("sign", ",") or self.meets("close")
+            parts.append(None if empty else self.expression(_RELATION if self._slices() else 0))
+            if not self.meets("sign", ":"):
+                break
+            self.next()
+        if len(parts) == 1 and parts[0] is not None:
+            return parts[0]
+        return Slice(self._since(start), tuple(parts))
+
+    def _slices(self) -> bool:
+        """Whether a colon stands before the end of this item."""
+        depth = 0
+        for token in self.tokens[self.at :]:
+            depth += (token.kind in ("open", "{")) - (token.kind in ("close", "}"))
+            if depth < 0 or (not depth and token.mark == ","):
+                return False
+            if not depth and token.kind == "sign" and token.mark == ":":
+                return True
+        return False
+
+    def _between_bars(self, opened: Token) -> Tree:
+        self.bars.append(opened.mark)
+        inside = self.expression(0)
+        self.expect("bar", opened.mark, opened)
+        self.bars.pop()
+        return Fence(self._since(opened.span.start), opened.mark, opened.mark, (inside,))
+
+    def _accented(self, token: Token) -> Tree:
+        inside = self.argument(token)
+        if isinstance(inside, Symbol):
+            return Symbol(self._since(token.span.start), inside.letters, inside.style, inside.accents + token.mark)
+        if isinstance(inside, Scripted) and isinstance(inside.base, Symbol):
+            base = inside.base
+            marked = Symbol(base.span, base.letters, base.style, base.accents + token.mark)
+            return Scripted(self._since(token.span.start), marked, inside.below, inside.above, inside.primes)
+        raise self.error("an accent stands on a letter", token.span)
+
+    def argument(self, token: Token) -> Tree:
+        """What stands in braces behind a command, or one symbol."""
+        self.deeper()
+        inside = self._argument(token)
+        self.depth -= 1
+        return inside
+
+    def _argument(self, token: Token) -> Tree:
+        if self.meets("{"):
+            opened = self.next()
+            if self.token.kind in ("letter", "word") and self.tokens[self.at + 1].kind == "}":
+                inside = self.atom()
+            else:
+                self.bars.append("{")
+                inside = self.expression(0)
+                self.bars.pop()
+            self.expect("}", "}", opened)
+            return inside
+        if self.token.kind not in ("letter", "number", "word", "command"):
+            raise self.error(f"{token.mark} needs something in braces behind it", token.span)
+        if self.meets("number") and len(self.token.mark) > 1:
+            return self._digit()
+        return self.atom()
+
+    def _digit(self) -> Tree:
+        r"""The first digit of a number: ``\frac12`` has two arguments."""
+        token = self.token
+        start = token.span.start
+        rest = Token("number", token.mark[1:], Span(start + 1, token.span.end), token.style)
+        if not token.mark.isdecimal():
+            raise self.error("put the number into braces")
+        self.tokens[self.at] = rest
+        return Number(Span(start, start + 1), token.mark[0])
+
+    def _command(self, token: Token) -> Tree:
+        start = token.span.start
+        if token.mark in _FRACTIONS:
+            above = self.argument(token)
+            below = self.argument(token)
+            return Fraction(self._since(start), above, below)
+        if token.mark == r"\sqrt":
+            degree = None
+            if self.meets("open", "["):
+                opened = self.next()
+                degree = self.expression(0)
+                self.expect("close", "]", opened)
+            inside = self.argument(token)
+            return Root(self._since(start), inside, degree)
+        if token.mark == r"\begin":
+            return self._grid(token)
+        if token.mark in _BRACES:
+            inside = self.argument(token)
+            if self.token.kind in ("_", "^"):
+                self.script()  # a label
+            return Fence(self._since(start), "(", ")", (inside,))
+        if token.mark in _LABELLED:
+            return self._labelled(token)
+        raise self.error(f"the command {self.text.part(token.span)} is not read", token.span)
+
+    def _labelled(self, token: Token) -> Tree:
+        r"""``\underset{j}{\operatorname{softmax}}`` has an index; a label of anything else says nothing."""
+        label = self.argument(token)
+        inside = self.argument(token)
+        if isinstance(inside, Symbol) and len(inside.letters) > 1 and token.mark == r"\underset":
+            return Scripted(self._since(token.span.start), inside, label)
+        if isinstance(inside, Symbol):
+            return inside
+        return Fence(self._since(token.span.start), "(", ")", (inside,))
+
+    # --- scripts ---
+
+    def scripts(self, base: Tree) -> Tree:
+        """The base with the scripts that stand at it."""
+        below = above = None
+        primes = ""
+        while self.token.kind in ("_", "^", "prime"):
+            token = self.token
+            if token.kind == "prime":
+                if above is not None:
+                    raise self.error("a prime stands before other superscripts")
+                primes += self.next().mark
+            elif token.kind == "_":
+                if below is not None:
+                    raise self.error("a second _ behind one base: put the first into braces, as in {x_{i}}_{j}")
+                below = self.script()
+            else:
+                script = self.script()
+                if isinstance(script, Mark) and script.sign[0] == "′":
+                    primes += script.sign
+                    continue
+                if above is not None:
+                    raise self.error("a second ^ behind one base: put the first into braces", token.span)
+                above = script
+        if below is above is None and not primes:
+            return base
+        return Scripted(Span(base.span.start, self.tokens[self.at - 1].span.end), base, below, above, primes)
+
+    def script(self) -> Tree:
+        """What stands behind ``_`` or ``^``."""
+        token = self.next()
+        if not self.meets("{"):
+            if self.token.kind == "sign" and self.token.mark in _MARKS:
+                return Mark(self.token.span, self.next().mark)
+            if self.meets("prime"):
+                return Mark(self.token.span, self.next().mark)
+            return self.argument(token)
+        opened = self.next()
+        self.bars.append("{")
+        items = [self._script_item()]
+        while self.meets("sign", ",") or self.meets("sign", ";"):
+            self.next()
+            items.append(self._script_item())
+        self.expect("}", "}", opened)
+        self.bars.pop()
+        return items[0] if len(items) == 1 else Items(self._since(opened.span.start), tuple(items))
+
+    def _script_item(self) -> Tree:
+        token = self.token
+        if token.kind == "prime":
+            marks = "".join(self.next().mark for _ in iter(lambda: self.meets("prime"), False))
+            return Mark(self._since(token.span.start), marks)
+        if token.kind == "sign" and token.mark in "⊙∘":
+            self.next()
+            inside = self.expression(0)
+            return Prefix(self._since(token.span.start), "⊙", inside)
+        if token.kind == "sign" and token.mark in _MARKS and self.tokens[self.at + 1].kind == "}":
+            return Mark(token.span, self.next().mark)
+        return self.expression(0)
+
+    # --- matrices ---
+
+    def _grid(self, token: Token) -> Tree:
+        name = self._environment(token)
+        rows: list[tuple[Tree, ...]] = []
+        cells: list[Tree] = []
+        self.bars.append("&")
+        while True:
+            if not (self.meets("&") or self.meets("row") or self._ends()):
+                cells.append(self._cell())
+            if self.meets("&"):
+                self.next()
+                continue
+            if cells:
+                rows.append(tuple(cells))
+            cells = []
+            if self._ends():
+                break
+            if not self.meets("row"):
+                raise self.error(f"{self._shown(self.token)} is not expected in a cell")
+            self.next()
+        end = self.next()
+        if self._environment(end) != name:
+            raise self.error(f"\\begin{{{name}}} is closed by another \\end", end.span)
+        self.bars.pop()
+        return Grid(self._since(token.span.start), name, tuple(rows))
+
+    def _ends(self) -> bool:
+        return self.meets("command", r"\end") or self.meets("end")
+
+    def _environment(self, token: Token) -> str:
+        if token.kind == "end" or not self.meets("{"):
+            raise self.error(r"\begin{...} needs its \end{...}", token.span)
+        self.next()
+        name = ""
+        while not self.meets("}") and not self.meets("end"):
+            name += self.next().mark
+        self.next()
+        return name.replace("∗", "*")
+
+    def _cell(self) -> Tree:
+        """A cell; words such as "if" say nothing, and "otherwise" is a condition of its own."""
+        while self.meets("prose") and self.token.mark not in ("otherwise", "else"):
+            self.next()
+        if self.meets("prose"):
+            token = self.next()
+            return Symbol(token.span, "otherwise", "upright")
+        tree = self.expression(0)
+        while self.meets("sign", ",") or self.meets("sign", "."):
+            self.next()
+        return tree
+
+
+UNBRACKETED = frozenset(
+    "exp log ln lg sin cos tan tanh sinh cosh softmax Softmax SoftMax sigmoid diag tr Tr det ReLU relu max min vec "
+    "logsumexp rowsum rank sign sgn arctan arcsin arccos".split()
+)
+"""Words that may stand in front of their argument without parentheses."""

@@ -1,0 +1,342 @@
+r"""Sums and extremes over indices, conditions and cases, what stands between fences, and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+import symattn
+
+from ...core.node import Tensor
+from ...ops import logic
+from .calls import Calls
+from .names import items_of, key_of
+from .shapes import SCALAR, Form, Slot, Unknown
+from .terms import Term
+from .text import Span
+from .tree import Fence, Grid, Infix, Large, Mark, Number, Prefix, Relation, Scripted, Symbol, Total, Tree
+from .values import Value, as_number, axis_of, is_condition
+
+_COMPARED: dict[str, tuple[Any, Any]] = {
+    "=": (sympy.Eq, logic.equal),
+    "<": (sympy.Lt, logic.less),
+    ">": (sympy.Gt, logic.greater),
+    "≤": (sympy.Le, logic.less_equal),
+    "≥": (sympy.Ge, logic.greater_equal),
+    "≠": (sympy.Ne, lambda a, b: logic.logical_not(logic.equal(a, b))),
+}
+_LOGIC: dict[str, tuple[Any, Any]] = {
+    "∧": (sympy.And, logic.logical_and),
+    "∨": (sympy.Or, logic.logical_or),
+}
+_REDUCTIONS = {"∑": "sum", "max": "max", "min": "min"}
+_MATRICES = frozenset("matrix pmatrix bmatrix".split())
+
+
+class Parts(Calls):
+    """Reads all parts of formulas."""
+
+    # --- sums with limits ---
+
+    def large(self, tree: Large) -> Term:
+        """A sum, or an extreme, over all places of an index, or those that its limits leave."""
+        if tree.sign not in _REDUCTIONS:
+            raise self.error(f"{tree.sign} is not read: write sums, maxima and minima", tree)
+        if tree.below is None:
+            raise self.error(f"{tree.sign} without an index is not decided: write the index below it", tree)
+        letters, condition = self._bound_letters(tree)
+        with self.bound(letters, summed=True):
+            if isinstance(tree.below, Relation) and tree.below.signs == ("=",):
+                return self._between(tree, letters[0], tree.below.sides[1])
+            body = self.term(tree.body)
+            if condition is not None:
+                body = self._where(tree, body, self.term(condition))
+            for letter in letters:
+                body = self._over(tree, body, letter)
+            return body
+
+    def _bound_letters(self, tree: Large) -> tuple[list[str], Tree | None]:
+        """The indices below a sign, and the condition on them."""
+        below = tree.below
+        assert below is not None
+        if isinstance(below, Relation):
+            letter = self.index_letter(below.sides[0])
+            if not letter or len(below.sides) != 2 or below.signs[0] not in _COMPARED:
+                raise self.error(f"the limits {self.shown(below)} are not read", below)
+            return [letter], None if below.signs[0] == "=" else below
+        letters = [self.index_letter(item) for item in items_of(below)]
+        if not all(letters):
+            raise self.error(f"the limits {self.shown(below)} are not read", below)
+        return letters, None
+
+    def _between(self, tree: Large, letter: str, first: Tree) -> Term:
+        low = self.size_of(first)
+        self.set_first(letter, low, tree)
+        body = self.term(tree.body)
+        if tree.above is None:
+            return self._over(tree, body, letter)
+        with self._outside(letter):
+            last = self.term(tree.above)
+        high = self.value(last)
+        if isinstance(high, Tensor):
+            raise self.error("a limit of a sum is a size or an index", tree.above)
+        size = self.shapes.size(self.letters[letter])
+        count = sympy.expand(high - low + 1)
+        if isinstance(size, Unknown) and not self.form(last).labels:
+            self.shapes.unify(size, count)
+            size = count
+        if not isinstance(size, Unknown) and not self.form(last).labels and sympy.expand(size - count) == 0:
+            return self._over(tree, body, letter)
+        return self._partly(tree, body, letter, last)
+
+    def _outside(self, letter: str) -> Any:
+        """Where limits stand, an index is not known yet."""
+        return self.bound([])
+
+    def _partly(self, tree: Large, body: Term, letter: str, last: Term) -> Term:
+        """A sum up to a place that is not the last one."""
+        if not self.form(last).labels:
+            raise self.error(
+                f"{letter} runs over {self.shapes.size_text(self.letters[letter])} places, and the limits say "
+                f"{self.shown(tree.above or tree)}",
+                tree,
+            )
+        own = self.letters[letter]
+        at = Term(tree.span, Slot(Form(labels=((letter, own),))), lambda: self.dummy(letter))
+        seen = self.entrywise(tree.span, at, last, logic.less_equal, sympy.Le, "the limits", scalars=True)
+        if self._normalises(tree.body, letter):
+            raise self.error(f"whether softmax runs over all {letter} or up to the limit is not decided", tree)
+        return self._over(tree, self._where(tree, body, seen), letter)
+
+    def _normalises(self, tree: Tree, letter: str) -> bool:
+        return "softmax" in self.text.part(Span(tree.span.start, tree.span.end)).lower()
+
+    def set_first(self, letter: str, first: Any, tree: Tree) -> None:
+        """Where an index begins, which is one place for all of a text."""
+        known = self.firsts.setdefault(letter, first)
+        if known != first:
+            raise self.error(f"the index {letter} begins at {known} in one place and at {first} here", tree)
+
+    def _where(self, tree: Large, body: Term, condition: Term) -> Term:
+        left_out = {"∑": sympy.S.Zero, "max": -sympy.oo, "min": sympy.oo}[tree.sign]
+        if tree.sign != "∑":
+            raise self.error("an extreme over some places only is not read", tree)
+        return self.chosen(tree.span, condition, body, self.scalar(tree.span, left_out))
+
+    def _over(self, tree: Large, body: Term, letter: str) -> Term:
+        form = self.form(body)
+        if letter not in dict(form.labels):
+            return self._of_constant(tree, body, letter)
+        out = Form(tuple(pair for pair in form.labels if pair[0] != letter), form.lead, form.rows, form.cols)
+        name = _REDUCTIONS[tree.sign]
+
+        def make() -> Value:
+            value, whole = self.value(body), self.form(body)
+            if isinstance(value, Tensor):
+                return getattr(symattn, name)(value, axis=axis_of(whole, letter))
+            if name != "sum" or len(whole.labels) > 1:
+                return getattr(symattn, name)(self.tensor(body), axis=axis_of(whole, letter))
+            size = self.known_size(dict(whole.labels)[letter], f"the index {letter}", tree.span)
+            first = self.firsts.get(letter, sympy.S.One)
+            return sympy.Sum(as_number(value), (self.dummy(letter), first, first + size - 1))
+
+        return Term(tree.span, Slot(out), make)
+
+    def _of_constant(self, tree: Large, body: Term, letter: str) -> Term:
+        """A sum of equal terms; an extreme of them is the term."""
+        if tree.sign != "∑":
+            return body
+        size = self.known_size(self.letters[letter], f"the index {letter}", tree.span)
+        return self.multiplied(tree.span, self.scalar(tree.span, size), body)
+
+    # --- conditions ---
+
+    def condition(self, tree: Relation) -> Term:
+        """A comparison: true or false for every entry."""
+        out: Term | None = None
+        terms = [self.term(side) for side in tree.sides]
+        for sign, left, right in zip(tree.signs, terms, terms[1:], strict=False):
+            if sign not in _COMPARED:
+                raise self.error(f"{sign} is not read here", tree)
+            of_scalars, of_tensors = _COMPARED[sign]
+            held = self.entrywise(tree.span, left, right, of_tensors, of_scalars, "the comparison", scalars=True)
+            if out is None:
+                out = held
+            else:
+                out = self.logical(tree.span, out, held, "∧")
+        assert out is not None
+        return out
+
+    def logical(self, span: Span, a: Term, b: Term, sign: str) -> Term:
+        of_scalars, of_tensors = _LOGIC[sign]
+        slot = self.shapes.entrywise(a.slot, b.slot, None, "the conditions", True)
+        out = Term(span, slot, lambda: None)
+        joined = self._joined(span, a, b, slot, of_tensors, None)
+
+        def make() -> Value:
+            x, y = self.value(a), self.value(b)
+            for value in (x, y):
+                if not isinstance(value, Tensor) and not is_condition(value):
+                    raise self.error(f"{sign} stands between conditions", span)
+            if isinstance(x, Tensor) or isinstance(y, Tensor):
+                return joined.make()
+            return of_scalars(x, y)
+
+        out.make = make
+        return out
+
+    def infix(self, tree: Infix) -> Term:
+        if tree.sign in _LOGIC:
+            return self.logical(tree.span, self.term(tree.left), self.term(tree.right), tree.sign)
+        if tree.sign == "mod":
+            a, b = self.term(tree.left), self.term(tree.right)
+            return self.entrywise(tree.span, a, b, symattn.mod, sympy.Mod, "mod", scalars=True)
+        if tree.sign == "‖":
+            return self.joined(tree.span, [self.term(tree.left), self.term(tree.right)], across=True)
+        return super().infix(tree)
+
+    def prefix(self, tree: Prefix) -> Term:
+        if tree.sign != "¬":
+            raise self.error(f"{tree.sign} stands between two operands", tree)
+        x = self.term(tree.operand)
+
+        def make() -> Value:
+            value = self.value(x)
+            return logic.logical_not(value) if isinstance(value, Tensor) else sympy.Not(value)
+
+        return self.kept(tree.span, x, make)
+
+    # --- fences ---
+
+    def fence(self, tree: Fence) -> Term:
+        """What stands between fences: the same, an indicator, a block matrix, a modulus, a norm, an inner product."""
+        if tree.left == "⟨":
+            return self._inner(tree)
+        if tree.left == "{" or not tree.items:
+            raise self.error(f"{self.shown(tree)} is not read", tree)
+        if tree.left == "[" and len(tree.items) > 1:
+            return self._listed(tree)
+        if len(tree.items) > 1:
+            raise self.error(f"{self.shown(tree)} is a tuple, which has no value of its own", tree)
+        inside = self.term(tree.items[0])
+        if tree.left == "|":
+            return self._modulus(tree, inside)
+        if tree.left == "‖":
+            return self._norm(tree, inside, None)
+        if tree.left == "⌊":
+            return self.of_entries(tree.span, inside, "floor")
+        if tree.left == "⌈":
+            return self._ceiling(tree, inside)
+        return Term(tree.span, inside.slot, inside.make)
+
+    def _ceiling(self, tree: Fence, x: Term) -> Term:
+        def make() -> Value:
+            value = self.value(x)
+            return -symattn.floor(-value) if isinstance(value, Tensor) else sympy.ceiling(value)
+
+        return self.kept(tree.span, x, make)
+
+    def _modulus(self, tree: Fence, x: Term) -> Term:
+        form = self.form(x)
+        square = len(form.core) == 2 and self.shapes.unify(*form.core)
+        if square and not self.text.text.startswith(r"\lvert", tree.span.start):
+            plainly = self.text.text.startswith(r"\left", tree.span.start)
+            raise (
+                self.error("| | of a square matrix is not decided: write \\lvert X \\rvert for moduli of entries", tree)
+                if not plainly
+                else self.error("| | of a square matrix is not decided", tree)
+            )
+        return self.of_entries(tree.span, x, "abs")
+
+    def _norm(self, tree: Fence, x: Term, kind: Tree | None) -> Term:
+        form = self.form(x)
+        letter = "" if kind is None else key_of(kind)
+        if len(form.core) == 2 and letter != "F":
+            raise self.error("a norm of a matrix is not decided: write it with _F", tree)
+        if kind is not None and letter != "F" and not (isinstance(kind, Number) and kind.digits == "2"):
+            raise self.error("only Euclidean norms are read", tree)
+        if form.is_scalar:
+            return self.of_entries(tree.span, x, "abs")
+        axes = tuple(range(-len(form.core), 0))
+        out = Form(form.labels, form.lead)
+        return Term(tree.span, Slot(out), lambda: symattn.sqrt(symattn.sum(self.tensor(x) * self.tensor(x), axis=axes)))
+
+    def _scripted_part(self, tree: Scripted) -> Term:
+        base = tree.base
+        if isinstance(base, Fence) and base.left == "‖" and tree.below is not None:
+            norm = self._norm(base, self.term(base.items[0]), tree.below)
+            return norm if tree.above is None else self.raised(tree, norm, tree.above)
+        return super()._scripted_part(tree)
+
+    def _inner(self, tree: Fence) -> Term:
+        if len(tree.items) != 2:
+            raise self.error("an inner product has two arguments", tree)
+        a, b = (self.term(item) for item in tree.items)
+        if not len(self.form(a).core) == len(self.form(b).core) == 1:
+            raise self.error("an inner product is read of two vectors only", tree)
+        return self.inner(tree.span, a, b)
+
+    def _listed(self, tree: Fence) -> Term:
+        """``[A, B]`` side by side, ``[A; B]`` one below the other."""
+        if any(isinstance(item, Mark) and item.sign == "…" for item in tree.items):
+            raise self.error("dots are not read: write all of it", tree)
+        if len(set(tree.separators)) > 1:
+            raise self.error("commas and semicolons in one list: write a bmatrix", tree)
+        return self.joined(tree.span, [self.term(item) for item in tree.items], across=tree.separators[0] == ",")
+
+    # --- matrices and cases ---
+
+    def grid(self, tree: Grid) -> Term:
+        if tree.environment in ("cases", "dcases"):
+            return self._cases(tree)
+        if tree.environment not in _MATRICES:
+            raise self.error(f"\\begin{{{tree.environment}}} is not read here", tree)
+        if len({len(row) for row in tree.rows}) != 1:
+            raise self.error("the rows of this matrix are not of one length", tree)
+        if all(_is_number(cell) for row in tree.rows for cell in row):
+            cells = [[self.value(self.term(cell)) for cell in row] for row in tree.rows]
+            constant = symattn.from_sympy(sympy.ImmutableMatrix(cells))
+            return self.of_tensor(tree.span, constant)
+        rows = [self._row(tree, [self.term(cell) for cell in row]) for row in tree.rows]
+        return rows[0] if len(rows) == 1 else self.joined(tree.span, rows, across=False)
+
+    def _row(self, tree: Grid, cells: list[Term]) -> Term:
+        return cells[0] if len(cells) == 1 else self.joined(tree.span, cells, across=True)
+
+    def _cases(self, tree: Grid) -> Term:
+        """Values with their conditions; the last one is for all that is left."""
+        if any(len(row) != 2 for row in tree.rows):
+            raise self.error("a case is a value and a condition", tree)
+        pairs = [(self.term(value), self._case(condition)) for value, condition in tree.rows]
+        last, held = pairs[-1]
+        if held is not None and not self._covers([c for _, c in pairs if c is not None]):
+            raise self.error("the cases do not cover all places: end them by 'otherwise'", tree)
+        out = last
+        for value, condition in reversed(pairs[:-1]):
+            if condition is None:
+                raise self.error("'otherwise' is the last case", tree)
+            out = self.chosen(tree.span, condition, value, out)
+        return out
+
+    def _case(self, tree: Tree) -> Term | None:
+        return None if isinstance(tree, Symbol) and tree.letters == "otherwise" else self.term(tree)
+
+    def _covers(self, conditions: list[Term]) -> bool:
+        values = [self.value(condition) for condition in conditions]
+        if any(isinstance(value, Tensor) for value in values):
+            return False
+        return bool(sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values))
+
+
+def _complementary(values: list[Any]) -> bool:
+    return len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
+
+
+def _is_number(tree: Tree) -> bool:
+    return isinstance(tree, Number) or (
+        isinstance(tree, Total) and all(isinstance(part, Number) for _, part in tree.terms)
+    )
+
+
+__all__ = ["SCALAR", "Parts"]

@@ -1,0 +1,478 @@
+r"""LaTeX in: a tensor, a scalar, a definition or a claim, or several of these.
+
+What is not declared, and what people read in two ways, is an error that says what to declare or how to write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy
+
+from ...core.naming import check_name
+from ...core.node import Tensor
+from ...errors import NamingError, ParseError, SymattnError
+from ...ops.broadcasting import broadcast_to
+from ...ops.leaves import as_tensor, let, tensor
+from ...proof.claims import compared
+from .answers import Declaration, Definition, Signature
+from .calls import KNOWN
+from .lexer import Token, tokens_of
+from .names import Names, Range, items_of, key_of, name_of
+from .parser import Parser
+from .parts import Parts
+from .shapes import ClashError, Form
+from .statements import statements
+from .terms import FREE, Conventions, Term
+from .text import FormulaText
+from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Symbol, Tree, parts_of
+from .values import as_number, is_condition, spread, with_labels
+
+_CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
+_CONVENTIONS = tuple(Conventions(*pair) for pair in ((False, False), (False, True), (True, True), (True, False)))
+_SETS = frozenset("RNZ")
+
+
+def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
+    r"""What a formula in LaTeX stands for: a tensor, a SymPy scalar, a Definition, a claim; several make a tuple.
+
+    ``names`` says what its names are: shapes, tensors, scalars, functions, and ranges of indices such as "1..n", which
+    make a name like ``q_i`` a family with an axis for i. Shapes decide which product is meant and which way a vector
+    lies: a declared vector is a column unless only a row fits. Raises ParseError, with a caret, for what is not
+    LaTeX, not declared, or not decided, and ShapeError where shapes do not fit.
+
+    >>> import symattn as sa
+    >>> T, S, d, e = sa.sizes("T S d e")
+    >>> O = sa.parse_latex(r"\mathrm{softmax}(Q K^\top / \sqrt{d}) V", {"Q": (T, d), "K": (S, d), "V": (S, e)})
+    >>> print(O)
+    softmax(Q @ K.T / sqrt(d)) @ V
+    """
+    source = FormulaText(text)
+    tokens = statements(source, tokens_of(source))
+    table = Names({} if names is None else names)
+    parts = [part for part in tokens if not _Range(source, table, part).declared()]
+    answers = [answer for part in parts for answer in _Statement(source, table, part).answers()]
+    return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+class _Range:
+    """``i = 1, \\ldots, n`` says where an index runs; it comes before what uses the index, wherever it stands."""
+
+    def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
+        self.text, self.names, self.tokens = text, names, tokens
+
+    def declared(self) -> bool:
+        """Whether the statement is one; the range is then known."""
+        if not any(token.mark == "…" for token in self.tokens) or len(self.tokens) < 5:
+            return False
+        if self.tokens[1].mark != "=" or self.tokens[0].kind != "letter":
+            return False
+        tree = Parser(self.text, self.tokens, lambda head: False).read()
+        if not isinstance(tree, Items) or len(tree.items) < 3 or not isinstance(tree.items[0], Relation):
+            return False
+        name, first = tree.items[0].sides
+        size = _Statement(self.text, self.names, self.tokens).size
+        low, high = size(first), size(tree.items[-1])
+        self.names.ranges[key_of(name)] = Range(low, sympy.expand(high - low + 1))
+        self.names.indices = frozenset(self.names.ranges)
+        return True
+
+
+class _Statement:
+    """One statement, read by the names and what was defined before it."""
+
+    def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
+        self.text, self.names = text, names
+        self.tree = Parser(text, tokens, self.applies).read()
+
+    def applies(self, head: Tree) -> bool:
+        """Whether a letter in front of a fence is a function: unless it is declared to be something else."""
+        base = head.base if isinstance(head, Scripted) else head
+        for tree in (head, base):
+            entry = self.names.find(tree)
+            if entry is not None:
+                return entry.is_function
+        if self.names.family(head) is not None:
+            return False
+        assert isinstance(base, Symbol)
+        turned = isinstance(head, Scripted) and head.above is not None and base.letters not in KNOWN
+        return not turned
+
+    def answers(self) -> list[Any]:
+        tree = self.tree
+        if isinstance(tree, Items):
+            return self._listed(tree)
+        if not isinstance(tree, Relation):
+            space = self._set(tree)
+            return [Declaration("", space)] if space is not None else [self._expression(tree)]
+        return self._related(tree)
+
+    def error(self, problem: str, tree: Tree) -> ParseError:
+        return self.text.error(problem, tree.span)
+
+    # --- declarations ---
+
+    def _listed(self, tree: Items) -> list[Any]:
+        last = tree.items[-1]
+        if isinstance(last, Relation) and last.signs in (("∈",), (":",)):
+            return [made for item in (*tree.items[:-1], last.sides[0]) for made in self._declared(item, last.sides[1])]
+        raise self.error(
+            "several things where one is meant: write one formula, or relations with commas between", tree.items[1]
+        )
+
+    def _declared(self, name: Tree, of: Tree) -> list[Any]:
+        """``X \\in \\mathbb{R}^{L \\times d}``, ``X : (S, D)``, ``T \\in \\mathbb{N}``."""
+        made: list[Any] = []
+        for tree in _abbreviated(name):
+            if not key_of(tree):
+                raise self.error("a name is declared: a letter or a word with scripts", tree)
+            shape = self._shape(of)
+            if shape is None:
+                raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
+            if shape == "N":
+                value: Any = sympy.Symbol(check_name(name_of(tree)), integer=True, positive=True)
+            else:
+                value = tensor(name_of(tree), *(r.size for r in self.names.family_ranges(tree)), *shape)
+            if self.names.find(tree) is None:
+                self.names.declare(tree, value)
+            made.append(Declaration(name_of(tree), value))
+        return made
+
+    def _shape(self, tree: Tree) -> Any:
+        """The sizes of a shape, "N" for the natural numbers, None for what is none."""
+        space = self._set(tree)
+        if space is not None:
+            return space
+        if isinstance(tree, Fence) and tree.left == "(":
+            return tuple(self.size(item) for item in tree.items)
+        if isinstance(tree, Product) and set(tree.signs) == {"×"}:
+            return tuple(self.size(factor) for factor in tree.factors)
+        return None
+
+    def _set(self, tree: Tree) -> Any:
+        base = tree.base if isinstance(tree, Scripted) else tree
+        if (
+            not isinstance(base, Symbol)
+            or base.letters not in _SETS
+            or base.style not in ("blackboard", "calligraphic")
+        ):
+            return None
+        if base.letters != "R":
+            return "N"
+        above = tree.above if isinstance(tree, Scripted) else None
+        if above is None:
+            return ()
+        if isinstance(above, Product) and set(above.signs) == {"×"}:
+            return tuple(self.size(factor) for factor in above.factors)
+        return tuple(self.size(item) for item in (above.items if isinstance(above, Items) else (above,)))
+
+    def size(self, tree: Tree) -> sympy.Expr:
+        """A size, whose letters are sizes from here on."""
+        for name in _letters(tree):
+            if self.names.find(name) is None:
+                size = sympy.Symbol(check_name(name_of(name)), integer=True, positive=True)
+                self.names.sizes[key_of(name)] = size
+        return Parts(self.text, self._only_sizes()).size_of(tree)
+
+    def _only_sizes(self) -> Names:
+        table = Names({})
+        table.sizes = self.names.sizes
+        for key, entry in self.names.entries.items():
+            if not isinstance(entry.value, Tensor):
+                table.entries[key] = entry
+        return table
+
+    # --- relations ---
+
+    def _related(self, tree: Relation) -> list[Any]:
+        sides, signs = list(tree.sides), list(tree.signs)
+        if signs[0] == ":" and "→" in signs:
+            return [self._signature(tree)]
+        shape = None
+        if signs[-1] in ("∈", ":"):
+            if len(signs) == 1 and self._is_new(sides[0]):
+                return self._declared(sides[0], sides[1])
+            signs.pop()
+            shape = self._shape(last := sides.pop())
+            if shape is None or shape == "N":
+                raise self.error(f"{self.text.part(last.span)} is no shape", last)
+        if not signs:
+            return [self._expression(sides[0], shape)]
+        if signs[-1] == "≕":
+            signs[-1:] = []
+            defined = sides.pop()
+            return [*self._chain(sides, signs), self._definition(defined, sides[-1], shape)]
+        return self._chain(sides, signs, shape)
+
+    def _is_new(self, tree: Tree) -> bool:
+        return all(key_of(name) and self.names.find(name) is None for name in _abbreviated(tree))
+
+    def _chain(self, sides: list[Tree], signs: list[str], shape: Any = None) -> list[Any]:
+        """``a = b = c``: a definition of a where a is new, and claims between the rest."""
+        made: list[Any] = []
+        for n, sign in enumerate(signs):
+            left, right = sides[n], sides[n + 1]
+            if sign == "≔" or (not n and sign == "=" and self._defines(left)):
+                made.append(self._definition(left, right, shape if len(signs) == n + 1 else None))
+            elif sign in _CLAIMED:
+                made.append(self._claim(left, sign, right))
+            else:
+                raise self.error(f"{sign} is not read: claims are written by = ≤ ≥ < >", right)
+        return made
+
+    def _signature(self, tree: Relation) -> Signature:
+        if tree.signs != (":", "→"):
+            raise self.error("a signature is written as f : (n, d) \\times (m, d) \\to (n, m)", tree)
+        name, taken, given = tree.sides
+        arguments = taken.factors if isinstance(taken, Product) and set(taken.signs) == {"×"} else (taken,)
+        shapes = [self._shape(argument) for argument in arguments]
+        result = self._shape(given)
+        if None in shapes or result is None or not key_of(name):
+            raise self.error("a signature is written as f : (n, d) \\times (m, d) \\to (n, m)", tree)
+        return Signature(name_of(name), tuple(shapes), result)
+
+    # --- definitions and claims ---
+
+    def _defines(self, left: Tree) -> bool:
+        """Whether the left side of an equation is new."""
+        if isinstance(left, Apply):
+            base = left.head.base if isinstance(left.head, Scripted) else left.head
+            return self.names.find(left.head) is None and isinstance(base, Symbol) and base.letters not in KNOWN
+        if isinstance(left, (Symbol, Scripted)) and key_of(left):
+            if self.names.find(left) is not None or self.names.family(left) is not None:
+                return False
+            return self._of_new_name(left)
+        return self._derivative(left) is not None
+
+    def _of_new_name(self, left: Tree) -> bool:
+        if not isinstance(left, Scripted):
+            return True
+        bare = Scripted(left.span, left.base, None, left.above, left.primes)
+        plainly = [bare if left.above is not None or left.primes else left.base, *([] if left.primes else [left.base])]
+        entries = [self.names.find(tree) for tree in plainly]
+        return not any(e is not None and isinstance(e.value, Tensor) for e in entries)
+
+    def _derivative(self, left: Tree) -> Tree | None:
+        """The name of the derivative on a left side, where nobody declared it."""
+        reader = Parts(self.text, self.names)
+        if isinstance(left, Product) and _is_hessian(left):
+            return left
+        if isinstance(left, Product):
+            factors, _ = reader.gathered(left)
+            found = factors[0] if len(factors) == 1 else None
+        elif isinstance(left, Fraction):
+            found = reader.derivative_of(left)
+        else:
+            found = None
+        return found if found is not None and self._is_derived(found, reader) else None
+
+    def _is_derived(self, name: Tree, reader: Parts) -> bool:
+        bare = name.base if isinstance(name, Scripted) else name
+        return bool({key_of(name), key_of(bare)} & reader.derived)
+
+    def _definition(self, left: Tree, right: Tree, shape: Any) -> Definition:
+        derivative = self._derivative(left)
+        name_tree = derivative or left
+        parameters: tuple[str, ...] = ()
+        if isinstance(left, Apply):
+            name_tree = left.head
+            parameters = tuple(self.text.part(argument.span) for argument in left.arguments)
+        letters = self._index_letters(left) if derivative is None else ()
+        reader, term = self._under_conventions(
+            lambda r: r.term(right), letters, scalar=len(letters) > 1, where=right, shape=shape
+        )
+        free = tuple(letter for letter, _ in reader.form(term).labels)
+        indices = tuple(letter for letter in letters if letter in free)
+        if indices and len(indices) != len(letters):
+            raise self.error(f"not all indices on the left stand on the right: there are {', '.join(free)}", left)
+        order = indices or free
+        if set(free) != set(order):
+            extra = ", ".join(sorted(set(free) - set(order)))
+            raise self.error(f"the index {extra} is free on the right, and not on the left", left)
+        value = self._value(reader, term, order, entries=bool(indices))
+        self._check_shape(value, shape, len(order), right)
+        return self._defined(name_tree, left, value, parameters, order if indices else (), derivative is not None)
+
+    def _defined(
+        self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...], derived: bool
+    ) -> Definition:
+        base = tree
+        if indices and isinstance(tree, Scripted):
+            base = replace(tree, below=None) if tree.above is not None or tree.primes else tree.base
+        name = name_of(base) if key_of(base) else self.text.part(left.span)
+        if isinstance(value, Tensor):
+            try:
+                value = let(check_name(name), value)
+            except NamingError:
+                pass  # such as Self-Attention
+            if key_of(base) and not parameters and not derived and self.names.find(base) is None:
+                self.names.declare(base, value)
+                self.names.letters[key_of(base)] = indices
+        elif key_of(base) and not parameters and self.names.find(base) is None and isinstance(value, sympy.Expr):
+            self.names.declare(base, value)
+        return Definition(name, value, parameters, indices)
+
+    def _index_letters(self, left: Tree) -> tuple[str, ...]:
+        """The indices on the left side of a definition: ``S_{ij} = ...``, ``A^{(i)} = ...``."""
+        if not isinstance(left, Scripted):
+            return ()
+        reader = Parts(self.text, self.names)
+        below = () if left.below is None else items_of(left.below)
+        letters = [reader.index_letter(item) for item in below]
+        if not all(letters) or not all(reader.is_place(item) for item in below):
+            letters = []
+        above = left.above
+        if isinstance(above, Fence) and len(above.items) == 1 and key_of(above.items[0]) in self.names.indices:
+            letters.append(key_of(above.items[0]))
+        return tuple(letters)
+
+    def _claim(self, left: Tree, sign: str, right: Tree) -> Any:
+        letters = self._index_letters(left)
+
+        def both(reader: Parts) -> Term:
+            a, b = reader.term(left), reader.term(right)
+            zero = [reader.form(t).is_scalar and not reader.form(t).labels for t in (a, b)]
+            plain = any(zero) and not all(zero)
+            slot = reader.shapes.entrywise(a.slot, b.slot, None, "the two sides", scalars=plain)
+            out = Term(right.span, slot, lambda: (a, b))
+            return out
+
+        reader, out = self._under_conventions(both, letters, scalar=False, where=right, shape=None)
+        a, b = out.make()
+        form = reader.form(out)
+        free = {letter for letter, _ in reader.form(a).labels}
+        extra = [letter for letter, _ in form.labels if letter not in free]
+        if extra and free:
+            raise self.error(f"the index {extra[0]} is free on the right, and not on the left", right)
+        values = []
+        for term in (a, b):
+            x = reader.tensor(term)
+            of_x = reader.form(term)
+            values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, form.axes))
+        return compared(values[0], _CLAIMED[sign], values[1])
+
+    # --- expressions ---
+
+    def _expression(self, tree: Tree, shape: Any = None) -> Any:
+        reader, term = self._under_conventions(lambda r: r.term(tree), (), scalar=False, where=tree, shape=shape)
+        order = tuple(letter for letter, _ in reader.form(term).labels)
+        value = self._value(reader, term, order, entries=False)
+        self._check_shape(value, shape, 0, tree)
+        return value
+
+    def _value(self, reader: Parts, term: Term, order: Sequence[str], entries: bool) -> Any:
+        """A tensor with its labelled axes in an order, or a scalar."""
+        value, form = reader.value(term), reader.form(term)
+        if not isinstance(value, Tensor) and not form.labels:
+            return value if is_condition(value) else as_number(value)
+        x = reader.tensor(term)
+        if entries and form.core and all(reader.shapes.is_one(size) for size in form.core):
+            x, form = x[(..., *(0 for _ in form.core))], Form(form.labels, form.lead)
+        have = [letter for letter, _ in form.labels]
+        wanted = Form(tuple((letter, dict(form.labels)[letter]) for letter in order))
+        return x if have == list(order) else with_labels(x, have, wanted)
+
+    def _check_shape(self, value: Any, shape: Any, indices: int, tree: Tree) -> None:
+        if shape is None:
+            return
+        found = as_tensor(value).shape[indices:] if not isinstance(value, Tensor) else value.shape[indices:]
+        wanted = tuple(shape)
+        reader = Parts(self.text, self.names)
+        if len(wanted) == 2 and len(found) == 1 and wanted[0] == 1:
+            wanted = wanted[1:]
+        if len(found) != len(wanted) or not all(map(reader.shapes.unify, found, wanted)):
+            raise reader.shape_error(f"the shape is {found}, and the formula says {tuple(shape)}", tree)
+
+    def _under_conventions(
+        self, build: Any, letters: Sequence[str], scalar: bool, where: Tree, shape: Any
+    ) -> tuple[Parts, Term]:
+        """The reading under the first convention on vectors that fits; two that fit and differ are an error."""
+        first: Exception | None = None
+        fits: list[tuple[Parts, Term]] = []
+        for convention in _CONVENTIONS:
+            if self.names.vectors_are_rows not in (None, convention.vectors_are_rows):
+                continue
+            if convention.vectors_are_rows and (fits and not (scalar and not self._scalar(*fits[0]))):
+                break
+            reader = Parts(self.text, self.names, convention)
+            try:
+                with reader.bound([*letters, *self._free_letters()]):
+                    term = build(reader)
+                    reader.form(term)
+                fits.append((reader, term))
+            except SymattnError as problem:
+                first = first or problem
+            except ClashError as clash:
+                first = first or reader.shape_error(clash.problem, where)
+            if not reader.uses_vectors and not reader.uses_parts:
+                break
+            if not reader.uses_parts and fits:
+                break
+        if not fits:
+            assert first is not None
+            raise first
+        reader, term = self._decided(fits, scalar, where)
+        if reader.uses_vectors:
+            self.names.vectors_are_rows = reader.conventions.vectors_are_rows
+        return reader, term
+
+    def _free_letters(self) -> list[str]:
+        """The indices that names of this statement have, which may stand for themselves too."""
+        found: dict[str, None] = {}
+        for part in parts_of(self.tree):
+            if isinstance(part, Scripted) and isinstance(part.base, Symbol) and part.below is not None:
+                for item in items_of(part.below):
+                    if key_of(item).rstrip("′") in FREE and self.names.find(item) is self.names.find(part) is None:
+                        found[key_of(item)] = None
+        return list(found)
+
+    def _scalar(self, reader: Parts, term: Term) -> bool:
+        return reader.form(term).is_scalar
+
+    def _decided(self, fits: list[tuple[Parts, Term]], scalar: bool, where: Tree) -> tuple[Parts, Term]:
+        if scalar:  # an entry is a number where it may be one
+            fits = [fit for fit in fits if self._scalar(*fit)] or fits
+        if len(fits) == 1:
+            return fits[0]
+        forms = [reader.form(term) for reader, term in fits]
+        if sorted(map(str, forms[0].axes)) == sorted(map(str, forms[1].axes)) and len(forms[0].core) < 2:
+            return fits[0]
+        shown = [reader.shapes.shown(form) for (reader, _), form in zip(fits, forms, strict=True)]
+        raise self.error(
+            f"whether rows are taken as columns ({shown[0]}) or as rows ({shown[1]}) is not decided: "
+            r"write an inner product as \langle q_i, k_j \rangle, or declare the vectors",
+            where,
+        )
+
+
+def _is_hessian(tree: Product) -> bool:
+    r"""``\nabla_z^2 L``."""
+    first = tree.factors[0]
+    return isinstance(first, Scripted) and isinstance(first.base, Mark) and first.base.sign == "∇" and bool(first.above)
+
+
+def _abbreviated(tree: Tree) -> list[Tree]:
+    """``Q/K/V`` and ``W_{q/k/v}`` as three names."""
+    if isinstance(tree, Infix) and tree.sign == "/":
+        return [*_abbreviated(tree.left), *_abbreviated(tree.right)]
+    if isinstance(tree, Scripted) and isinstance(tree.below, Infix) and tree.below.sign == "/":
+        return [replace(tree, below=part) for part in _abbreviated(tree.below)]
+    return [tree]
+
+
+def _letters(tree: Tree) -> list[Tree]:
+    """The names in a size."""
+    if isinstance(tree, Symbol) or (isinstance(tree, Scripted) and key_of(tree)):
+        return [tree]
+    inside: list[Tree] = []
+    for part in (
+        tree.factors
+        if isinstance(tree, Product)
+        else (tree.left, tree.right)
+        if isinstance(tree, Infix)
+        else tuple(x for _, x in getattr(tree, "terms", ()))
+    ):
+        inside += _letters(part)
+    return inside

@@ -1,0 +1,288 @@
+r"""Names with scripts, and what else has them: entries, rows, powers, transposes, heads, families."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sympy
+
+from ...core.node import Tensor
+from ...ops.broadcasting import broadcast_to
+from ...ops.inverse import inv
+from ...ops.layout import transpose
+from ...ops.leaves import ones, zeros
+from ...ops.pointwise import power
+from ..formulas import power_problem
+from .names import items_of, key_of
+from .shapes import Form, Slot, form_of
+from .terms import Term, Terms
+from .text import Span
+from .tree import (
+    Fence,
+    Mark,
+    Number,
+    Prefix,
+    Product,
+    Relation,
+    Scripted,
+    Symbol,
+    Total,
+    Tree,
+)
+from .values import exponential, is_condition, spread, with_labels
+
+
+class Scripts(Terms):
+    """Reads what has subscripts and superscripts."""
+
+    # --- scripts ---
+
+    def scripted(self, tree: Scripted) -> Term:
+        """A name with its scripts, an entry, a power, a transpose."""
+        above, turned = self._without_transposition(tree)
+        plainly = replace(tree, above=above) if turned else tree
+        if turned and above is None and tree.below is None and not tree.primes:
+            return self.transposed(tree.span, self.term(tree.base))
+        term = self._without_turn(plainly)
+        return self.transposed(tree.span, term) if turned else term
+
+    def _without_transposition(self, tree: Scripted) -> tuple[Tree | None, bool]:
+        r"""The superscript before ``\top``, and whether there is one; T is one unless it is a power."""
+        above = tree.above
+        parts = above.factors if isinstance(above, Product) and not any(above.signs) else (above,)
+        last = parts[-1]
+        if (
+            isinstance(last, Total)
+            and len(last.terms) == 1
+            and last.terms[0][0] == "−"
+            and self._is_turn(last.terms[0][1])
+        ):
+            return Total(last.span, (("−", Number(last.span, "1")),)), True
+        if not self._is_turn(last) or self.names.find(tree) is not None:
+            return above, False
+        if len(parts) == 1:
+            return None, True
+        rest = parts[:-1]
+        return (rest[0] if len(rest) == 1 else Product(tree.span, rest, ("",) * (len(rest) - 1))), True
+
+    def _is_turn(self, tree: Tree | None) -> bool:
+        return (isinstance(tree, Mark) and tree.sign == "⊤") or (isinstance(tree, Symbol) and tree.letters == "T")
+
+    def _without_turn(self, tree: Scripted) -> Term:
+        if tree.below is tree.above is None and not tree.primes:
+            return self.term(tree.base)
+        base = tree.base
+        if not isinstance(base, Symbol):
+            return self._scripted_part(tree)
+        entry = self.names.find(tree)
+        if entry is not None:
+            return self.entry(tree, entry)
+        found = self.names.family(tree)
+        if found is not None:
+            return self.indexed_by(tree, found[0].value, list(found[1]), tree)
+        if self.is_derivative(tree):
+            return self._without_turn(tree)
+        if tree.above is not None:
+            lower = replace(tree, above=None)
+            inside = self._without_turn(lower) if tree.below is not None or tree.primes else None
+            if inside is None and self._is_exponential(base):
+                return self.exponential(tree.span, self.term(tree.above))
+            return self.raised(tree, inside or self.term(base), tree.above)
+        return self._with_index(tree, base)
+
+    def _is_exponential(self, base: Symbol) -> bool:
+        if base.letters != "e":
+            return False
+        if base.style != "upright" and self.names.find(base) is not None:
+            raise self.error(r"e is declared, and is the base of exponentials too: write \exp(...)", base)
+        return True
+
+    def _with_index(self, tree: Scripted, base: Symbol) -> Term:
+        """A name that is declared without its subscript: an entry or a row of it."""
+        bare: Tree = Scripted(tree.span, base, None, None, tree.primes) if tree.primes else base
+        entry = self.names.find(bare)
+        if tree.below is None:
+            return self.named(tree, base)
+        if base.letters == "I" and entry is None:
+            return self._identity(tree, self.size_of(tree.below))
+        if entry is None and key_of(tree) in self.letters:
+            return self.named(tree, base)
+        if entry is None or not isinstance(entry.value, Tensor):
+            return self.unknown(tree)
+        items = items_of(tree.below)
+        if len(items) > entry.value.rank or not all(map(self.is_place, items)):
+            return self.unknown(tree)
+        return self.indexed_by(tree, entry.value, list(items), tree)
+
+    # --- powers ---
+
+    def raised(self, tree: Scripted, base: Term, exponent: Tree) -> Term:
+        """A power, an inverse, or one head of several."""
+        if isinstance(exponent, Fence) and exponent.left == "(" and len(exponent.items) == 1:
+            return self._head(tree, base, exponent.items[0])
+        if isinstance(exponent, Prefix) and exponent.sign == "⊙":
+            return self._power(tree.span, base, self.term(exponent.operand), entrywise=True)
+        if isinstance(exponent, Mark):
+            raise self.error(f"what ^{exponent.sign} means here is not decided: declare {self.shown(tree)}", tree)
+        form = self.form(base)
+        if not form.is_scalar:
+            return self._matrix_power(tree, base, exponent, form)
+        return self._power(tree.span, base, self.term(exponent), entrywise=False)
+
+    def _matrix_power(self, tree: Scripted, base: Term, exponent: Tree, form: Form) -> Term:
+        number = self.value(self.term(exponent)) if isinstance(exponent, (Number, Total)) else None
+        square = form.rows is not None and form.cols is not None and self.shapes.unify(form.rows, form.cols)
+        if number == -1 and square:
+            return self.kept(tree.span, base, lambda: inv(self.tensor(base)))
+        if square and isinstance(number, sympy.Integer) and 1 < number <= 8:
+            out = base
+            for _ in range(int(number) - 1):
+                out = self.multiplied(tree.span, out, base)
+            return out
+        raise self.error(
+            f"a power of {self.shapes.shown(form)} is not decided: write entries as X^{{\\odot 2}}, an inverse of a "
+            "square matrix as X^{-1}",
+            tree,
+        )
+
+    def _power(self, span: Span, base: Term, exponent: Term, entrywise: bool) -> Term:
+        if not entrywise and not self.form(exponent).is_scalar:
+            raise self.error(
+                "an exponent that is a matrix is not decided: write X^{\\odot Y} for powers of entries", span
+            )
+
+        def of_scalars(x: Any, y: Any) -> Any:
+            problem = power_problem(x, y)
+            if problem:
+                raise self.error(problem, span)
+            return x**y
+
+        return self.entrywise(span, base, exponent, power, of_scalars, "the power", scalars=True)
+
+    def exponential(self, span: Span, exponent: Term) -> Term:
+        """``e`` to a scalar."""
+        if not self.form(exponent).is_scalar:
+            raise self.error(r"e to a matrix is not decided: write \exp(X) for the exponentials of its entries", span)
+        return self.kept(span, exponent, lambda: exponential(self.value(exponent)))
+
+    def _head(self, tree: Scripted, base: Term, index: Tree) -> Term:
+        """``Q^{(h)}``: the first axis is that of the heads."""
+        letter = self.index_letter(index)
+        value = self.value(base)
+        if not letter or not isinstance(value, Tensor) or not value.rank or not isinstance(tree.base, Symbol):
+            raise self.error(f"{self.shown(tree)} is not declared: {self.names.known()}", tree)
+        if self.form(base).labels:
+            raise self.error("a head of an entry is not read: declare the name with its superscript", tree)
+        if letter in self.letters:
+            self.shapes.unify(self.letters[letter], value.shape[0])
+        form = replace(form_of(value.shape[1:], self.conventions.vectors_are_rows), labels=((letter, value.shape[0]),))
+        self.uses_vectors |= value.rank == 2
+        return Term(tree.span, Slot(form), lambda: value)
+
+    # --- what has no name ---
+
+    def _scripted_part(self, tree: Scripted) -> Term:
+        """A number, something between fences, or the value of a function, with scripts."""
+        base, below, above = tree.base, tree.below, tree.above
+        if tree.primes:
+            raise self.error("a prime stands at a name", tree)
+        if isinstance(base, Number) and below is not None:
+            inside = self._filled(tree, base, below)
+        elif below is not None:
+            inside = self._part_at(tree, base, below)
+        else:
+            inside = self.term(base)
+        return inside if above is None or self._is_binder(below) else self.raised(tree, inside, above)
+
+    def _filled(self, tree: Tree, base: Number, below: Tree) -> Term:
+        r"""``\mathbf{1}_{n}``, ``\mathbf{1}_{T \times d}``, ``0_{n}``."""
+        if base.digits not in ("0", "1") or (base.digits == "1" and not base.bold):
+            raise self.error("a subscript stands at a name", tree)
+        factors = below.factors if isinstance(below, Product) and set(below.signs) == {"×"} else items_of(below)
+        shape = tuple(map(self.size_of, factors))
+        return self.of_tensor(tree.span, (ones if base.digits == "1" else zeros)(*shape))
+
+    def size_of(self, tree: Tree) -> sympy.Expr:
+        """A size, as it stands in a shape."""
+        value = self.value(self.term(tree))
+        if isinstance(value, Tensor) or is_condition(value):
+            raise self.error(f"{self.shown(tree)} is no size", tree)
+        return value
+
+    def _is_binder(self, below: Tree | None) -> bool:
+        return isinstance(below, Relation)
+
+    def _part_at(self, tree: Scripted, base: Tree, below: Tree) -> Term:
+        r"""``[f(i, j)]_{ij}``, which binds its indices, or an entry of what has no name, ``(Q K^\top)_{ij}``."""
+        if isinstance(below, Relation):
+            return self._family(tree, base, below)
+        items = list(items_of(below))
+        letters = [self.index_letter(item) for item in items]
+        binds = isinstance(base, Fence) and base.left == "[" and len(base.items) == 1
+        if binds and all(letters) and not self.bound_letters & set(letters):
+            with self.bound(letters):
+                inside = self.term(base)
+                if self.form(inside).is_scalar:
+                    for letter in letters:
+                        self.firsts.setdefault(letter, sympy.S.Zero)
+                    return self.collected(tree.span, inside, letters, {le: self.letters[le] for le in letters})
+        inside = self.term(base)
+        return self._entry_of(tree, inside, items)
+
+    def _entry_of(self, tree: Scripted, inside: Term, items: list[Tree]) -> Term:
+        form = self.form(inside)
+        if len(items) > len(form.core) or not all(map(self.is_place, items)):
+            raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
+        letters = [self.index_letter(item) for item in items]
+        if not all(letters) or set(letters) & {letter for letter, _ in form.labels} or form.lead:
+            raise self.error(f"{self.shown(tree)} is not read: name what is between the fences", tree)
+        labels = dict(form.labels)
+        for letter, size in zip(letters, form.core, strict=False):
+            known = labels.setdefault(letter, self.letters.get(letter, size))
+            if not self.shapes.unify(known, size):
+                raise self.shape_error(f"the index {letter} runs over {known} and over {size}", tree)
+        rest = form.core[len(letters) :]
+        self.uses_parts |= len(rest) == 1
+        out = replace(form_of(rest, self.conventions.parts_are_rows), labels=tuple(sorted(labels.items())))
+        order = [letter for letter, _ in form.labels] + letters
+        return Term(tree.span, Slot(out), lambda: with_labels(self.tensor(inside), order, out))
+
+    def _family(self, tree: Scripted, base: Tree, below: Relation) -> Term:
+        """``(f(i))_{i=1}^{n}``: a column of the values."""
+        letter = key_of(below.sides[0])
+        if below.signs != ("=",) or not letter or tree.above is None:
+            raise self.error("a family is written as (...)_{i=1}^{n}", tree)
+        first = self.size_of(below.sides[1])
+        size = sympy.expand(self.size_of(tree.above) - first + 1)
+        with self.bound([letter]):
+            self.firsts[letter] = first
+            self.shapes.unify(self.letters[letter], size)
+            inside = self.term(base)
+            if not self.form(inside).is_scalar:
+                raise self.error("a family of vectors is not read: write a matrix", tree)
+            return self.collected(tree.span, inside, [letter], {letter: self.letters[letter]})
+
+    def collected(self, span: Span, x: Term, letters: list[str], sizes: dict[str, Any]) -> Term:
+        """A scalar of indices as a vector or matrix: the indices are its rows and columns."""
+        if len(letters) > 2:
+            raise self.error("entries by more than two indices are not read", span)
+        form = self.form(x)
+        rest = tuple((letter, size) for letter, size in form.labels if letter not in letters)
+        self.uses_parts |= len(letters) == 1
+        core = form_of([sizes[letter] for letter in letters], self.conventions.parts_are_rows)
+        out = replace(core, labels=rest)
+
+        def make() -> Tensor:
+            full = Form(labels=tuple(sorted({**dict(form.labels), **sizes}.items())))
+            full = self.shapes.resolved(full)
+            value = self.value(x)
+            if isinstance(value, Tensor):
+                y = broadcast_to(spread(value, self.form(x), full, core=False), full.axes)
+            else:
+                y = self.by_index(value, full, span)
+            have = [letter for letter, _ in full.labels]
+            order = [have.index(letter) for letter in (*(le for le, _ in rest), *letters)]
+            return transpose(y, tuple(n - len(have) for n in order)) if order != sorted(order) else y
+
+        return Term(span, Slot(out), make)

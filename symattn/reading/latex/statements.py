@@ -1,0 +1,140 @@
+r"""A text of formulas as its statements: rows, ``\quad``, words, and commas between two relations set them apart.
+
+A row that begins with a relation goes on with the statement above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .lexer import Token
+from .parser import RELATIONS
+from .text import FormulaText
+
+_ALIGNED = frozenset(
+    "align align* aligned alignedat array split gather gather* gathered equation equation* eqnarray eqnarray*".split()
+)
+_PUNCTUATION = frozenset(".,;")
+_FOLLOWS = frozenset("⟹⇒")
+
+
+def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each statement. Raises ParseError where there is none."""
+    found: list[list[Token]] = []
+    for row in _split(_unwrapped(tokens), "row"):
+        parts = _parts([t for t, depth in _with_depth(row) if t.kind != "&" or depth])
+        for n, stripped in enumerate(filter(None, map(_stripped, parts))):
+            goes_on = not n and found and stripped[0].kind == "sign" and stripped[0].mark in RELATIONS - _FOLLOWS
+            if goes_on:
+                found[-1] += stripped
+            elif stripped[0].mark in _FOLLOWS:
+                found.append(stripped[1:])
+            else:
+                found.append(stripped)
+    if not found:
+        raise text.error("there is nothing to read: write a formula such as \\mathrm{softmax}(Q K^\\top) V")
+    return found
+
+
+def _with_depth(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
+    depth = 0
+    for token in tokens:
+        closes = token.kind in ("}", "close") or token.mark == r"\end"
+        depth -= closes
+        yield token, depth
+        depth += token.kind in ("{", "open") or token.mark == r"\begin"
+
+
+def _split(tokens: Sequence[Token], kind: str) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token, depth in _with_depth(tokens):
+        if token.kind == kind and not depth:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
+    """Without the environment around all of it."""
+    inside = list(tokens)
+    while inside and inside[0].mark == r"\begin":
+        close = next((n for n, t in enumerate(inside) if t.kind == "}"), 0)
+        name = "".join(t.mark for t in inside[2:close]).replace("∗", "*")
+        depths = [n for n, (t, depth) in enumerate(_with_depth(inside)) if t.mark == r"\end" and not depth]
+        if name not in _ALIGNED or not depths:
+            break
+        end = depths[0]
+        after = next((n for n in range(end, len(inside)) if inside[n].kind == "}"), len(inside)) + 1
+        if _stripped(inside[after:]):
+            break
+        inside = inside[close + 1 : end]
+        if name in ("array", "alignedat") and inside and inside[0].kind == "{":
+            inside = inside[next(n for n, t in enumerate(inside) if t.kind == "}") + 1 :]
+    return inside
+
+
+def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The statements of one row."""
+    parts: list[list[Token]] = [[]]
+    for stretch in _stretches(tokens):
+        segments = _commas(stretch)
+        for n, segment in enumerate(segments):
+            relates, told = _relates(segment), any(t.kind == "prose" for t in segment)
+            if told and not relates and n:
+                continue  # a remark in words
+            if n and not (relates and _relates(parts[-1])):
+                parts[-1] += [*_comma(segments[n - 1], segment), *segment]
+            else:
+                parts.append(list(segment))
+    return [[t for t, depth in _with_depth(part) if t.kind != "prose" or depth] for part in parts]
+
+
+def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
+    r"""What ``\quad``, ``\implies`` and words between formulas set apart."""
+    stretches: list[list[Token]] = [[]]
+    for token, depth in _with_depth(tokens):
+        if not depth and token.kind in ("wide", "prose"):
+            behind = stretches[-1]
+            if token.kind == "prose" and behind and behind[-1].mark not in _PUNCTUATION and token.mark not in _JOINS:
+                behind.append(token)
+            else:
+                stretches.append([])
+        elif not depth and token.mark in _FOLLOWS and stretches[-1]:
+            stretches.append([])
+        else:
+            stretches[-1].append(token)
+    return stretches
+
+
+_JOINS = frozenset({"where", "and", "with", "for", "if", "when", "or"})
+
+
+def _commas(tokens: Sequence[Token]) -> list[list[Token]]:
+    segments: list[list[Token]] = [[]]
+    for token, depth in _with_depth(tokens):
+        if token.kind == "sign" and token.mark in ",;" and not depth:
+            segments.append([])
+        else:
+            segments[-1].append(token)
+    return segments
+
+
+def _comma(before: Sequence[Token], after: Sequence[Token]) -> list[Token]:
+    """The comma between two segments, as a token near them."""
+    near = [*before[-1:], *after[:1]]
+    return [Token("sign", ",", near[0].span)] if near else []
+
+
+def _relates(tokens: Sequence[Token]) -> bool:
+    return any(not depth and t.kind == "sign" and t.mark in RELATIONS for t, depth in _with_depth(tokens))
+
+
+def _stripped(tokens: Sequence[Token]) -> list[Token]:
+    """Without what only separates it from others."""
+    kept = list(tokens)
+    while kept and (kept[-1].kind in ("wide", "end", "row") or kept[-1].mark in _PUNCTUATION):
+        kept.pop()
+    while kept and (kept[0].kind in ("wide", "row") or kept[0].mark in _PUNCTUATION):
+        kept.pop(0)
+    return kept

@@ -1,0 +1,468 @@
+r"""From the syntax tree to terms: each has a form, found by unification, and a value that is built once all forms are.
+
+An index that is free is a labelled axis, so that ``A_{ij}`` is a scalar for each i and j, ``Q_i`` a vector for each i,
+and ``Q^{(h)}`` a matrix for each head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import sympy
+
+from ...core.exact import INDICES
+from ...core.node import Tensor
+from ...core.sizes import Shape, never_negative
+from ...errors import ParseError, ShapeError, SymattnError
+from ...ops.arithmetic import divide, multiply
+from ...ops.gather import take
+from ...ops.layout import transpose
+from ...ops.leaves import eye, from_index, ones, zeros
+from ..formulas import LARGEST
+from .names import Entry, Names, Range, key_of, name_of
+from .shapes import SCALAR, ClashError, Form, Shapes, Slot, Unknown, form_of
+from .text import FormulaText, Span
+from .tree import (
+    Apply,
+    Fence,
+    Fraction,
+    Grid,
+    Infix,
+    Large,
+    Mark,
+    Number,
+    Prefix,
+    Product,
+    Relation,
+    Root,
+    Scripted,
+    Symbol,
+    Total,
+    Tree,
+)
+from .values import Value, as_number, entrywise, plain, product, shifts, with_labels
+
+FREE = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
+
+
+class Conventions(NamedTuple):
+    """Which way declared vectors lie, and rows that are taken from matrices: as columns, or as rows."""
+
+    vectors_are_rows: bool = False
+    parts_are_rows: bool = False
+
+
+@dataclass(eq=False)
+class Term:
+    """A part of a formula with its form, and how its value is made once all forms are known."""
+
+    span: Span
+    slot: Slot
+    make: Callable[[], Value]
+    needs: tuple[Term, ...] = ()  # whose values are built before its own, so that long sums do not recurse
+
+
+class Terms:
+    """Reads trees by the names; ``letters`` are the indices that are in scope."""
+
+    def __init__(self, text: FormulaText, names: Names, conventions: Conventions = Conventions()) -> None:  # noqa: B008
+        self.text, self.names, self.conventions = text, names, conventions
+        self.shapes = Shapes()
+        self.letters: dict[str, Unknown] = {}
+        self.bound_letters: frozenset[str] = frozenset()  # by sums
+        self.ranges: dict[str, Range] = dict(names.ranges)
+        self.firsts: dict[str, sympy.Expr] = {letter: r.first for letter, r in names.ranges.items()}
+        self.uses_vectors = self.uses_parts = False
+        self.undeclared: dict[str, tuple[Tree, Slot]] = {}
+        self.made: dict[Term, Value] = {}
+        self.derived: set[str] = set()  # derivatives that nobody declared
+
+    # --- errors ---
+
+    def error(self, problem: str, where: Tree | Span) -> ParseError:
+        return self.text.error(problem, where.span if isinstance(where, Tree) else where)
+
+    def shape_error(self, problem: str, where: Tree | Span) -> ShapeError:
+        return ShapeError(str(self.error(problem, where)))
+
+    def shown(self, where: Tree | Span) -> str:
+        return self.text.part(where.span if isinstance(where, Tree) else where)
+
+    # --- values ---
+
+    def term(self, tree: Tree) -> Term:
+        """The term of a tree. Raises ParseError where it has no meaning, and ShapeError where shapes do not fit."""
+        reader = getattr(self, READERS.get(type(tree), "unread"))
+        try:
+            made: Term = reader(tree)
+        except ClashError as clash:
+            raise self.shape_error(clash.problem, tree) from None
+        return made
+
+    def form(self, term: Term) -> Form:
+        """The form of a term, known as far as it can be. Raises ParseError where it stays open."""
+        if term.slot.form is None:
+            self.shapes.solve()
+        if term.slot.form is None:
+            self.report_undeclared()
+            raise self.error(f"the shape of {self.shown(term.span)} does not follow from what is declared", term.span)
+        return self.shapes.resolved(term.slot.form)
+
+    def report_undeclared(self) -> None:
+        """The first name that is not declared, with the shape that it has to have where that follows."""
+        for name, (tree, slot) in self.undeclared.items():
+            if slot.form is None:
+                raise self.error(
+                    f"no shape for {name}: declare it by names={{{name!r}: (...)}}; {self.names.known()}", tree
+                )
+            form = self.shapes.resolved(slot.form)
+            sizes = form.axes
+            says = f"it must be {self.shapes.shown(form)}"
+            if any(isinstance(size, Unknown) for size in sizes):
+                raise self.error(f"no shape for {name}; {says}: declare it by names={{{name!r}: (...)}}", tree)
+            latex = r" \times ".join(map(sympy.latex, sizes))
+            add_it = rf"{self.shown(tree)} \in \mathbb{{R}}^{{{latex}}}" if sizes else f"names={{{name!r}: ()}}"
+            raise self.error(f"no shape for {name}; {says}. Add: {add_it}", tree)
+
+    def value(self, term: Term) -> Value:
+        """The value of a term, built once."""
+        waiting = [term]
+        while waiting:
+            needed = [part for part in waiting[-1].needs if part not in self.made]
+            waiting += needed
+            if not needed:
+                self._build(waiting.pop())
+        return self.made[term]
+
+    def _build(self, term: Term) -> None:
+        if term not in self.made:
+            try:
+                self.made[term] = term.make()
+            except ParseError:
+                raise
+            except SymattnError as problem:
+                if "\n" in str(problem):
+                    raise
+                raise type(problem)(str(self.error(str(problem), term.span))) from None
+
+    def tensor(self, term: Term) -> Tensor:
+        """The value as a tensor: a scalar of indices is a constant by index."""
+        value, form = self.value(term), self.form(term)
+        if isinstance(value, Tensor):
+            return value
+        return plain(value) if not form.labels else self.by_index(value, form, term.span)
+
+    def by_index(self, value: Value, form: Form, span: Span) -> Tensor:
+        """A scalar of indices as the constant that has it for its entry."""
+        letters = [letter for letter, _ in form.labels]
+        dummies = [self.dummy(letter) for letter in letters]
+        shape = tuple(self.known_size(size, f"the index {letter}", span) for letter, size in form.labels)
+        first = [self.firsts.get(letter) for letter in letters]
+        if None in first and not shifts(value, tuple(dummies)):
+            raise self.error(
+                f"where {' and '.join(letters)} begin is not decided: declare it by names={{{letters[0]!r}: '1..n'}}",
+                span,
+            )
+        begin = next((f for f in first if f is not None), sympy.S.One)
+        at = {
+            dummy: index + (begin if f is None else f) for dummy, index, f in zip(dummies, INDICES, first, strict=False)
+        }
+        return from_index(shape, lambda *_: value.xreplace(at))
+
+    def known_size(self, size: Any, of: str, span: Span) -> sympy.Expr:
+        size = self.shapes.size(size)
+        if isinstance(size, Unknown):
+            raise self.error(f"how long {of} is does not follow from what is declared", span)
+        return size
+
+    def dummy(self, letter: str) -> sympy.Symbol:
+        """The symbol of an index in scalars of indices."""
+        return sympy.Symbol(f"index {letter}", integer=True)
+
+    @contextmanager
+    def bound(self, letters: Sequence[str], summed: bool = False) -> Iterator[None]:
+        """The letters are indices in here."""
+        outer, bound_letters = dict(self.letters), self.bound_letters
+        if summed:
+            self.bound_letters = bound_letters | set(letters)
+        for letter in letters:
+            known = self.ranges.get(letter)
+            fresh = Unknown(letter)
+            if known is not None:
+                self.shapes.unify(fresh, known.size)
+            self.letters[letter] = fresh
+        try:
+            yield
+        finally:
+            self.letters, self.bound_letters = outer, bound_letters
+
+    # --- making terms ---
+
+    def scalar(self, span: Span, value: Value) -> Term:
+        return Term(span, Slot(SCALAR), lambda: value)
+
+    def of_tensor(self, span: Span, x: Tensor, row: bool = False) -> Term:
+        return Term(span, Slot(form_of(x.shape, row)), lambda: x)
+
+    def changed(
+        self, span: Span, x: Term, change: Callable[[Form], Form], make: Callable[[], Value], back: Any = None
+    ) -> Term:
+        return Term(span, self.shapes.mapped(x.slot, change, back), make, (x,))
+
+    def kept(self, span: Span, x: Term, make: Callable[[], Value]) -> Term:
+        """A term of the form of another."""
+        return self.changed(span, x, lambda form: form, make, lambda form: form)
+
+    def _joined(self, span: Span, a: Term, b: Term, slot: Slot, function: Any, of_scalars: Any) -> Term:
+        out = Term(span, slot, lambda: None, (a, b))
+
+        def make() -> Value:
+            x, y = self.value(a), self.value(b)
+            if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+                return of_scalars(as_number(x), as_number(y))
+            return entrywise(function, self.tensor(a), self.form(a), self.tensor(b), self.form(b), self.form(out))
+
+        out.make = make
+        return out
+
+    def entrywise(self, span: Span, a: Term, b: Term, function: Any, of_scalars: Any, what: str, scalars: bool) -> Term:
+        """A function of two terms, entry by entry."""
+        slot = self.shapes.entrywise(a.slot, b.slot, None, what, scalars)
+        return self._joined(span, a, b, slot, function, of_scalars)
+
+    def multiplied(self, span: Span, a: Term, b: Term) -> Term:
+        """The product that the forms allow."""
+        slot = self.shapes.product(a.slot, b.slot, None)
+        out = Term(span, slot, lambda: None, (a, b))
+        scaled = self._joined(span, a, b, slot, multiply, lambda x, y: x * y)
+
+        def make() -> Value:
+            of_a, of_b = self.form(a), self.form(b)
+            if of_a.is_scalar or of_b.is_scalar:
+                return scaled.make()
+            return product(self.tensor(a), of_a, self.tensor(b), of_b, self.form(out))
+
+        out.make = make
+        return out
+
+    def divided(self, span: Span, a: Term, b: Term) -> Term:
+        """Entry by entry, by a scalar or by what has the same form; matrices are divided by ``⊘`` only."""
+        self.shapes.solve()
+        below, above = b.slot.form, a.slot.form
+        if below is not None and not below.is_scalar:
+            vectors = above is not None and len(above.core) == len(below.core) == 1
+            if not vectors:
+                raise self.error(
+                    f"{self.shown(b.span)} is no scalar: write quotients of entries by \\oslash, an inverse by ^{{-1}}",
+                    b.span,
+                )
+        return self.entrywise(span, a, b, divide, self.quotient(b.span), "the quotient", scalars=True)
+
+    def quotient(self, span: Span) -> Callable[[Any, Any], Any]:
+        def of_scalars(x: Any, y: Any) -> Any:
+            if y == 0:
+                raise self.error("division by zero", span)
+            return x / y
+
+        return of_scalars
+
+    def transposed(self, span: Span, x: Term) -> Term:
+        out = Term(span, self.shapes.transposed(x.slot), lambda: None, (x,))
+
+        def make() -> Value:
+            form = self.form(x)
+            if len(form.core) < 2:
+                return self.value(x)
+            y = self.tensor(x)
+            return transpose(y, (*range(-y.rank, -2), -1, -2))
+
+        out.make = make
+        return out
+
+    # --- leaves ---
+
+    def number(self, tree: Number) -> Term:
+        if tree.bold and tree.digits in ("0", "1"):
+            size = Unknown(self.shown(tree))
+            maker = ones if tree.digits == "1" else zeros
+            return Term(
+                tree.span, Slot(Form(rows=size)), lambda: maker(self.known_size(size, self.shown(tree), tree.span))
+            )
+        digits = tree.digits
+        if len(digits) > 64 or sympy.Rational(digits) > LARGEST:
+            raise self.error("the number has too many digits", tree)
+        return self.scalar(tree.span, sympy.Rational(digits))
+
+    def symbol(self, tree: Symbol) -> Term:
+        return self.named(tree, tree)
+
+    def mark(self, tree: Mark) -> Term:
+        if tree.sign == "∞":
+            return self.scalar(tree.span, sympy.oo)
+        if tree.sign == "…":
+            raise self.error("dots are not read: write all of it, or a sum with limits", tree)
+        raise self.error(f"{tree.sign} has nothing to stand at", tree)
+
+    def named(self, tree: Tree, base: Symbol) -> Term:
+        """A name that is written without indices."""
+        if base.letters == "e" and base.style == "upright" and tree is base:
+            return self.scalar(tree.span, sympy.E)
+        entry = self.names.find(tree)
+        if entry is not None and (key_of(tree) not in self.letters or isinstance(entry.value, Tensor)):
+            return self.entry(tree, entry)
+        letter = key_of(tree)
+        if letter in self.letters:
+            size = self.letters[letter]
+            return Term(tree.span, Slot(Form(labels=((letter, size),))), lambda: self.dummy(letter))
+        if self.is_derivative(tree):
+            return self.named(tree, base)
+        constant = _CONSTANTS.get(base.letters) if isinstance(tree, Symbol) else None
+        if constant is not None:
+            return self.scalar(tree.span, constant)
+        if base.letters == "I" and isinstance(tree, Symbol):
+            return self._identity(tree, None)
+        return self.unknown(tree)
+
+    def is_derivative(self, tree: Tree) -> bool:
+        r"""Whether a name is that of a derivative by a declared tensor, ``\mathrm{d}Q``; it is declared then."""
+        raise NotImplementedError
+
+    def _identity(self, tree: Tree, size: sympy.Expr | None) -> Term:
+        n = Unknown(self.shown(tree)) if size is None else size
+        return Term(tree.span, Slot(Form(rows=n, cols=n)), lambda: eye(self.known_size(n, self.shown(tree), tree.span)))
+
+    def unknown(self, tree: Tree) -> Term:
+        """A name that is not declared: its form may follow, for the message that asks for it."""
+        name = name_of(tree)
+        slot = self.undeclared.setdefault(name, (tree, Slot()))[1]
+
+        def make() -> Value:
+            self.report_undeclared()
+            raise self.error(f"no shape for {name}", tree)
+
+        return Term(tree.span, slot, make)
+
+    def entry(self, tree: Tree, entry: Entry) -> Term:
+        value = entry.value
+        if entry.is_function:
+            raise self.error(f"{entry.name} is a function: write {self.shown(tree)}(...)", tree)
+        if value is None:
+            raise self.error(f"{entry.name} is declared as a loss: only derivatives of it are read", tree)
+        if not isinstance(value, Tensor):
+            return self.scalar(tree.span, value)
+        if entry.family:
+            return self.indexed_by(tree, value, [Symbol(tree.span, letter) for letter in entry.family], tree)
+        return self._leaf(tree.span, value)
+
+    def _leaf(self, span: Span, x: Tensor) -> Term:
+        self.uses_vectors |= x.rank == 1
+        return self.of_tensor(span, x, self.conventions.vectors_are_rows)
+
+    # --- entries ---
+
+    def is_place(self, tree: Tree) -> bool:
+        """Whether a subscript says where an entry stands: an index, a number, or a sum of them."""
+        match tree:
+            case Number():
+                return True
+            case Symbol() | Scripted():
+                key = key_of(tree)
+                return (
+                    key in self.letters
+                    or key in self.ranges
+                    or (key.rstrip("′") in FREE and key not in self.names.entries)
+                )
+            case Total(terms=terms):
+                return all(self.is_place(x) for _, x in terms)
+        return False
+
+    def index_letter(self, tree: Tree) -> str:
+        """The letter of an index; "" for a place that is calculated."""
+        key = key_of(tree)
+        return key if key and (isinstance(tree, Symbol) or isinstance(tree, Scripted)) else ""
+
+    def indexed_by(self, tree: Tree, x: Tensor, items: list[Tree], where: Tree) -> Term:
+        """The entries, or rows, of a tensor at indices: its first axes are labelled by them."""
+        labels: dict[str, Any] = {}
+        letters = []
+        for item, size in zip(items, x.shape, strict=False):
+            letter = self.index_letter(item)
+            if not letter:
+                return self._at_places(tree, x, items)
+            letters.append(letter)
+            known = labels.setdefault(letter, self.letters.get(letter, size))
+            if not self.shapes.unify(known, size):
+                raise self.shape_error(
+                    f"the index {letter} runs over {self.shapes.size_text(known)}, and this axis has {size}", where
+                )
+            reach = self.ranges.get(letter)
+            if reach is not None and not self.shapes.unify(reach.size, size):
+                raise self.shape_error(f"the index {letter} runs over {reach.size}, and this axis has {size}", where)
+        return self._labelled(tree.span, x, letters, labels, declared=self.names.family(tree) is not None)
+
+    def _core(self, shape: Shape, declared: bool) -> Form:
+        """Rows and columns of an entry: of a family they are declared, of a matrix they are a part of it."""
+        self.uses_vectors |= declared and len(shape) == 1
+        self.uses_parts |= not declared and len(shape) == 1
+        rows = self.conventions.vectors_are_rows if declared else self.conventions.parts_are_rows
+        return form_of(shape, rows)
+
+    def _labelled(self, span: Span, x: Tensor, letters: list[str], labels: dict[str, Any], declared: bool) -> Term:
+        rest = x.shape[len(letters) :]
+        core = self._core(rest, declared)
+        form = replace(core, labels=tuple(sorted(labels.items())))
+        return Term(span, Slot(form), lambda: with_labels(x, letters, form))
+
+    def _at_places(self, tree: Tree, x: Tensor, items: list[Tree]) -> Term:
+        """``R_{i - j}``: a family at a place that is calculated from indices."""
+        found = self.names.family(tree)
+        if found is None or len(items) != 1 or not isinstance(items[0], Total):
+            raise self.error(
+                f"{self.shown(tree)}: where its indices begin is not decided, or it is a name: declare it", tree
+            )
+        place, reach = self.term(items[0]), self.ranges[found[0].family[0]]
+        core = self._core(x.shape[1:], declared=True)
+        counted = Term(tree.span, place.slot, lambda: self.value(place) - reach.first)
+
+        def make() -> Tensor:
+            self._check_reach(tree, place, reach)
+            return take(x, self.tensor(counted), axis=0)
+
+        return Term(tree.span, Slot(replace(core, labels=self.form(place).labels)), make)
+
+    def _check_reach(self, tree: Tree, place: Term, reach: Range) -> None:
+        """That a calculated place is one of the family's for all places of its indices."""
+        value = self.value(place)
+        low = high = value
+        for letter, size in self.form(place).labels:
+            begin = self.firsts.get(letter, sympy.S.Zero)
+            ends = begin, begin + self.known_size(size, f"the index {letter}", tree.span) - 1
+            rises = bool(value.coeff(self.dummy(letter)) > 0)
+            low = low.xreplace({self.dummy(letter): ends[not rises]})
+            high = high.xreplace({self.dummy(letter): ends[rises]})
+        last = reach.first + reach.size - 1
+        if not (never_negative(sympy.expand(low - reach.first)) and never_negative(sympy.expand(last - high))):
+            raise self.error(f"{self.shown(tree)} leaves the range of the family, {reach.first} to {last}", tree)
+
+
+_CONSTANTS = {"π": sympy.pi, "e": sympy.E}
+READERS: dict[type[Tree], str] = {
+    Number: "number",
+    Symbol: "symbol",
+    Mark: "mark",
+    Scripted: "scripted",
+    Total: "total",
+    Product: "product",
+    Fraction: "fraction",
+    Infix: "infix",
+    Prefix: "prefix",
+    Root: "root",
+    Fence: "fence",
+    Apply: "call",
+    Large: "large",
+    Grid: "grid",
+    Relation: "condition",
+}

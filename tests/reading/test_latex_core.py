@@ -1,0 +1,260 @@
+"""LaTeX in: what is read, what is refused, and how it is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.errors import ParseError, ShapeError
+from symattn.reading.latex.answers import Declaration, Definition, Signature
+
+T, S, d, e, n, h = sa.sizes("T S d e n h")
+Q, K, V, M = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e), sa.tensor("M", T, S)
+A, B, X = sa.tensor("A", n, n), sa.tensor("B", n, n), sa.tensor("X", n, d)
+x, y, w, u = sa.tensor("x", n), sa.tensor("y", n), sa.tensor("w", d), sa.tensor("u", d)
+Y = sa.tensor("Y", n, d)
+H = sa.tensor("H", h, T, d)
+beta = sympy.Symbol("beta", real=True)
+MASK = sa.tensor("B_m", T, S, binary=True)
+NAMES: dict[str, Any] = {
+    **{t.name: t for t in (Q, K, V, M, A, B, X, x, y, w, u, Y, H, MASK)},
+    "beta": beta,
+    "f": lambda z: sa.unknown("f", z),
+}
+P = sa.softmax(Q @ K.T / sympy.sqrt(d))
+ROWS = sa.sum(A, axis=-1)
+
+READ: list[tuple[str, Any]] = [
+    # products, transposes, quotients
+    (r"Q K^\top", Q @ K.T),
+    (r"\mathbf{Q}\mathbf{K}^{T}", Q @ K.T),
+    (r"\mathbf{Q K^T}", Q @ K.T),
+    (r"{Q}{K}^{\intercal}", Q @ K.T),
+    (r"QK^{\mathsf T}", Q @ K.T),
+    (r"Q \cdot K^\top", Q @ K.T),
+    (r"2 Q K^\top", 2 * (Q @ K.T)),
+    (r"-Q K^\top", -(Q @ K.T)),
+    (r"(Q K^\top)^\top", K @ Q.T),
+    (r"\frac{Q K^\top}{\sqrt{d}}", Q @ K.T / sympy.sqrt(d)),
+    (r"Q K^\top / \sqrt d", Q @ K.T / sympy.sqrt(d)),
+    (r"\frac{1}{\sqrt{d}} Q K^\top", Q @ K.T / sympy.sqrt(d)),
+    (r"\frac12 Q", Q / 2),
+    (r"0.5 \, Q", Q / 2),
+    (r"\beta Q K^\top", beta * (Q @ K.T)),
+    (r"A^{-1} X", sa.inv(A) @ X),
+    (r"A^{-\top}", sa.inv(A).T),
+    (r"A^2", A @ A),
+    (r"X^{\odot 2}", X**2),
+    (r"I_n + A", sa.eye(n) + A),
+    (r"I + A", sa.eye(n) + A),
+    # vectors lie as they fit
+    (r"x^\top y", x @ y),
+    (r"x \cdot y", x @ y),
+    (r"\langle x, y \rangle", x @ y),
+    (r"x w^\top", sa.outer(x, w)),
+    (r"x \otimes w", sa.outer(x, w)),
+    (r"X w", X @ w),
+    (r"x X", x @ X),
+    (r"x^\top X w", x @ X @ w),
+    (r"w K^\top", K @ w),
+    (r"\|x\|", sa.sqrt(sa.sum(x**2))),
+    (r"\|x - y\|^2", sa.sum((x - y) ** 2)),
+    (r"\mathbf{1}_n^\top x", sa.sum(x)),
+    (r"A \mathbf{1}", ROWS),
+    (r"\mathbf{1}^\top A \mathbf{1}", sa.sum(A)),
+    (r"x \mathbf{1}^\top + A", A + x[:, None]),
+    (r"\mathbf{1} w^\top + X", X + w),
+    # entry by entry
+    (r"A \odot B", A * B),
+    (r"A \circ B", A * B),
+    (r"A \oslash B", A / B),
+    (r"M \odot Q K^\top", M * (Q @ K.T)),
+    (r"\exp(A)", sa.exp(A)),
+    (r"\log \sigma(A)", sa.log(sa.sigmoid(A))),
+    (r"\tanh(A) x", sa.tanh(A) @ x),
+    (r"\operatorname{ReLU}(X)", sa.relu(X)),
+    (r"\sqrt{A}", sa.sqrt(A)),
+    (r"f(A)^\top", sa.unknown("f", A).T),
+    (r"\mathrm{e}^{\beta} A", sympy.exp(beta) * A),
+    # rows and matrices
+    (r"\mathrm{softmax}(QK^\top/\sqrt{d})V", P @ V),
+    (r"\text{Softmax}\left(\frac{QK^T}{\sqrt{d}}\right) V", P @ V),
+    (r"softmax\left(\frac{QK^T}{\sqrt{d}} + M\right)V", sa.softmax(Q @ K.T / sympy.sqrt(d) + M) @ V),
+    (r"\operatorname{softmax}_{B_m}(M)", sa.softmax(M, where=MASK)),
+    (r"\operatorname{softmax}_{\text{axis} = -2}(M)", sa.softmax(M, axis=-2)),
+    (r"\mathrm{diag}(A \mathbf{1}_n)", sa.diag(ROWS)),
+    (r"\operatorname{diag}(x)^{-1} A", sa.inv(sa.diag(x)) @ A),
+    (r"\operatorname{tr}(A B)", sa.trace(A @ B)),
+    (r"\operatorname{rowsum}(A) \odot X", sa.sum(A, axis=-1, keepdims=True) * X),
+    (r"A - \operatorname{rowmax}(A)", A - sa.max(A, axis=-1, keepdims=True)),
+    (r"\operatorname{logsumexp}(M)", sa.logsumexp(M)),
+    (r"\operatorname{tril}(A)", sa.tril(A)),
+    # entries and sums
+    (r"\sum_{k} Q_{ik} K_{jk}", Q @ K.T),
+    (r"\sum_{k=1}^{d} Q_{ik} K_{jk}", Q @ K.T),
+    (r"\sum_{k=0}^{d-1} Q_{ik} K_{jk}", Q @ K.T),
+    (r"A_{ji}", A.T),
+    (r"\sum_i A_{ii}", sa.trace(A)),
+    (r"(Q K^\top)_{ij} + M_{ij}", Q @ K.T + M),
+    (r"\mathrm{softmax}_j(M_{ij})", sa.softmax(M)),
+    (r"\mathrm{softmax}_i(M_{ij})", sa.softmax(M, axis=0)),
+    (r"\frac{\exp(M_{ij})}{\sum_k \exp(M_{ik})}", sa.softmax(M)),
+    (r"\max_j M_{ij}", sa.max(M, axis=1)),
+    (r"\frac{1}{n} \sum_{i=1}^n x_i", sa.mean(x)),
+    (r"\sum_{j \le i} A_{ij}", sa.sum(sa.tril(A), axis=1)),
+    (r"\sum_{j=1}^{i} A_{ij}", sa.sum(sa.tril(A), axis=1)),
+    (r"\sum_j M_{ij} V_j", M @ V),
+    (r"\langle Q_i, K_j \rangle", Q @ K.T),
+    (r"\sum_{k=1}^{n} 1", n),
+    (r"H^{(h)} w", H @ w),
+    # constants by index, conditions, cases
+    (r"\operatorname{softmax}(M + [i - j]_{ij})", sa.softmax(M + sa.from_index((T, S), lambda i, j: i - j))),
+    (r"A \odot [j \le i]_{i j}", sa.tril(A)),
+    (r"\sum_j [j \le i] A_{ij}", sa.sum(sa.tril(A), axis=1)),
+    (r"\left[\begin{cases} 1 & \text{if } j \le i \\ 0 & \text{otherwise} \end{cases}\right]_{ij} \odot A", sa.tril(A)),
+    # blocks
+    (r"[X, Y]", sa.concat([X, Y], axis=1)),
+    (r"[X; Y]", sa.concat([X, Y], axis=0)),
+    (r"\begin{bmatrix} X & Y \\ Y & X \end{bmatrix}",
+     sa.concat([sa.concat([X, Y], axis=1), sa.concat([Y, X], axis=1)], axis=0)),
+    (r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}^\top", sa.from_sympy(sympy.Matrix([[1, 3], [2, 4]]))),
+    # scalars
+    (r"\frac{1}{\sqrt{d}}", 1 / sympy.sqrt(d)),
+    (r"\exp(-\beta^2/2)", sympy.exp(-(beta**2) / 2)),
+    (r"\sin^2(\beta)", sympy.sin(beta) ** 2),
+    # derivatives have the shape of what they are by
+    (r"M \frac{\partial L}{\partial V}", M @ sa.tensor("dV", S, e)),
+    (r"M \nabla_V L", M @ sa.tensor("dV", S, e)),
+    (r"M \, \mathrm{d}V", M @ sa.tensor("dV", S, e)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "meant"), READ)
+def test_formulas_are_read_as_they_are_meant(text: str, meant: Any) -> None:
+    got = sa.parse_latex(text, NAMES)
+    if isinstance(meant, sa.Tensor):
+        assert tuple(got.shape) == tuple(meant.shape)
+        assert got is meant or sa.prove(got, meant)
+    else:
+        assert sympy.simplify(got - meant) == 0
+
+
+REFUSED: list[tuple[str, str]] = [
+    (r"Q K", "the product: the left is T×d, the right is S×d"),
+    (r"Q + K", "the sum: T×d and S×d"),
+    (r"A + 1", "a scalar"),
+    (r"x + w", "the sum: a column of n and a column of d"),
+    (r"Q K^\top + N", "no shape for N; it must be T×S. Add: N \\in \\mathbb{R}^{T \\times S}"),
+    (r"M Z", "no shape for Z"),
+    (r"\phi(Q)", "is not declared"),
+    (r"\frac{A}{B}", "is no scalar"),
+    (r"X^2", "not decided"),
+    (r"\mathrm{e}^{A}", "not decided"),
+    (r"A / 2 X", "not decided"),
+    (r"\log \beta A", "not decided"),
+    (r"\cos (\beta - 1) \beta", "not decided"),
+    (r"\mathrm{softmax}(M_{ij})", "over which index"),
+    (r"\sum A", "without an index"),
+    (r"Q_i K_j^\top", "not decided"),
+    (r"|A|", "not decided"),
+    (r"A \times B", "not decided"),
+    (r"[X, \dots, Y]", "dots are not read"),
+    (r"\operatorname{diag}(A)", "takes a vector"),
+    (r"x_{W}", "no shape for x_W"),
+    (r"\frac{1}{0}", "division by zero"),
+    (r"\log(-1)", "no value among real numbers"),
+    (r"\int_0^1 x", "not read"),
+    (r"\sum_{k=1}^{T} x_k", "n places"),
+    (r"[j]_{ij} + A_{ij}", ""),
+    (r"\frac{\partial A}{\partial X}", "Jacobian"),
+    (r"M dV", "d is declared as well"),
+    (r"e^{\beta}", "e is declared"),
+    (r"Q K^{\top", "{ is not closed"),
+    (r"(Q K^\top", "expected ) for the ( at character 1"),
+    (r"Q^a^b", "a second ^"),
+    (r"\left( Q", "expected )"),
+    (r"\begin{bmatrix} X & Y", "needs its \\end"),
+    (r"\foo Q", "is not read"),
+    (r"", "nothing to read"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED)
+def test_what_is_not_decided_is_refused_with_a_caret(text: str, said: str) -> None:
+    with pytest.raises((ParseError, ShapeError)) as caught:
+        sa.parse_latex(text, NAMES)
+    assert said in str(caught.value)
+    assert str(caught.value).rstrip().endswith("^")
+
+
+def test_the_caret_stands_under_the_place() -> None:
+    with pytest.raises(ParseError) as caught:
+        sa.parse_latex(r"\mathrm{softmax}(Q K^\top + N) V", NAMES)
+    line, caret = str(caught.value).splitlines()[1:]
+    assert line[caret.index("^")] == "N"
+
+
+def test_statements_are_definitions_claims_and_declarations() -> None:
+    claim = sa.parse_latex(r"(A B)^\top = B^\top A^\top", NAMES)
+    assert sa.prove(claim)
+    made = sa.parse_latex(r"Z = \frac{Q K^\top}{\sqrt{d}}, \quad R = \mathrm{softmax}(Z), \quad O = R V", NAMES)
+    assert all(isinstance(part, Definition) for part in made)
+    assert str(made[2]) == "O = R @ V"
+    assert sa.prove(made[2].value, P @ V)
+    defined = sa.parse_latex(r"\mathrm{Attn}(Q, K, V) := \mathrm{softmax}(Q K^\top) V", NAMES)
+    assert (defined.name, defined.parameters) == ("Attn", ("Q", "K", "V"))
+    entries = sa.parse_latex(r"G_{ij} = \sum_k M_{jk} V_{ki}", NAMES)
+    assert entries.indices == ("i", "j")
+    assert sa.prove(entries.value, (M @ V).T)
+    chain = sa.parse_latex(r"\begin{aligned} G &= A (B + I) \\ &= A B + A \end{aligned}", NAMES)
+    assert isinstance(chain[0], Definition)
+    assert sa.prove(chain[1])
+    assert sa.parse_latex(r"W_Q \in \mathbb{R}^{d \times 2 e}") == Declaration("W_Q", sa.tensor("W_Q", d, 2 * e))
+    both = sa.parse_latex(r"W_{q/k} \in \mathbb{R}^{d \times e}")
+    assert [part.name for part in both] == ["W_q", "W_k"]
+    signature = sa.parse_latex(r"\text{Attn}: (T, d) \times (S, d) \to (T, d)")
+    assert signature == Signature("Attn", ((T, d), (S, d)), (T, d))
+    with pytest.raises(ShapeError, match="the formula says"):
+        sa.parse_latex(r"Q K^\top \in \mathbb{R}^{T \times T}", NAMES)
+
+
+def test_a_bound_is_a_claim() -> None:
+    assert sa.prove(sa.parse_latex(r"\mathrm{softmax}(M) \le 1", NAMES))
+
+
+def test_families_have_an_axis_for_their_index() -> None:
+    names = {"q_i": (d,), "k_j": (d,), "W_i^Q": (e, d), "i": "1..T", "j": "1..S", "X": (n, e)}
+    assert sa.parse_latex(r"q_i^\top k_j", names).shape == (T, S)
+    assert sa.parse_latex(r"q_i^\top k_r", names).shape == (T, S)
+    assert sa.parse_latex(r"X W_i^Q", names).shape == (T, n, d)
+    assert sa.parse_latex(r"X W^Q_i", names).shape == (T, n, d)
+
+
+def test_one_convention_holds_for_all_of_a_text() -> None:
+    names = {"S_{t-1}": (d, d), "k_t": (d,), "v_t": (d,), "q_t": (d,)}
+    with pytest.raises(ShapeError):
+        sa.parse_latex(r"S_t = S_{t-1} + k_t v_t^\top, \quad o_t = q_t S_t", names)
+    read = sa.parse_latex(r"S_t = S_{t-1} + k_t v_t^\top, \quad o_t = q_t^\top S_t", names)
+    assert read[1].value.shape == (d,)
+
+
+def test_a_name_is_found_however_it_is_written() -> None:
+    names = {"W^Q": (d, e), "d_k": sympy.Symbol("d_k", positive=True), "\\alpha": (n,), "xhat": (n,), "mask": (n, n)}
+    for text, shape in ((r"W^Q", (d, e)), (r"\mathbf{W}^{Q}", (d, e)), (r"\alpha", (n,)), (r"\hat{x}", (n,))):
+        assert sa.parse_latex(text, names).shape == shape
+    assert sa.parse_latex(r"\mathrm{mask} \hat{x}", names).shape == (n,)
+    assert sa.parse_latex(r"d_{\text{k}}", names) == names["d_k"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 40 + "x" + ")" * 40,
+        r"\frac{1}{" * 40 + "2" + "}" * 40,
+    ],
+)
+def test_forty_levels_are_read(text: str) -> None:
+    assert sa.parse_latex(text, NAMES) is not None
