@@ -31,7 +31,7 @@ from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.numpy import numpy_text
 from .media.spelling import PLAIN
-from .scalars import scalar_box
+from .scalars import is_loose, scalar_box
 from .table import Spellings, SymbolTable, symbol_table
 
 _LETTERS = "ijlmnpqrtuvwxyz"
@@ -191,7 +191,7 @@ class Printer:
         loose = value.is_Add or value.is_Mul or (value.is_Rational and not value.is_Integer) or value.is_Piecewise
         if self.code:
             return Fence(box) if loose or value.could_extract_minus_sign() else box
-        return Fence(box) if value.is_Add else box
+        return Fence(box) if is_loose(box) else box
 
     def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
         """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""

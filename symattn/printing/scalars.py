@@ -44,6 +44,7 @@ from .symbols import symbol
 
 _RELATIONS = {"==": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥"}
 _FENCES = {"Abs": ("|", "|"), "floor": ("⌊", "⌋"), "ceiling": ("⌈", "⌉")}
+_LOOSE = ("mod", "∧", "∨", "¬")
 _MINUS, _TIMES = Sign("−", "prefix"), Sign("⋅", "product")
 
 
@@ -118,6 +119,9 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def _print_NegativeInfinity(self, expr: Any) -> Box:
         return row(_MINUS, Sign("∞"))
 
+    def _print_UnevaluatedExpr(self, expr: Any) -> Box:
+        return self.box(expr.args[0])
+
     def _print_BooleanAtom(self, expr: Any) -> Box:
         return Text(str(expr))
 
@@ -151,7 +155,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def _print_Pow(self, expr: Any) -> Box:
         base, exponent = expr.as_base_exp()
         if exponent.is_Rational and exponent.is_negative:
-            return self._print_Mul(expr)
+            return self._quotient([], [sympy.Pow(base, -exponent)])
         box = self.box(base)
         if exponent.is_Rational and exponent.p == 1 and exponent.q != 1:
             return Root(box, Number(str(exponent.q)) if exponent.q != 2 else None)
@@ -176,7 +180,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
             below = row(self.small(k), Sign("=", "relation"), self.small(low))
             signs.append(Script(sign, below, self.small(high)))
         body = self.box(expr.function)
-        return row(*signs, Fence(body) if expr.function.is_Add or begins_with_minus(body) else body)
+        return row(*signs, Fence(body) if is_loose(body) else body)
 
     def _print_Choice(self, expr: Any) -> Box:
         pairs, rest = [], expr
@@ -214,7 +218,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def _print_Mul(self, expr: Any) -> Box:
         number, rest = expr.as_coeff_Mul()
         number, rest = (number, rest) if number.is_Rational else (sympy.S.One, expr)
-        halves = [sympy.fraction(factor, exact=True) for factor in sympy.Mul.make_args(rest)]
+        halves = [_halves(factor) for factor in sympy.Mul.make_args(rest)]
         above = [sympy.Integer(abs(number.p)), *(up for up, _ in halves)]
         below = [sympy.Integer(number.q), *(down for _, down in halves)]
         quotient = self._quotient([f for f in above if f != 1], [f for f in below if f != 1])
@@ -238,8 +242,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         boxes: list[Box] = []
         for left, factor in zip(range(len(factors) - 1, -1, -1), sorted(factors, key=self._factor_key), strict=True):
             box = self.box(factor)
-            inside = isinstance(factor, sympy.Add | sympy.Mod) or begins_with_minus(box)
-            if (inside and not (alone and len(factors) == 1)) or (left and extends(factor)):
+            if (is_loose(box) and not (alone and len(factors) == 1)) or (left and extends(factor)):
                 box = Fence(box)
             boxes.append(box)
         return juxtaposed(*boxes) if boxes else Number("1")
@@ -308,6 +311,14 @@ def split_minus(box: Box) -> tuple[bool, Box]:
     return False, box
 
 
+def is_loose(box: Box) -> bool:
+    """Whether a factor beside it would be read as a part of its first or of its last term."""
+    if not isinstance(box, Row):
+        return False
+    signs = (part for part in box.parts if isinstance(part, Sign))
+    return begins_with_minus(box) or any(sign.kind in ("sum", "relation") or sign.mark in _LOOSE for sign in signs)
+
+
 def begins_with_minus(box: Box) -> bool:
     return isinstance(box, Row) and isinstance(box.parts[0], Sign) and box.parts[0].mark == "−"
 
@@ -335,6 +346,14 @@ def _tight(box: Box) -> Box:
 
 def _is_power(box: Box) -> bool:
     return isinstance(box, Script) and box.above is not None and not isinstance(box.above, Sign)
+
+
+def _halves(factor: Any) -> tuple[Any, Any]:
+    """What a factor gives to the numerator and to the denominator of a product."""
+    base, exponent = factor.as_base_exp()
+    if exponent.is_Rational and exponent.is_negative and not isinstance(factor, sympy.exp):
+        return sympy.S.One, base**-exponent
+    return (sympy.Integer(factor.p), sympy.Integer(factor.q)) if factor.is_Rational else (factor, sympy.S.One)
 
 
 def _roughly(q: sympy.Rational) -> Box:

@@ -64,6 +64,9 @@ def test_what_is_printed_has_the_value_of_the_expression(expression):
         (sympy.Mod(a, b) + 1, r"(a \bmod b) + 1"),
         (sympy.oo, r"\infty"),
         (sympy.factorial(n - 1), "(n - 1)!"),
+        (sympy.UnevaluatedExpr(a + b) * c, "(a + b) c"),
+        (c / sympy.UnevaluatedExpr(a + b), r"\frac{c}{a + b}"),
+        (sympy.Sum(sympy.UnevaluatedExpr(a + b), (c, 1, n)), r"\sum_{c = 1}^{n} (a + b)"),
     ],
     ids=str,
 )
