@@ -137,8 +137,10 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         return applied(function(type(expr).__name__.lower()), map(self.box, expr.args))
 
     def _print_exp(self, expr: Any) -> Box:
-        power = self.box(expr.args[0])
-        return applied(function("exp"), [power]) if power.tall else Script(Name("e", "upright"), above=power)
+        power = self.small(expr.args[0])
+        if power.tall:
+            return applied(function("exp"), [self.box(expr.args[0])])
+        return Script(Name("e", "upright"), above=power)
 
     def _print_factorial(self, expr: Any) -> Box:
         return row(_tight(self.box(expr.args[0])), Sign("!"))
