@@ -49,7 +49,9 @@ def with_a_mask_as_a_factor(Q, K, V, M):
     return Defined("O", sa.softmax((Q @ K.T) * M) @ V)
 
 
-@once_declared("x57", "that Q and K have columns for tokens, V rows; softmax is over the axis that V is weighted by")
+@undecidable(
+    "x57", "which axis is seq: Q and K have columns for tokens here, and both axes of the scores are sequences"
+)
 def keys_as_columns(Q, K, V, d_k):
     return Defined("Attention", sa.softmax(Q.T @ K / root(d_k)) @ V, (Q, K, V))
 
@@ -71,7 +73,7 @@ def scores_weights_output(Q, K, V, d_h):
     return [Defined("S", scores), Defined("A", weights), Defined("O", weights @ V)]
 
 
-@once_declared("x77", "that softmax is over the j of the sum, 1 to t")
+@undecidable("x77", "softmax over j is over all of them, or as here over those of the sum, 1 to t")
 def causal_heads(q_ti, k_ji, v_ji, T, d_h):
     scores = sa.einsum("tiad,jiad->itj", q_ti, k_ji) / root(d_h)
     weights = sa.softmax(scores, where=sa.from_index((T, T), lambda t, j: j <= t))
@@ -222,9 +224,9 @@ def relative_scores(Q, K, R_r, S_r, v, n):
     return Defined("A^{rel}", Q @ K.T + relative + (K @ v)[None, :] + sa.take(S_r, offset, axis=0))
 
 
-@once_declared("x89", "that the states s_t are counted from 0")
-def additive_scores(v, W_s, W_h, b, s_t, h_i):
-    hidden = (s_t @ W_s.T)[:, None] + (h_i @ W_h.T)[None] + b
+@reads("x89")
+def additive_scores(v, W_s, W_h, b, s_t_before, h_i):
+    hidden = (s_t_before @ W_s.T)[:, None] + (h_i @ W_h.T)[None] + b
     return Defined("e", sa.tanh(hidden) @ v)
 
 
@@ -252,7 +254,7 @@ def causal_mask_by_rows(T):
 @once_declared("x04", "what sigma is; T is the length of the declaration, and not a temperature of its own")
 def soft_mask(tau_i, delta, sigma, T):
     place = sa.from_index((T, T), lambda i, j: i - j)
-    return Defined("bias", sa.log(sigma((place + tau_i[:, None] + delta) / T)))
+    return Defined("bias_{ij}", sa.log(sigma((place + tau_i[:, None] + delta) / T)))
 
 
 # --- heads ---

@@ -241,8 +241,8 @@ def _(Q, K, R_r, S_r, v, n):
 
 
 @prints("x89")
-def _(v, W_s, W_h, b, s_t, h_i, T, n):
-    return table(lambda t, i: v @ np.tanh(W_s @ s_t[t] + W_h @ h_i[i] + b), T, n)
+def _(v, W_s, W_h, b, s_t_before, h_i, T, n):
+    return table(lambda t, i: v @ np.tanh(W_s @ s_t_before[t] + W_h @ h_i[i] + b), T, n)
 
 
 @prints("x88")
@@ -461,11 +461,6 @@ def _(Q, K, n, m, d):
 @prints("x44")
 def _(A, n):
     return table(lambda i, j: sum(A[i]) if i == j else 0, n, n)
-
-
-@prints("x45")
-def _(A, L):
-    return table(lambda i: A[i, i], L)
 
 
 @prints("x46")
