@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ..core.boxes import Box, Row, row
@@ -47,10 +47,13 @@ class Room:
     apart: float  # between a formula and its reason
     narrow: float  # of a reason that rows are broken for
     factors: bool = True  # whether neighbours are factors, before which a line may break
+    _known: dict[int, tuple[Box, float]] = field(default_factory=dict)  # by id, with the box, which so keeps its id
 
     def right(self, box: Box) -> float:
         """The width of a box that begins with a relation, with the space before it."""
-        return self.measure(row(Row(()), box))
+        if id(box) not in self._known:
+            self._known[id(box)] = box, self.measure(row(Row(()), box))
+        return self._known[id(box)][1]
 
 
 class Block(NamedTuple):
