@@ -211,7 +211,7 @@ class _Spelled:
 
     def __init__(self, found: _Occurring, spelled: Spellings | None) -> None:
         if spelled is not None and not isinstance(spelled, Mapping):
-            raise OperandError(f"names spells symbols, {{P: r'\\mathbf{{A}}'}}, and is not {described(spelled)}")
+            raise OperandError(f"names spells named tensors, {{P: r'\\mathbf{{A}}'}}, and is not {described(spelled)}")
         self.found = found
         self.boxes: dict[str, Box] = {}
         for key, written in (spelled or {}).items():
