@@ -120,7 +120,9 @@ class Gradient(Mapping[Any, Tensor]):
         """
         page = page_of(environment, numbered, width, safe)
         printer = printer_in(style, self._roots, names, gradients)
-        return align([printer.row(s.name, s.expression, s.reason) for s in self.lines()], page)
+        steps = [printer.row(s.name, s.expression, s.reason) for s in self.steps]
+        definitions = [printer.row(s.name, s.expression, s.reason).defined() for s in self.definitions]
+        return align([*steps, *definitions], page)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

@@ -286,7 +286,8 @@ def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str
 def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[Row]:
     for line in lines:
         name = "" if line.named is None else printer.names[line.named]
-        yield printer.row(name, line.expression, line.reason)
+        written = printer.row(name, line.expression, line.reason)
+        yield written.defined() if line.is_found else written
 
 
 def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter) -> str:

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from ..core.arguments import one_of
-from ..core.boxes import Box, Sign, Space, Text, row
+from ..core.boxes import Box, Fence, Sign, Space, Text, row
 from ..errors import OperandError, described
 from .breaking import broken
 from .layout import Block, Equation, Line, Room, laid_out
@@ -23,7 +23,7 @@ Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
 Numbered = Literal["none", "referenced", "all"]
 
 TEXT_WIDTH = 34.5  # em: of an article in 10pt on letter paper
-EQUALS = Sign("=", "relation")
+EQUALS, DEFINED = Sign("=", "relation"), Sign("≔", "relation")
 _SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
 _NARROWEST = 10.0
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
@@ -33,7 +33,7 @@ _SMALL = 0.9  # the size of reasons below rows
 class Row(NamedTuple):
     """A row of a block: its two sides, why, and for each of what it holds; no left side goes on from the row above.
 
-    A row with a label may be referred to.
+    A row with a label may be referred to; one that says what a name stands for has the relation ``:=``.
     """
 
     left: Box | None
@@ -41,6 +41,11 @@ class Row(NamedTuple):
     reason: str = ""
     each: Box | None = None
     label: str = ""
+    relation: Sign = EQUALS
+
+    def defined(self) -> Row:
+        """The row that says by itself that its left side is a name for the right one."""
+        return self._replace(relation=DEFINED, reason="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +126,10 @@ def _equations(rows: Iterable[Row]) -> Iterator[Equation]:
         several = [*group]
         holds_for = several[0].each
         if holds_for is not None and len(several) > 1:
-            yield Equation(None, row(holds_for, Text(":")), is_heading=True)
-        beside = [Space(1.0), holds_for] if holds_for is not None and len(several) == 1 else []
-        for left, right, reason, _, label in several:
-            yield Equation(left, row(EQUALS, right, *beside), reason, label)
+            yield Equation(None, row(Text("for "), holds_for, Text(":")), is_heading=True)
+        beside = [Space(1.0), Fence(holds_for)] if holds_for is not None and len(several) == 1 else []
+        for line in several:
+            yield Equation(line.left, row(line.relation, line.right, *beside), line.reason, line.label)
 
 
 def _chains(equations: Iterable[Equation]) -> list[list[Equation]]:

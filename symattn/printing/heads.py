@@ -98,8 +98,8 @@ def mark_of(letter: str) -> Box:
 
 
 def ranging(letter: str, size: Box) -> Box:
-    r"""``(a = 1, \ldots, h)``."""
-    return Fence(commas([row(symbol(letter), Sign("=", "relation"), Number("1")), Sign("…"), size]))
+    r"""``a = 1, \ldots, h``."""
+    return commas([row(symbol(letter), Sign("=", "relation"), Number("1")), Sign("…"), size])
 
 
 def sum_over(letter: str, size: Box) -> Box:

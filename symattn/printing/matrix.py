@@ -87,7 +87,7 @@ class Printer:
         """What a name stands for: ``name = expression``."""
         line = self.row(self.names[x], definition(x), "")
         assert line.left is not None
-        heads = [] if line.each is None else [Space(1.0), line.each]
+        heads = [] if line.each is None else [Space(1.0), Fence(line.each)]
         return self.written(row(line.left, Sign("=", "relation"), line.right, *heads))
 
     # --- as boxes ---
@@ -119,7 +119,7 @@ class Printer:
         if head is None:
             return self.box(x)
         letter = self._letter_of_heads()
-        return row(self._of_one(head, letter), Space(1.0), ranging(letter, self.scalar(head.axis)))
+        return row(self._of_one(head, letter), Space(1.0), Fence(ranging(letter, self.scalar(head.axis))))
 
     def _of_one(self, head: Head, letter: str) -> Box:
         heads = {one: of_head(self.symbol(y), mark_of(letter)) for y, one in head.operands.items()}

@@ -54,15 +54,19 @@ def test_long_reasons_are_small_and_below() -> None:
 
 
 def test_what_several_rows_hold_for_stands_above_them() -> None:
-    each = row(Text("for each head "), Name("h"))
+    each = row(Name("h"), Sign("=", "relation"), Number("1"))
     rows = [equation("A", 1), *(equation(name, 1)._replace(each=each) for name in "BC")]
     assert align(rows, page_of()).splitlines()[1:-1] == [
         r"  A &= x \\",
-        r"  & \text{for each head } h\text{:} \notag \\",
+        r"  & \text{for } h = 1\text{:} \notag \\",
         r"  B &= x \\",
         r"  C &= x",
     ]
-    assert align(rows[:2], page_of()).splitlines()[2] == r"  B &= x \quad \text{for each head } h"
+    assert align(rows[:2], page_of()).splitlines()[2] == r"  B &= x \quad (h = 1)"
+
+
+def test_a_row_that_defines_a_name_says_so_by_its_sign() -> None:
+    assert align([equation("A", 1)._replace(reason="where").defined()], page_of()).splitlines()[1] == "  A &:= x"
 
 
 def test_what_is_referred_to_has_a_number() -> None:
