@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .verification import Check, Checker
 
 
-
 @dataclass(frozen=True, eq=False)
 class Statement:
     """A claim that was proved or refuted, under its number in a derivation."""

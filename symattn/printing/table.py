@@ -298,7 +298,8 @@ class _Boxes:
 
     def _number(self, name: str, gradient: _Gradient, by: Box) -> Box:
         plain = self.found.label(name) == f"d{self.found.label(gradient.by)}"
-        if plain and self._alike[gradient.by, gradient.losses if names_the_loss(self.way) else ()] == 1:
+        free = plain or names_the_loss(self.way) or f"d{gradient.by}" not in self.found.roles
+        if free and self._alike[gradient.by, gradient.losses if names_the_loss(self.way) else ()] == 1:
             return by
         _, _, number = name.rpartition("_")
         return subscripted(by, Number(number)) if number.isdigit() and name != f"d{gradient.by}" else by

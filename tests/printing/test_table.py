@@ -227,3 +227,12 @@ def test_a_name_that_is_no_latex_is_refused(spelled, problem):
     with pytest.raises(sa.OperandError) as caught:
         sa.latex(sa.softmax(Q), names={Q: spelled})
     assert problem in str(caught.value)
+
+
+def test_a_gradient_of_a_gradient_is_by_that_gradient():
+    first = sa.gradient(sa.let("L", sa.sum(sa.tanh(Q) * Q)), [Q])
+    second = sa.gradient(sa.let("M", sa.sum(first[Q] * first[Q])), [Q])
+    nabla = rows(second.latex(gradients="nabla"))
+    assert nabla[0] == r"\nabla_{\nabla_{Q} L} M &= 2 (\nabla_{Q} L)"
+    assert any(line.startswith(r"\nabla_{Q} M &= ") for line in nabla)
+    assert any(line.startswith(r"\mathrm{d}Q_{1} &= ") for line in rows(second.latex()))
