@@ -152,7 +152,7 @@ GITHUB = Spelling(
     words={mark: rf"}}{written}\text{{" for mark, written in _OUTSIDE.items()} | _WIDE,
     letters=LETTERS | {"_": _LINE},
     function=r"\mathrm{%s}",
-    large=r"\mathop{\mathrm{%s}}",
+    large=r"\mathop{\mathrm{%s}}\limits",
     ends_row=r"\cr",
     after_mark=" _ ",
 )  # fmt: skip
