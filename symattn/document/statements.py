@@ -14,6 +14,7 @@ from ..core.node import Tensor
 from ..ops.leaves import definition
 from ..printing.align import Page, Row, displayed, displayed_formula, tex_text
 from ..printing.matrix import Printer
+from ..printing.sentences import item
 from ..printing.stated import tex_sentence
 from ..printing.text_block import WIDTH, numpy_block, numpy_lines
 from ..probability.notation import box_writer
@@ -97,7 +98,7 @@ class Statement:
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
         if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
-        rows = [rf"  \item ${step.written(printer)}$. {step.reason(printer)}" for step in self._steps]
+        rows = [f"  {item(step.box(printer), step.reason(printer))}" for step in self._steps]
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 

@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
-from ..core.boxes import Fence, Sign
+from ..core.boxes import Box, Fence, Sign, row
 from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
@@ -43,6 +43,11 @@ class Claim:
     def latex(self) -> str:
         """The claim in matrix style."""
         return self.written(latex_printer(self.sides))
+
+    def box(self, printer: Printer) -> Box:
+        """The claim as mathematics."""
+        left, right = map(printer.shown, self.sides)
+        return row(left, RELATIONS[self.relation], right)
 
     def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""

@@ -18,7 +18,7 @@ from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import LatexWording, Wording
 
-_TITLES = ("Notation", "Hypotheses", "Side conditions", "Divided by")
+_TITLES = ("Hypotheses", "Side conditions", "Divided by")
 
 
 class _Worded:
@@ -32,7 +32,7 @@ class _Worded:
         return Wording(self.claim, self.given)
 
     @cached_property
-    def latex_wording(self) -> Wording:
+    def latex_wording(self) -> LatexWording:
         return LatexWording(self.claim, self.given)
 
 
@@ -95,12 +95,13 @@ class Proof(_Worded):
     def _listed(self, words: Wording) -> Iterator[tuple[str, str]]:
         """What the proof rests on, as far as there is anything."""
         conditions, reasons = map(words.plain, self.side_conditions), self.argument.reasons(words is self.latex_wording)
-        listed = (words.definitions, self._hypotheses(words), conditions, reasons)
+        listed = (self._hypotheses(words), conditions, reasons)
         yield from ((title, said) for title, parts in zip(_TITLES, listed, strict=True) if (said := "; ".join(parts)))
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
+        lines += [f"Notation: {'; '.join(self.wording.definitions)}"] * bool(self.wording.definitions)
         lines += [f"{title}: {said}" for title, said in self._listed(self.wording)]
         if self.assumes_something:
             lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
@@ -109,6 +110,7 @@ class Proof(_Worded):
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
         lines = [r"\textbf{Claim.} " + self.latex_wording.claim]
+        lines += [rf"\textbf{{Notation.}} {self.latex_wording.notation}"] * bool(self.latex_wording.definitions)
         lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(self.latex_wording)]
         if self.assumes_something:
             shown = "not found" if self.witness is None else self.witness.shown.latex()
@@ -161,9 +163,9 @@ class Verdict(_Worded, ABC):
     def _asked_latex(self) -> str:
         """The claim, what it mentions, and what is given."""
         words = self.latex_wording
-        where = [f"where {'; '.join(words.definitions)}"] if words.definitions else []
+        where = [f"where {words.notation.removesuffix('.')}"] if words.definitions else []
         given = [f"given {'; '.join(words.given)}"] if words.given else []
-        return ", ".join([words.claim, *where, *given])
+        return ", ".join([words.claim, *given, *where])
 
     def __repr__(self) -> str:
         given = f" given {', '.join(self.wording.given)}" if self.given else ""
@@ -203,7 +205,7 @@ class Refuted(Verdict):
 
     def latex(self) -> str:
         asked = self._asked_latex()
-        asked += "," * (asked != self.latex_wording.claim)
+        asked += "," * (not asked.endswith((self.latex_wording.claim, "}")))
         return rf"\textbf{{Refuted.}} {asked} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
 
     def __str__(self) -> str:

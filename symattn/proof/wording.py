@@ -15,6 +15,7 @@ from ..printing.align import tex_text
 from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membership, text_in, text_printer
 from ..printing.media.latex import latex
 from ..printing.scalars import scalar_latex
+from ..printing.sentences import defined, stated
 from ..printing.stated import tex_sentence
 from ..printing.symbols import symbol
 from .claims import Claim, Independence
@@ -52,11 +53,19 @@ class Wording:
     @property
     def definitions(self) -> tuple[str, ...]:
         """What the intermediates stand for that are read by their names, the last, which stand next to the claim."""
+        return (*[*self._mentioned][-MOST_DEFINITIONS:], *[self._more] * bool(self._more))
+
+    @cached_property
+    def _mentioned(self) -> dict[str, Tensor]:
+        """What is read by its name, by what it stands for as text."""
         sides = [x if isinstance(self._claim, Independence) else definition(x) for x in self._roots]
         mentioned = (x for x in topological(sides) if is_named(x) and x.op is not variable)
-        written = list(dict.fromkeys(map(self._defined, mentioned)))
-        left_out = len(written) - MOST_DEFINITIONS
-        return (*written[-MOST_DEFINITIONS:], *([f"and {left_out} intermediates more"] if left_out > 0 else ()))
+        return {self._defined(x): x for x in mentioned}
+
+    @property
+    def _more(self) -> str:
+        left_out = len(self._mentioned) - MOST_DEFINITIONS
+        return f"and {left_out} intermediates more" if left_out > 0 else ""
 
     def _fact(self, fact: Any) -> str:
         if isinstance(fact, Tensor):
@@ -88,6 +97,22 @@ class LatexWording(Wording):
             return latex_printer(self._roots)
         except OperandError:
             return None
+
+    @property
+    def claim(self) -> str:
+        printer = self._latex_printer
+        if printer is None or isinstance(self._claim, Independence):
+            return self._asked(self._claim)
+        return stated(self._claim.box(printer))
+
+    @property
+    def notation(self) -> str:
+        """What the intermediates stand for, in a sentence or row by row."""
+        printer = self._latex_printer
+        if printer is None:
+            return f"{'; '.join(self.definitions)}."
+        last = [*self._mentioned.values()][-MOST_DEFINITIONS:]
+        return defined([printer.row(printer.names[x], definition(x), "") for x in last], self._more)
 
     def _asked(self, claim: Claim | Independence) -> str:
         if self._latex_printer is None:

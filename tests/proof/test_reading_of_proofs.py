@@ -207,3 +207,26 @@ def test_what_stays_open_is_mathematics_in_latex():
     assert tex.startswith(r"\textbf{Unknown.} $")
     assert r"\text{right} &= \sum_{k}" in tex
     assert r"\_" not in tex
+
+
+# --- points, and what is too wide for a line ---
+
+
+def test_a_point_is_mathematics_in_latex():
+    x = sa.tensor("x", n)
+    rows = sa.unknown("phi", X, rowwise=True)
+    tex = sa.prove(rows @ W["q"], rows @ W["k"]).latex()
+    assert r"\phi(x)_{i} = (i + 1) (" in tex
+    assert r"\sum_{j} (j + 1) x_{j}" in tex
+    assert "->" not in tex
+    value = sa.prove(sa.exp(x), sa.exp(x) + sa.ones(n) * sympy.Symbol("e", positive=True)).counterexample
+    assert "e^{" not in value.latex().replace(r"\mathrm{e}^{", "")
+
+
+def test_what_is_too_wide_for_a_line_is_displayed():
+    long = sum((sa.tanh(X @ W[name]) @ sa.exp(W[name].T) for name in "qkv"), X) + 2 * sa.cos(X) + sa.sin(X) + X
+    tex = sa.prove(long + X - X, long).latex()
+    assert r"\textbf{Claim.} \begin{align*}" in tex
+    named = sa.let("L", long)
+    tex = sa.prove(named * named, named**2).latex()
+    assert "\\textbf{Notation.} \\begin{align*}" in tex

@@ -139,7 +139,7 @@ def test_a_counterexample_reads_like_one_in_a_textbook() -> None:
     ]
     assert (found.left, found.right) == (1, sympy.Rational(1, 2))
     assert found.arrays[Pi].tolist() == [[0, 1], [1, 0]]
-    assert r"\Pi = \left[\begin{matrix}0 & 1\\1 & 0\end{matrix}\right]" in found.latex()
+    assert r"\Pi = \begin{bmatrix} 0 & 1 \\ 1 & 0 \end{bmatrix}" in found.latex()
 
 
 def test_values_have_closed_forms_and_right_digits() -> None:

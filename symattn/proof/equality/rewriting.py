@@ -19,6 +19,7 @@ from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import cotangent_op, let_op, operands
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer, text_printer
+from ...printing.sentences import item, stated
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from ..rules import PHASES, Rule, rules_for
@@ -113,12 +114,12 @@ class RewritingProof(Argument):
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
             if len(steps) > MOST:
                 blocks.append(f"And {len(steps) - MOST} lemmas more.")
-        end = "Both sides have one form" + ("." if printer is None else f": ${printer.refer(self.told.common)}$.")
-        return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, end])
+        form = "." if printer is None else f": {stated(printer.box(self.told.common), '.')}"
+        return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, f"Both sides have one form{form}"])
 
     def _latex_item(self, printer: Printer | None, step: Step) -> str:
         reason = step.reason(printer)
-        return rf"  \item {reason}" if printer is None else rf"  \item ${step.written(printer)}$. {reason}"
+        return rf"  \item {reason}" if printer is None else f"  {item(step.box(printer), reason)}"
 
     def _sides(self) -> list[tuple[str, Sequence[Step]]]:
         first = "Of the left side:" if self.told.right else "Step by step:"

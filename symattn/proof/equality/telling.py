@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...core.boxes import Box, separated
 from ...core.node import Tensor
 from ...graph.folding import Folding
 from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import definition
-from ...printing.align import tex_text
+from ...printing.align import EQUALS, tex_text
 from ...printing.index import IndexPrinter
 from ...printing.matrix import Printer, latex_printer
 from ..rules import RULES, Rule
@@ -57,6 +58,10 @@ class Step(NamedTuple):
     def written(self, printer: Printer | IndexPrinter) -> str:
         """The tensors by the names of a printer, with equality signs between them."""
         return " = ".join(map(printer.refer, self.sides))
+
+    def box(self, printer: Printer | IndexPrinter) -> Box:
+        """The same as mathematics."""
+        return separated(EQUALS, map(printer.box, self.sides))
 
     def reason(self, printer: Printer | IndexPrinter | None) -> str:
         """Why they are equal, as text or as LaTeX; in LaTeX too where there is no printer."""

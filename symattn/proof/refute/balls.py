@@ -361,12 +361,6 @@ class Arithmetic:
             coefficients = tuple(n * c for n, c in enumerate(coefficients))[1:]
         return coefficients
 
-    def written(self, name: str, rowwise: bool) -> str:
-        """What stands for an unknown function of entries, or of rows, for people."""
-        x = sympy.Symbol("x[i]" if rowwise else "x")
-        formula = sympy.Add(*(c * x**n for n, c in enumerate(self.polynomial(name))))
-        return f"row x -> (i + 1)*({formula}) + sum_j (j + 1)*x[j]" if rowwise else f"x -> {formula}"
-
     def _unknown(self, name: str, x: Number) -> Number:
         value: Number = 0
         for c in reversed(self.polynomial(name)):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy
 
+from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Space, Text, applied, row
+from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
-from ...printing.symbols import latex_name
+from ...printing.index import entry_box
+from ...printing.media.latex import latex
+from ...printing.scalars import scalar_box
+from ...printing.sentences import PAGE, is_short
+from ...printing.symbols import symbol
 from .balls import Number, ball, exact_form
 from .values import Point
 
@@ -20,7 +26,7 @@ _SHOWN = 256  # entries of an array that is printed
 _LONGEST = 14  # operations in an exact value that somebody still wants to read
 
 
-_ABREAST = 4  # arrays in one row of LaTeX
+_ROW = 0.8 * PAGE.width  # of formulas side by side
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,15 @@ class EntryValue:
     def latex(self) -> str:
         if self.exact is None:
             return self.decimal
-        written = sympy.latex(self.exact)
-        return written if self.exact.is_Rational else rf"{written} \approx {self.decimal}"
+        return latex(self.box)
+
+    @property
+    def box(self) -> Box:
+        """The value, and what it is about."""
+        if self.exact is None:
+            return Digits(self.decimal)
+        exact = scalar_box(self.exact)
+        return exact if self.exact.is_Rational else row(exact, Sign("≈", "relation"), Digits(self.decimal))
 
 
 def entry_value(x: Number) -> EntryValue:
@@ -67,10 +80,43 @@ def _array_text(array: sympy.ImmutableDenseNDimArray) -> str:
     return str(array) if len(array) <= _SHOWN else "..."
 
 
-def _array_latex(array: sympy.ImmutableDenseNDimArray) -> str:
+def _array_box(array: sympy.ImmutableDenseNDimArray) -> Box:
+    """An array in brackets; those of more than two axes are a row of smaller ones."""
     if len(array) > _SHOWN:
-        return r"\ldots"
-    return sympy.latex(array.tomatrix() if array.rank() == 2 else array)
+        return Sign("…")
+    if array.rank() == 0:
+        return scalar_box(array[()])
+    if array.rank() == 2:
+        return Matrix(tuple(tuple(map(scalar_box, cells)) for cells in array.tolist()))
+    parts = (scalar_box(part) if array.rank() == 1 else _array_box(part) for part in array)
+    return Matrix((tuple(parts),))
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What stands for an unknown function: a polynomial of an entry, or that of each entry of a row and its places."""
+
+    coefficients: tuple[int, ...]
+    of_row: bool
+
+    def _polynomial(self, x: sympy.Symbol) -> sympy.Expr:
+        return sympy.Add(*(c * x**n for n, c in enumerate(self.coefficients)))
+
+    def __str__(self) -> str:
+        if not self.of_row:
+            return f"x -> {self._polynomial(sympy.Symbol('x'))}"
+        return f"row x -> (i + 1)*({self._polynomial(sympy.Symbol('x[i]'))}) + sum_j (j + 1)*x[j]"
+
+    def box(self, name: str) -> Box:
+        """The value of the function as mathematics."""
+        x, equal = sympy.Symbol("x"), Sign("=", "relation")
+        value = applied(Function(symbol(name)), [scalar_box(x)])
+        if not self.of_row:
+            return row(value, equal, scalar_box(self._polynomial(x)))
+        i, j = sympy.symbols("i j")
+        factors = [Fence(scalar_box(e)) for e in (i + 1, self._polynomial(sympy.Symbol("x_i")), j + 1)]
+        total = row(Script(Sign("∑", "large"), scalar_box(j)), factors[2], symbol("x_j"))
+        return row(entry_box(value, [scalar_box(i)]), equal, *factors[:2], Sign("+", "sum"), total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,26 +126,31 @@ class Example:
     sizes: Mapping[sympy.Symbol, int]
     scalars: Mapping[sympy.Symbol, sympy.Expr]
     arrays: Mapping[Tensor, sympy.ImmutableDenseNDimArray]
-    functions: Mapping[str, str]
+    functions: Mapping[str, StandIn]
 
-    def _parts(self, latex: bool) -> tuple[list[str], list[str], list[str]]:
-        """The numbers, the longest told roughly, then the arrays and the functions."""
-        scalar, named, entries = (sympy.latex, latex_name, _array_latex) if latex else (str, str, _array_text)
+    def _numbers(self) -> list[str]:
+        """The sizes and scalars, the longest told roughly."""
         pairs = (*self.sizes.items(), *self.scalars.items())
-        function = r"{}: \text{{{}}}" if latex else "{}: {}"
-        return (
-            [f"{scalar(s)} = {scalar(with_short_numbers(sympy.sympify(v)))}" for s, v in pairs],
-            [f"{named(str(x.name))} = {entries(array)}" for x, array in self.arrays.items()],
-            [function.format(named(name), formula) for name, formula in self.functions.items()],
-        )
+        return [f"{s} = {with_short_numbers(sympy.sympify(v))}" for s, v in pairs]
+
+    def _arrays(self) -> list[str]:
+        return [f"{x.name} = {_array_text(array)}" for x, array in self.arrays.items()]
+
+    def _boxes(self) -> tuple[list[Box], list[Box]]:
+        """The numbers, and the arrays and functions."""
+        pairs = (*self.sizes.items(), *self.scalars.items())
+        numbers = [_equation(scalar_box(s), scalar_box(sympy.sympify(v))) for s, v in pairs]
+        arrays = [_equation(symbol(str(x.name)), _array_box(array)) for x, array in self.arrays.items()]
+        return numbers, [*arrays, *(function.box(name) for name, function in self.functions.items())]
 
     def text(self) -> str:
         """The point in one line."""
-        return ", ".join(part for row in self._parts(latex=False) for part in row)
+        functions = [f"{name}: {formula}" for name, formula in self.functions.items()]
+        return ", ".join([*self._numbers(), *self._arrays(), *functions])
 
     def latex(self) -> str:
         """The same, each part in mathematics of its own."""
-        return ", ".join(f"${part}$" for row in self._parts(latex=True) for part in row)
+        return ", ".join(f"${latex(part)}$" for several in self._boxes() for part in several)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +192,8 @@ class Counterexample(Example):
 
     def text(self) -> str:
         """Sizes, arrays and the two values, line by line."""
-        numbers, arrays, _ = self._parts(latex=False)
-        lines = [", ".join(numbers)] if numbers else []
-        lines += [*arrays, *(f"{name} = {shown}" for name, shown in self.functions.items())]
+        lines = [", ".join(numbers)] if (numbers := self._numbers()) else []
+        lines += [*self._arrays(), *(f"{name} = {shown}" for name, shown in self.functions.items())]
         sides = ("left", "right") if self.twin is None else ("the first", "the second")
         if self.twin is not None:
             lines.append(f"({self.twin.name} is the second value of the variable)")
@@ -154,14 +204,30 @@ class Counterexample(Example):
 
     def latex(self) -> str:
         """The same as an aligned block."""
-        numbers, arrays, functions = self._parts(latex=True)
-        rows = [numbers, *(arrays[k : k + _ABREAST] for k in range(0, len(arrays), _ABREAST)), functions]
-        lines = ["  &" + r", \quad ".join(row) for row in rows if row]
-        below = f"_{{{', '.join(map(str, self.index))}}}" if self.index else ""
-        values = (("left", self.left_value), ("right", self.right_value))
-        sides = [rf"\left(\text{{{side}}}\right){below} = {v.latex()}" for side, v in values]
-        lines.append("  &" + r" \quad ".join(sides))
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        below = [Digits(str(i)) for i in self.index]
+        values = ((Text("left"), self.left_value), (Text("right"), self.right_value))
+        sides = [_equation(entry_box(Fence(side), below), v.box) for side, v in values]
+        lines = [_beside(several) for boxes in (*self._boxes(), sides) for several in _abreast(boxes)]
+        return "\\begin{aligned}\n" + " \\\\\n".join(f"  &{latex(line)}" for line in lines) + "\n\\end{aligned}"
+
+
+def _equation(left: Box, right: Box) -> Box:
+    return row(left, Sign("=", "relation"), right)
+
+
+def _abreast(boxes: Sequence[Box]) -> list[list[Box]]:
+    """Formulas in rows, of which each takes as many as fit."""
+    rows: list[list[Box]] = [[]]
+    for box in boxes:
+        if rows[-1] and not is_short(_beside([*rows[-1], box]), _ROW):
+            rows.append([])
+        rows[-1].append(box)
+    return [several for several in rows if several]
+
+
+def _beside(boxes: Sequence[Box]) -> Box:
+    apart = [part for box in boxes[1:] for part in (Sign(",", "punctuation"), Space(1.0), box)]
+    return row(*boxes[:1], *apart)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ..argument import NOTHING, Given
 from ..claims import Claim, Independence
 from ..relations import Relations
 from .balls import HOLDS, Arithmetic, Number, Outside, Undecided, ball, exact_form
-from .counterexample import Agreement, Counterexample, Example, as_array, entry_value
+from .counterexample import Agreement, Counterexample, Example, StandIn, as_array, entry_value
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
@@ -260,7 +260,7 @@ class Search:
             {s: n for s, n in point.sizes.items() if s in symbols},
             {s: exact_form(q) for s, q in point.scalars.items() if s in symbols},
             {x: as_array(array, shape_at(x, point.sizes)) for x, array in arrays.items()},
-            {name: self.evaluator.arithmetic.written(name, name in self.rowwise) for name in self.unknowns},
+            {name: StandIn(self.evaluator.arithmetic.polynomial(name), name in self.rowwise) for name in self.unknowns},
         )
 
     # --- what is given ---
