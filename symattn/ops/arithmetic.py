@@ -18,6 +18,7 @@ from ..core.sizes import Shape, broadcast_shapes, same_shape
 from ..errors import OperandError
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
 from .domain import vanished
+from .index import embed_op, side_by_side
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
 from .notation import Binding, Written, as_column, as_row, fenced, fitted, is_number, minus, repeated
 
@@ -89,6 +90,8 @@ def drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, 
 
 
 def _add_notation(p: Any, node: Tensor) -> Written:
+    if not p.code and (join := side_by_side(p, _embedded_terms(node), node)) is not None:
+        return join
     a, b = node.inputs
     left = fitted(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
@@ -96,6 +99,16 @@ def _add_notation(p: Any, node: Tensor) -> Written:
         opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
         return row(left, minus("sum", p.code), fitted(p, node, opposite, Binding.SUM + 1)), Binding.SUM
     return row(left, Sign("+", "sum"), fitted(p, node, b, Binding.SUM + 1)), Binding.SUM
+
+
+def _embedded_terms(node: Tensor) -> list[tuple[sympy.Expr, Tensor]]:
+    """The terms of a sum of parts among zeros, each with its factor; none where a term is anything else."""
+    terms, rest = [], node
+    while rest.op is add_op:
+        rest, last = rest.inputs
+        terms.append(last)
+    parts = [(factor, x) for factor, x in map(split_scalar, (rest, *terms)) if x is not None and x.op is embed_op]
+    return parts if len(parts) == len(terms) + 1 else []
 
 
 def _add_vjp(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:

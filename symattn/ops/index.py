@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Name, Number, Script, Sign, Text, commas, function, lowered, row
+from ..core.boxes import Box, Code, Fence, Matrix, Name, Number, Script, Sign, Text, commas, function, lowered, row
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
@@ -20,7 +20,7 @@ from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_s
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, zeros
-from .notation import Binding, Written, flipped, is_number, source, transposed, written_as
+from .notation import Binding, Written, flipped, is_number, scaled, source, times, transposed, written_as
 
 Item = tuple[Any, ...]
 NEW: Item = ("new",)
@@ -323,8 +323,65 @@ def _embed_notation(p: Any, node: Tensor) -> Written:
         return source(
             "embed", p.operand(node.inputs[0], Binding.OR), row(Code("core="), p.scalar(core)), at
         ), Binding.ATOM
+    if (join := side_by_side(p, [(sympy.S.One, node)], node)) is not None:
+        return join
     operator = Script(function("embed"), Fence(inside, "[", "]"))
     return row(operator, Fence(p.operand(node.inputs[0], Binding.OR))), Binding.ATOM
+
+
+class Block(NamedTuple):
+    """Where a part stands among zeros: along one axis, the others in full."""
+
+    axis: int
+    start: sympy.Expr
+    stop: sympy.Expr
+
+
+def block(node: Tensor) -> Block | None:
+    """The place of a part that takes a piece of one axis of a vector or a matrix; None for any other."""
+    if node.op is not embed_op or node.rank > 2 or NEW in node.params["items"]:
+        return None
+    items, core = node.params["items"], node.params["core"]
+    placed = enumerate(zip(items, core, strict=True), -len(core))
+    cut = [(axis, item) for axis, (item, size) in placed if not reads_all(item, size)]
+    if len(cut) != 1:
+        return None
+    axis, item = cut[0]
+    if item[0] == "at":
+        return Block(axis, item[1], item[1] + 1)
+    return Block(axis, item[1], item[1] + item[3]) if item[2] == 1 else None
+
+
+def side_by_side(p: Any, terms: Sequence[tuple[sympy.Expr, Tensor]], whole: Tensor) -> Written | None:
+    """Parts among zeros, with their factors, as one matrix of blocks; None for several that do not fill it."""
+    places = {part: place for _, part in terms if (place := block(part)) is not None}
+    axes = {place.axis for place in places.values()}
+    if not terms or len(places) != len(terms) or len(axes) != 1:
+        return None
+    axis, at, cells = axes.pop(), sympy.S.Zero, []
+    factors = {part: factor for factor, part in terms}
+    size = whole.shape[axis]
+    if len(terms) == 1:
+        at = places[terms[0][1]].start
+        cells += _zeros(p, whole, axis, at)
+    while (part := next((x for x, place in places.items() if same_size(place.start, at)), None)) is not None:
+        at = places.pop(part).stop
+        cells.append(_cell(p, factors[part], part, axis))
+    if len(terms) == 1:
+        cells += _zeros(p, whole, axis, sympy.expand(size - at))
+    elif places or not same_size(at, size):
+        return None
+    return Matrix((tuple(cells),) if axis == -1 and whole.rank == 2 else tuple((x,) for x in cells)), Binding.ATOM
+
+
+def _cell(p: Any, factor: sympy.Expr, part: Tensor, axis: int) -> Box:
+    x = part.inputs[0]
+    lies = x.rank == 1 and part.rank == 2 and axis == -2  # a row, of rank 1
+    return scaled(p, factor, x, flipped(p, x) if lies else written_as(p, x))[0]
+
+
+def _zeros(p: Any, whole: Tensor, axis: int, size: sympy.Expr) -> list[Box]:
+    return [] if size == 0 else [Script(Number("0"), times(p, replaced(whole.shape, axis, size)))]
 
 
 embed_op: Operation = moved(

@@ -183,8 +183,10 @@ def _concat_notation(p: Any, node: Tensor) -> Written:
     axis, parts = node.params["axis"], [p.operand(x, Binding.OR) for x in node.inputs]
     if p.code:
         return source("concat", Fence(commas(parts), "[", "]"), Code(f"axis={axis}")), Binding.ATOM
-    if node.rank == 2:
-        return Matrix((tuple(parts),) if axis == -1 else tuple((part,) for part in parts)), Binding.ATOM
+    if node.rank <= 2:
+        return Matrix(
+            (tuple(parts),) if axis == -1 and node.rank == 2 else tuple((part,) for part in parts)
+        ), Binding.ATOM
     return call(p, "concat", node, axis=axis)
 
 

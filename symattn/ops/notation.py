@@ -11,7 +11,7 @@ entrywise operation is repeated: ``x 1^T`` in every column, ``1 y^T`` in every r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -137,9 +137,12 @@ def source(name: str, *arguments: Box) -> Box:
     return applied(Function(Code(name)), arguments)
 
 
-def times(p: Any, shape: Iterable[Any]) -> Box:
+def times(p: Any, shape: Sequence[Any]) -> Box:
     r"""Sizes as in ``T \times d``."""
-    return separated(Sign("×", "product"), map(p.scalar, shape))
+    sizes = (
+        Fence(p.scalar(size)) if getattr(size, "is_Add", False) and len(shape) > 1 else p.scalar(size) for size in shape
+    )
+    return separated(Sign("×", "product"), sizes)
 
 
 def fenced(written: Written, at_least: int, alone: bool = False) -> Box:

@@ -22,7 +22,7 @@ from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
 from ..ops.broadcasting import sum_op
 from ..ops.gather import reads_outside, shift_op
-from ..ops.index import index_op
+from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
@@ -41,6 +41,8 @@ def moves_entries(x: Tensor) -> bool:
     """Whether a node moves entries in a way for which matrix notation has no sign, or is a slice or a sum of such."""
     if x.op is shift_op and reads_outside(x):
         return True
+    if block(x) is not None:
+        return False
     while x.op in (index_op, sum_op):
         x = x.inputs[0]
     return x.op.spreads and not swaps_last_two(x.params.get("order", ()))

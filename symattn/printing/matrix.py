@@ -33,6 +33,7 @@ from .media.numpy import numpy_text
 from .media.spelling import PLAIN
 from .scalars import is_loose, scalar_box
 from .table import Spellings, SymbolTable, symbol_table
+from .terms import with_like_terms_added
 
 _LETTERS = "ijlmnpqrtuvwxyz"
 MOST_DEFINITIONS = 12  # that somebody still reads
@@ -106,6 +107,7 @@ class Printer:
     def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
         """The line ``name = x``; no name continues the line above."""
         left = self.table.box(name) if name else None
+        x = with_like_terms_added(x, self.names)
         head = one_head(x, self.names)
         if head is None:
             return AlignedRow(left, self.box(x), reason)
@@ -115,6 +117,7 @@ class Printer:
 
     def _whole(self, x: Tensor) -> Box:
         """The expression; of one head, with the heads for which it holds, where nothing acts across them."""
+        x = with_like_terms_added(x, self.names)
         head = one_head(x, self.names)
         if head is None:
             return self.box(x)
