@@ -16,6 +16,7 @@ from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
 from ..printing.align import TEXT_WIDTH, Row, align, page_of
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
+from ..printing.parts import Rows
 from ..printing.table import Spellings
 from ..printing.text_block import numpy_block
 
@@ -120,9 +121,9 @@ class Gradient(Mapping[Any, Tensor]):
         """
         page = page_of(environment, numbered, width, safe)
         printer = printer_in(style, self._roots, names, gradients)
-        steps = [printer.row(s.name, s.expression, s.reason) for s in self.steps]
-        definitions = [printer.row(s.name, s.expression, s.reason).defined() for s in self.definitions]
-        return align([*steps, *definitions], page)
+        rows = Rows(printer, [step.expression for step in self.lines()])
+        lines = [*((*step, False) for step in self.steps), *((*step, True) for step in self.definitions)]
+        return align(rows.of(lines), page)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

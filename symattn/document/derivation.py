@@ -20,10 +20,11 @@ from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
-from ..printing.align import TEXT_WIDTH, Page, Row, displayed, page_of, tex_text
+from ..printing.align import TEXT_WIDTH, Page, displayed, page_of, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
+from ..printing.parts import Rows
 from ..printing.table import Spellings
 from ..printing.text_block import WIDTH
 from ..probability.report import Moments
@@ -272,6 +273,7 @@ def _hypotheses(x: Tensor) -> str:
 def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str, page: Page) -> list[str]:
     parts, given = d.parts(), d.all_given()
     printer = printer_in(style, _roots([*parts, *given]), names, gradients)
+    rows = Rows(printer, [part.expression for part in parts if isinstance(part, Line)])
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
     if given:
         blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in given)}.")
@@ -279,15 +281,16 @@ def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str
         if isinstance(block, (Statement, Calculation)):
             blocks.append(block.latex(printer, page))
         else:
-            blocks.append(tex_text(block) if isinstance(block, str) else displayed(_latex_rows(block, printer), page))
+            blocks.append(
+                tex_text(block) if isinstance(block, str) else displayed(rows.of(_named(block, printer)), page)
+            )
     return blocks
 
 
-def _latex_rows(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[Row]:
+def _named(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, Tensor, str, bool]]:
     for line in lines:
         name = "" if line.named is None else printer.names[line.named]
-        written = printer.row(name, line.expression, line.reason)
-        yield written.defined() if line.is_found else written
+        yield name, line.expression, line.reason, line.is_found
 
 
 def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter) -> str:

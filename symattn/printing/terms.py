@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 
 import sympy
 
@@ -12,7 +12,7 @@ from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import constant, zeros
 
 
-def with_like_terms_added(x: Tensor, names: Container[Tensor]) -> Tensor:
+def with_like_terms_added(x: Tensor, names: Collection[Tensor]) -> Tensor:
     """The expression in which no sum has a term twice; what has a name stays a term."""
     nodes = topological([x], stop=names)
     inside = {y for node in nodes if _is_sum(node, names) for y in node.inputs if _is_sum(y, names)}
@@ -24,11 +24,11 @@ def with_like_terms_added(x: Tensor, names: Container[Tensor]) -> Tensor:
     return new[x]
 
 
-def _is_sum(x: Tensor, names: Container[Tensor]) -> bool:
+def _is_sum(x: Tensor, names: Collection[Tensor]) -> bool:
     return x.op is add_op and x not in names
 
 
-def _added_up(node: Tensor, names: Container[Tensor], new: Mapping[Tensor, Tensor]) -> Tensor | None:
+def _added_up(node: Tensor, names: Collection[Tensor], new: Mapping[Tensor, Tensor]) -> Tensor | None:
     """The sum with like terms added, in the order in which they come first; None where no two are alike."""
     terms = [split_scalar(new[term]) for term in _terms(node, names)]
     totals: dict[Tensor | None, sympy.Expr] = {}
@@ -40,7 +40,7 @@ def _added_up(node: Tensor, names: Container[Tensor], new: Mapping[Tensor, Tenso
     return broadcast_to(sum_of(kept), node.shape) if kept else zeros(*node.shape)
 
 
-def _terms(node: Tensor, names: Container[Tensor]) -> list[Tensor]:
+def _terms(node: Tensor, names: Collection[Tensor]) -> list[Tensor]:
     """The terms of a sum of sums, from left to right."""
     terms, pending = [], [node]
     while pending:

@@ -144,3 +144,78 @@ def test_normalising_along_the_wrong_axis_looks_different():
 def test_constants_are_upright():
     e = sympy.Symbol("e", positive=True, integer=True)
     assert sa.latex(sympy.E / (1 + e)) == r"\frac{\mathrm{e}}{e + 1}"
+
+
+# --- parts among zeros, parts of a join, like terms ---
+
+R = sa.sizes("R")
+Z_1, Z_2, V_1, V_2 = sa.tensor("Z_1", T, S), sa.tensor("Z_2", T, R), sa.tensor("V_1", S, m), sa.tensor("V_2", R, m)
+W = sa.let("P", sa.softmax(sa.let("Z", sa.concat([Z_1, Z_2], axis=-1))))
+OUTPUT = sa.let("O", W[:, :S] @ V_1 + W[:, S:] @ V_2)
+
+
+def test_parts_that_take_a_join_apart_are_named_with_it_once():
+    derivation = sa.Derivation("Two memories").extend(W, OUTPUT).text("Backward.")
+    written = derivation.extend(sa.gradient(OUTPUT, [V_1, V_2, Z_1])).latex()
+    defined = r"\begin{bmatrix} P_{1} & P_{2} \end{bmatrix} &:= P && \text{parts of S and R columns}"
+    assert written.count(r":= P") == 1
+    assert defined in written
+    assert written.index(defined) < written.index(r"O &= P_{1} V_{1} + P_{2} V_{2}")
+    assert r"\mathrm{d}V_{1} &= P_{1}^{\top} \, \mathrm{d}O" in written
+    assert (
+        r"\mathrm{d}P &= \begin{bmatrix} \mathrm{d}O \, V_{1}^{\top} & \mathrm{d}O \, V_{2}^{\top} \end{bmatrix}"
+        in written
+    )
+    assert str(OUTPUT) == "P[:, :S] @ V_1 + P[:, S:] @ V_2"
+
+
+def test_a_part_is_a_slice_where_nothing_defines_it():
+    assert sa.latex(OUTPUT) == r"P_{:, :S} V_{1} + P_{:, S:} V_{2}"
+    assert ":=" not in sa.gradient(OUTPUT, [V_1]).latex()
+
+
+def test_a_part_whose_name_is_taken_stays_a_slice():
+    P_1 = sa.tensor("P_1", T, m)
+    assert ":=" not in sa.gradient(OUTPUT + P_1, [V_1, V_2, P_1]).latex()
+
+
+@pytest.mark.parametrize(
+    ("of", "by", "written"),
+    [
+        (
+            sa.sum(sa.exp(A[0])),
+            A,
+            r"\begin{bmatrix} \exp(A_{0, :}^{\top})^{\top} \\ 0_{(n - 1) \times m} \end{bmatrix}",
+        ),
+        (sa.sum(sa.exp(A[:, 1:])), A, r"\begin{bmatrix} 0_{n \times 1} & \exp(A_{:, 1:}) \end{bmatrix}"),
+        (sa.sum(sa.exp(x[1:-1])), x, r"\begin{bmatrix} 0_{1} \\ \exp(x_{1:n - 1}) \\ 0_{1} \end{bmatrix}"),
+    ],
+)
+def test_a_part_among_zeros_is_a_matrix_of_blocks(of, by, written):
+    assert sa.latex(sa.gradient(of, [by])[by].inputs[0]) == written
+
+
+def test_parts_that_meet_are_one_matrix():
+    u = sa.tensor("u", 2 * n)
+    assert (
+        sa.latex(sa.gradient(sa.sum(u[:n] * u[n:]), [u])[u].inputs[0])
+        == r"\begin{bmatrix} u_{n:} \\ u_{:n} \end{bmatrix}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "written", "text"),
+    [
+        (x / 2 + x / 2, "x", "x / 2 + x / 2"),
+        (sa.eye(n) / 2 + sa.eye(n) / 2, "I_{n}", "eye(n) / 2 + eye(n) / 2"),
+        (x - x, "0_{n}", "x - x"),
+        (x + z + x, "2 x + z", "x + z + x"),
+        (A + y - A, r"\mathbf{1}_{n} y^{\top}", "A + y - A"),
+        (sa.exp(x + x), r"\exp(2 x)", "exp(x + x)"),
+        (x + z, "x + z", "x + z"),
+        (sa.concat([x, y]), r"\begin{bmatrix} x \\ y \end{bmatrix}", "concat([x, y], axis=-1)"),
+    ],
+)
+def test_like_terms_are_added_up_where_they_are_shown(made, written, text):
+    assert sa.latex(made) == written
+    assert str(made) == text

@@ -1,0 +1,97 @@
+r"""Slices that take a named tensor apart, under its letter with numbers: ``[P_1 P_2] := P`` defines them, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import sympy
+
+from ..core.boxes import Matrix, Number
+from ..core.node import Tensor, topological
+from ..core.sizes import same_size
+from ..ops.index import Item, index_op, reads_all
+from ..ops.leaves import definition, let_op
+from ..ops.notation import Binding
+from .align import DEFINED, Row
+from .gradients import subscripted
+from .index import IndexPrinter
+from .matrix import Printer
+
+
+class Parts(NamedTuple):
+    """A tensor and the slices that take it apart along an axis, in order."""
+
+    whole: Tensor
+    axis: int
+    slices: Sequence[Tensor]
+
+
+class Rows:
+    """Makes rows of lines, and before the first that has parts of a tensor a row that defines them."""
+
+    def __init__(self, printer: Printer | IndexPrinter, expressions: Sequence[Tensor]) -> None:
+        self.printer = printer
+        self._waiting = _taken_apart(expressions, printer.names) if isinstance(printer, Printer) else []
+
+    def of(self, lines: Iterable[tuple[str, Tensor, str, bool]]) -> Iterator[Row]:
+        """The rows of lines ``(name, expression, reason, whether it is a definition)``."""
+        for name, x, reason, defines in lines:
+            shown = {*topological([x], stop=self.printer.names)} if self._waiting else set()
+            for parts in [each for each in self._waiting if not shown.isdisjoint(each.slices)]:
+                self._waiting.remove(parts)
+                yield self._definition(parts)
+            made = self.printer.row(name, x, reason)
+            yield made.defined() if defines else made
+
+    def _definition(self, parts: Parts) -> Row:
+        """The row that defines the parts, which are written by their names from then on."""
+        assert isinstance(self.printer, Printer)
+        whole = self.printer.symbol(parts.whole)
+        boxes = [subscripted(whole, Number(str(number))) for number, _ in enumerate(parts.slices, 1)]
+        self.printer.known |= {x: (box, Binding.ATOM) for x, box in zip(parts.slices, boxes, strict=True)}
+        side_by_side = parts.axis == -1 and parts.whole.rank == 2
+        joined = Matrix((tuple(boxes),) if side_by_side else tuple((box,) for box in boxes))
+        *most, last = (str(x.shape[parts.axis]) for x in parts.slices)
+        what = "entries" if parts.whole.rank == 1 else "columns" if parts.axis == -1 else "rows"
+        return Row(joined, whole, f"parts of {', '.join(most)} and {last} {what}", relation=DEFINED)
+
+
+def _taken_apart(expressions: Sequence[Tensor], names: Mapping[Tensor, str]) -> list[Parts]:
+    """Named tensors of which slices that fill an axis occur in expressions; no expression is such a slice itself."""
+    found: dict[tuple[Tensor, int], dict[Tensor, Item]] = {}
+    for x in topological(expressions, stop=names):
+        if x.op is index_op and x not in names and (cut := _cut(x)) is not None and _can_be_named(x.inputs[0], names):
+            found.setdefault((x.inputs[0], cut[0]), {})[x] = cut[1]
+    parts = []
+    for (whole, axis), slices in found.items():
+        ordered = _in_order(slices, whole.shape[axis])
+        if len(ordered) > 1 and not any(definition(x) in slices for x in expressions):
+            parts.append(Parts(whole, axis, ordered))
+    once = [whole for whole, _, _ in parts]
+    return [each for each in parts if once.count(each.whole) == 1]
+
+
+def _cut(x: Tensor) -> tuple[int, Item] | None:
+    """The only axis along which a slice of a vector or a matrix takes a piece."""
+    base, items = x.inputs[0], x.params["items"]  # axes in front of them are kept as they are
+    if base.rank > 2 or any(item[0] != "slice" for item in items):
+        return None
+    read = zip(items, base.shape[base.rank - len(items) :], strict=True)
+    cut = [(axis, item) for axis, (item, size) in enumerate(read, -len(items)) if not reads_all(item, size)]
+    return cut[0] if len(cut) == 1 and cut[0][1][2] == 1 else None
+
+
+def _can_be_named(x: Tensor, names: Mapping[Tensor, str]) -> bool:
+    """Whether the tensor is named, without a subscript, and its letter with a number is free."""
+    name = names.get(x, "_")
+    return x.op is let_op and "_" not in name and not any(other.startswith(f"{name}_") for other in names.values())
+
+
+def _in_order(slices: Mapping[Tensor, Item], size: sympy.Expr) -> list[Tensor]:
+    """The slices one behind the other; none where they do not fill the axis, or overlap."""
+    at, ordered, rest = sympy.S.Zero, list[Tensor](), dict(slices)
+    while (x := next((x for x, item in rest.items() if same_size(item[1], at)), None)) is not None:
+        at = at + rest.pop(x)[3]
+        ordered.append(x)
+    return ordered if not rest and same_size(at, size) else []
