@@ -108,7 +108,8 @@ class RewritingProof(Argument):
         except OperandError:  # a tree too large to read: the reasons are told without it
             printer = None
         blocks = []
-        for title, steps in self._sides():
+        for title, told_steps in self._sides():
+            steps = [x for x in told_steps if printer is None or not x.is_short or x.is_seen(printer)]
             if steps:
                 items = "\n".join(self._latex_item(printer, x) for x in steps[:MOST])
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")

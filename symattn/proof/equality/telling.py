@@ -63,6 +63,10 @@ class Step(NamedTuple):
         """The same as mathematics."""
         return separated(EQUALS, map(printer.box, self.sides))
 
+    def is_seen(self, printer: Printer | IndexPrinter) -> bool:
+        """Whether its sides look different: mathematics writes a column of shape (n, 1) like a vector."""
+        return len({printer.refer(x) for x in self.sides}) > 1
+
     def reason(self, printer: Printer | IndexPrinter | None) -> str:
         """Why they are equal, as text or as LaTeX; in LaTeX too where there is no printer."""
         latex = printer is None or not printer.code
