@@ -20,7 +20,7 @@ from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
-from ..printing.align import TEXT_WIDTH, Page, displayed, page_of, tex_text
+from ..printing.align import TEXT_WIDTH, Page, Row, displayed, page_of, tex_text
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
