@@ -3,6 +3,7 @@ r"""How the gradient of a loss L by S is written: ``\mathrm{d}S``, ``\bar{S}``, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from ..core.arguments import one_of
@@ -38,6 +39,7 @@ def names_the_loss(way: Gradients) -> bool:
     return way in ("nabla", "partial")
 
 
+@lru_cache(maxsize=4096)
 def gradient_box(way: Gradients, by: Box, loss: Box) -> Written:
     """The gradient of a loss by what has the name ``by``, and how tightly it holds together."""
     match way:

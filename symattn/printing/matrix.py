@@ -21,7 +21,7 @@ from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
-from ..ops.leaves import definition, is_named, named_by
+from ..ops.leaves import as_tensor, definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced
 from .align import Row as AlignedRow
 from .gradients import checked_gradients, of_head
@@ -300,15 +300,23 @@ def latex(x: Any, style: str = "matrix", names: Spellings | None = None, safe: s
     if isinstance(x, Tensor):
         return latex_text(printer_in(style, [x], names, gradients).shown(x), safe)
     if isinstance(x, (sympy.Expr, Boolean)):
-        return latex_text(scalar_box(x), safe)
+        return latex_text(scalar_box(x) if names is None else symbol_table([as_tensor(x)], names).scalar(x), safe)
     method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
     taken = signature(method).parameters if callable(method) else {}
-    if spelling_of(safe) is not PLAIN and "safe" not in taken:
-        raise OperandError(f"safe= is for tensors, scalars and gradients, not for {described(x)}")
+    asked = {"safe": spelling_of(safe) is not PLAIN, "names": names is not None, "gradients": gradients != "d"}
+    for option in (key for key, is_asked in asked.items() if is_asked and key not in taken):
+        raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
     if not callable(method):
         return sympy.latex(_printable(x))
     options = {"style": _checked_style(style), "names": names, "safe": safe, "gradients": gradients}
     return method(**{key: value for key, value in options.items() if key in taken})
+
+
+_TAKE_OPTIONS = {
+    "safe": "tensors, scalars and gradients",
+    "names": "tensors, scalars, gradients, moments and derivations",
+    "gradients": "tensors, gradients and derivations",
+}
 
 
 def _printable(x: Any) -> Any:

@@ -10,6 +10,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import sympy
@@ -119,13 +120,18 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
 
 
 def _check_apart(table: SymbolTable) -> None:
-    for written in (latex, unicode_text):
-        shown_as: dict[str, str] = {}
-        for name, known in table.items():
-            printed = written(known.box)
+    shown_as: dict[str, str] = {}
+    for name, known in table.items():
+        for printed in _printed(known.box):
             other = shown_as.setdefault(printed, name)
             if other != name:
                 raise NamingError(f"{other!r} and {name!r} would both print as {printed}: rename one")
+
+
+@lru_cache(maxsize=4096)
+def _printed(box: Box) -> tuple[str, str]:
+    """A box in LaTeX and in Unicode text; those of names are asked for again and again."""
+    return latex(box), unicode_text(box)
 
 
 # --- what occurs ---
@@ -147,14 +153,16 @@ class _Occurring:
         self.nodes: dict[str, Tensor] = {}
         self.roles: dict[str, Role] = {}
         self.gradients: dict[str, _Gradient] = {}
+        functions = {node.params["function"] for node in self.order if "function" in node.params}
         for node in self.order:
             if node in self.names:
                 self.nodes.setdefault(self.names[node], node)
                 self.roles.setdefault(self.names[node], _role(node))
-            elif "function" in node.params:
-                self.roles.setdefault(node.params["function"], "function")
             for s in sorted(node.own_symbols, key=str):
                 self.roles.setdefault(s.name, "size" if s.is_integer else "scalar")
+        if clash := functions & self.roles.keys():
+            raise NamingError(f"{min(clash)!r} names both a function and a tensor, a size or a scalar: rename one")
+        self.roles |= dict.fromkeys(sorted(functions), "function")
         for node in self.order:
             if node.op is cotangent_op:
                 self._read(node)
@@ -350,14 +358,19 @@ class _Boxes:
                 unnamed.append(loss)
             else:
                 letters[loss] = self._following(name) or symbol(name)
-        taken = {latex(self._following(name) or symbol(name)) for name in self.found.roles}
-        free = next(box for box in _LOSSES if latex(box) not in taken)
+        taken = self._printed_names()
+        free = next(box for box in _LOSSES if _printed(box)[0] not in taken)
         many = len(unnamed) > 1
         return letters | {loss: Script(free, Number(str(k))) if many else free for k, loss in enumerate(unnamed, 1)}
 
+    def _printed_names(self) -> set[str]:
+        return {_printed(self._following(name) or symbol(name))[0] for name in self.found.roles}
+
     def losses_named(self) -> list[tuple[str, Box]]:
         """The letters of losses that are no symbol of the expressions."""
-        named = {latex(self._following(name) or symbol(name)) for name in self.found.roles}
+        if not self._losses:
+            return []
+        named = self._printed_names()
         boxes = {latex(box): box for box in self._losses.values()}
         return [(f"loss {written}", box) for written, box in boxes.items() if written not in named]
 

@@ -11,6 +11,7 @@ from ..core.late import late
 from ..core.node import Tensor
 from ..errors import NoRuleError
 from ..printing.align import Page, Row, align, tex_text
+from ..printing.table import Spellings, symbol_table
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
 from .problem import Problem, solved
@@ -109,10 +110,10 @@ class Moments:
         lines = [f"{name}: {sympy.sstr(value)}" for name, value in found.items()]
         return "\n".join([*lines, "assumed:", *(f"  {sentence}" for sentence in assumed or ("nothing",))])
 
-    def latex(self) -> str:
-        """The same as a LaTeX fragment (amsmath, amssymb)."""
+    def latex(self, names: Spellings | None = None) -> str:
+        """The same as a LaTeX fragment (amsmath, amssymb); ``names`` is that of ``sa.latex``."""
         found, used = self.known()
-        written = box_writer(self.roots, list(found.values()))
+        written = box_writer(self.roots, list(found.values()), symbol_table(self.roots, names))
         rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
         return f"{align(rows, Page('align*', 'none'))}\n{tex_text(assumed)}"

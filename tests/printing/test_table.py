@@ -236,3 +236,28 @@ def test_a_gradient_of_a_gradient_is_by_that_gradient():
     assert nabla[0] == r"\nabla_{\nabla_{Q} L} M &= 2 (\nabla_{Q} L)"
     assert any(line.startswith(r"\nabla_{Q} M &= ") for line in nabla)
     assert any(line.startswith(r"\mathrm{d}Q_{1} &= ") for line in rows(second.latex()))
+
+
+def test_scalars_and_moments_take_names():
+    mu, q = sympy.Symbol("mu", real=True), sa.tensor("q", d)
+    assert sa.latex(mu * d, names={mu: "m", "d": "d_k"}) == "d_{k} m"
+    moments = sa.moments(sa.let("s", sa.sum(q)), law={q: sa.iid(mean=mu, variance=1)})
+    written = sa.latex(moments, names={q: r"\mathbf{q}", "s": r"\Sigma", "d": "D"})
+    assert r"\mathbb{E}[\Sigma] &= D \mu" in written
+    with pytest.raises(sa.NamingError, match="'nu', which does not occur"):
+        sa.latex(mu * d, names={"nu": "m"})
+
+
+@pytest.mark.parametrize("options", [{"names": {"Q": "q"}}, {"gradients": "bar"}], ids=str)
+def test_what_takes_no_names_says_so(options):
+    with pytest.raises(sa.OperandError, match="is for tensors, .* not for <proved"):
+        sa.latex(sa.prove(Q + K[:1], Q + K[:1]), **options)
+
+
+def test_an_index_is_no_letter_that_a_spelling_has():
+    assert sa.latex(Q @ K.T, style="index", names={"Q": "i", "K": "k"}) == r"\sum_{l = 0}^{d - 1} i_{j l} k_{a l}"
+
+
+def test_a_function_and_a_tensor_of_one_name_are_refused():
+    with pytest.raises(sa.NamingError, match="'K' names both a function and a tensor, a size or a scalar"):
+        sa.latex(sa.unknown("K", Q) @ K.T)
