@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 import sympy
@@ -111,16 +112,17 @@ class Gradient(Mapping[Any, Tensor]):
         *,
         numbered: str | None = None,
         width: float = TEXT_WIDTH,
+        first_index: int = 0,
     ) -> str:
         """The steps with their reasons, and what was named on the way, as a block of LaTeX that fits the page.
 
-        ``names``, ``style``, ``safe`` and ``gradients`` are those of ``sa.latex``. The ``environment`` is "align",
-        "align*", "gather*", "aligned" or "equation", which holds one step; ``numbered`` is "none", "referenced" or
-        "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot hold the steps
-        or their numbers.
+        ``names``, ``style``, ``safe``, ``gradients`` and ``first_index`` are those of ``sa.latex``. The ``environment``
+        is "align", "align*", "gather*", "aligned" or "equation", which holds one step; ``numbered`` is "none",
+        "referenced" or "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot
+        hold the steps or their numbers.
         """
         page = page_of(environment, numbered, width, safe)
-        printer = printer_in(style, self._roots, names, gradients)
+        printer = printer_in(style, self._roots, names, gradients, first_index)
         rows = Rows(printer, [step.expression for step in self.lines()])
         lines = [*((*step, False) for step in self.steps), *((*step, True) for step in self.definitions)]
         return align(rows.of(lines), page)
@@ -160,4 +162,4 @@ class Gradient(Mapping[Any, Tensor]):
         return [*(self.named[step.name] for step in self.steps), *(line.expression for line in self.lines())]
 
     def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self.latex(environment='aligned')}$"
+        return f"$\\displaystyle {self.latex(environment='aligned', width=inf)}$"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeAlias, overload
 
 import sympy
@@ -143,15 +144,22 @@ class Derivation:
         environment: str = "align",
         numbered: str | None = None,
         width: float = TEXT_WIDTH,
+        first_index: int = 0,
     ) -> str:
         r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and blocks of rows.
 
-        ``names``, ``style`` and ``gradients`` are those of ``sa.latex``. The ``environment`` of blocks is "align",
-        "align*", "gather*", "aligned" or "equation", which holds one row; ``numbered`` is "none", "referenced" or
-        "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot hold the rows or
-        their numbers.
+        ``names``, ``style``, ``gradients`` and ``first_index`` are those of ``sa.latex``. The ``environment`` of blocks
+        is "align", "align*", "gather*", "aligned" or "equation", which holds one row; ``numbered`` is "none",
+        "referenced" or "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot
+        hold the rows or their numbers, and for indices from 1 in a derivation with claims.
         """
-        return self._written(_as_latex, names, style, gradients, page_of(environment, numbered, width))
+        self._check_first_index(first_index)
+        printer = partial(printer_in, style, names=names, gradients=gradients, first_index=first_index)
+        return self._written(_as_latex, printer, page_of(environment, numbered, width))
+
+    def _check_first_index(self, first_index: int) -> None:
+        if first_index and any(isinstance(part, (Statement, Calculation)) for part in self._parts):
+            raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
 
     def __repr__(self) -> str:
         return f"<derivation {self.title!r} of {len(self.steps)} steps>"
@@ -270,9 +278,11 @@ def _hypotheses(x: Tensor) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _as_latex(d: Derivation, names: Spellings | None, style: str, gradients: str, page: Page) -> list[str]:
+def _as_latex(
+    d: Derivation, printer_of: Callable[[Sequence[Tensor]], Printer | IndexPrinter], page: Page
+) -> list[str]:
     parts, given = d.parts(), d.all_given()
-    printer = printer_in(style, _roots([*parts, *given]), names, gradients)
+    printer = printer_of(_roots([*parts, *given]))
     rows = Rows(printer, [part.expression for part in parts if isinstance(part, Line)])
     blocks = [rf"\section*{{{tex_text(d.title)}}}"]
     if given:

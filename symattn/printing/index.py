@@ -3,7 +3,8 @@ r"""Printing in index style: one entry, with its sums and their limits, ``Z_{i j
 What is printed is the entry formula of each operation, so it needs no notation of its own. The last two axes of a
 left side have the indices i and j, axes in front of them a, b, c, and an axis of size 1 has none; indices that are
 summed are k, l, m, ... None of them is the name of anything else. A condition between brackets is 1 where it holds and
-else 0. A name of several parts keeps together: ``(W_{q})_{i j}``, ``\mathrm{mask}_{i j}``, ``\mathrm{d}Q_{i j}``.
+else 0. Indices are counted from 0, or all of them from 1. A name of several parts keeps together: ``(W_{q})_{i j}``,
+``\mathrm{mask}_{i j}``, ``\mathrm{d}Q_{i j}``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, indexed, is_named
 from ..ops.notation import Binding
 from .align import Row as AlignedRow
+from .counting import from_one
 from .gradients import at_entry
 from .media.latex import latex
 from .scalars import Scalars, side_by_side
@@ -87,8 +89,15 @@ class IndexPrinter:
 
     code = False
 
-    def __init__(self, roots: Sequence[Tensor], table: SymbolTable, taken: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Tensor],
+        table: SymbolTable,
+        taken: Collection[str] | None = None,
+        first_index: int = 0,
+    ) -> None:
         self.table = table
+        self.first_index = first_index
         self.names = table.names
         taken = {*(symbol_names([*roots, *self.names]) if taken is None else taken), *table.letters()}
         pool = [c for c in _INNER + _OUTER if c not in taken]
@@ -154,6 +163,8 @@ class IndexPrinter:
         order = [node for node in topological([x], stop=self.names) if node in self.names]
         inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
         formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)
+        if self.first_index:
+            formula = from_one(formula, index)
         return self.scalars.ordered(formula, [self.names[node] for node in order])
 
 

@@ -24,6 +24,7 @@ from ..ops.arithmetic import add_op
 from ..ops.leaves import as_tensor, definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced
 from .align import Row as AlignedRow
+from .counting import checked_first_index
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
 from .index import IndexPrinter, by_entry, moves_entries
@@ -280,14 +281,22 @@ def names_in(roots: Sequence[Tensor]) -> set[str]:
     return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
 
 
-def latex(x: Any, style: str = "matrix", names: Spellings | None = None, safe: str = "", gradients: str = "d") -> str:
+def latex(
+    x: Any,
+    style: str = "matrix",
+    names: Spellings | None = None,
+    safe: str = "",
+    gradients: str = "d",
+    first_index: int = 0,
+) -> str:
     r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
 
     ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
     and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
     this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
     ``gradients="d"`` writes the gradient by S as ``\mathrm{d}S``, "bar" as ``\bar{S}``, "nabla" as ``\nabla_{S} L``,
-    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows. Raises NamingError where two names would
+    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows; ``first_index=1`` counts the indices
+    of index style from 1. Raises NamingError where two names would
     look the same or one does not occur, and OperandError for another style and for an expression too large to read.
 
     >>> import symattn as sa
@@ -298,7 +307,7 @@ def latex(x: Any, style: str = "matrix", names: Spellings | None = None, safe: s
     Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
     """
     if isinstance(x, Tensor):
-        return latex_text(printer_in(style, [x], names, gradients).shown(x), safe)
+        return latex_text(printer_in(style, [x], names, gradients, first_index).shown(x), safe)
     if isinstance(x, (sympy.Expr, Boolean)):
         return latex_text(scalar_box(x) if names is None else symbol_table([as_tensor(x)], names).scalar(x), safe)
     method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
@@ -308,7 +317,9 @@ def latex(x: Any, style: str = "matrix", names: Spellings | None = None, safe: s
         raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
     if not callable(method):
         return sympy.latex(_printable(x))
-    options = {"style": _checked_style(style), "names": names, "safe": safe, "gradients": gradients}
+    if checked_first_index(first_index, _checked_style(style)) and "first_index" not in taken:
+        raise OperandError(f"first_index=1 is for tensors, gradients and derivations, not for {described(x)}")
+    options = {"style": style, "names": names, "safe": safe, "gradients": gradients, "first_index": first_index}
     return method(**{key: value for key, value in options.items() if key in taken})
 
 
@@ -351,12 +362,13 @@ def latex_printer(roots: Sequence[Tensor], names: Spellings | None = None, gradi
 
 
 def printer_in(
-    style: str, roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d"
+    style: str, roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d", first_index: int = 0
 ) -> Printer | IndexPrinter:
     """One printer in the style for several expressions."""
-    if _checked_style(style) == "matrix":
+    first = checked_first_index(first_index, _checked_style(style))
+    if style == "matrix":
         return latex_printer(roots, names, gradients)
-    return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)))
+    return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)), first_index=first)
 
 
 def membership(name: Box, shape: Sequence[Any]) -> Box:

@@ -104,6 +104,7 @@ DOCUMENTS = {
     "heads_backward_in_matrix_style": lambda: sa.gradient(*attention_of_heads()).latex(),
     "concat_sink": lambda: lines(sink()),
     "cross_entropy": lambda: index(cross_entropy()[0]),
+    "attention_from_one": lambda: sa.Derivation("A").extend(*attention(where=mask)).latex(style="index", first_index=1),
     "cross_entropy_backward": lambda: sa.gradient(*cross_entropy()).latex(style="index"),
 }
 
@@ -321,20 +322,23 @@ EXPRESSIONS = [
 ]
 
 
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("x", EXPRESSIONS, ids=str)
-def test_what_is_printed_reads_back_to_the_values_of_the_tensor(x):
+def test_what_is_printed_reads_back_to_the_values_of_the_tensor(x, first):
     rng = np.random.default_rng(0)
     known = {s: SIZES[s] for s in x.free_symbols}
     arrays = {t: rng.normal(size=[int(size.subs(SIZES)) for size in t.shape]) for t in x.tensors}
     f = sa.lambdify(list(arrays), x)
     want = np.asarray(f(*arrays.values(), **{s.name: known[s] for s in f.plan.keywords}))
-    spelled = {index(t).partition("_{")[0]: array for t, array in arrays.items()}
-    right = index(sa.let("out", x)).partition(" = ")
+    pads = {t: [(first, 0)] * array.ndim for t, array in arrays.items()}
+    counted = {t: np.pad(a, pads[t], constant_values=np.nan) if pads[t] else a for t, a in arrays.items()}
+    spelled = {index(t).partition("_{")[0]: array for t, array in counted.items()}
+    right = index(sa.let("out", x), first_index=first).partition(" = ")
     letters = right[0].partition("_{")[2].rstrip("}").split()
     value = Reader(right[2], spelled, {s.name: v for s, v in known.items()}).read()
     kept = [axis for axis, size in enumerate(x.shape) if size != 1]
     for at in itertools.product(*map(range, want.shape)):
-        got = value(dict(zip(letters, (at[axis] for axis in kept), strict=True)))
+        got = value(dict(zip(letters, (at[axis] + first for axis in kept), strict=True)))
         assert got == pytest.approx(want[at], rel=1e-12, abs=1e-12)
 
 
@@ -426,6 +430,25 @@ def test_bad_options_name_what_there_is():
         sa.latex(Q @ K.T, names={Q @ K.T: "Z"})
     with pytest.raises(sa.NamingError, match="would both print as K"):
         index(Q @ K.T, names={Q: "K"})
+
+
+def test_indices_are_counted_from_0_or_from_1():
+    Z = sa.let("Z", Q @ K.T)
+    assert index(Z, first_index=1) == r"Z_{i j} = \sum_{k = 1}^{d} Q_{i k} K_{j k}"
+    assert index(Q[1:], first_index=1) == "Q_{i + 1, j}"
+    assert index(Q[0], first_index=1) == "Q_{1, i}"
+    assert index(sa.concat([Q, X], axis=0), first_index=1).endswith(r"X_{i - T, j} & \text{otherwise} \end{cases}")
+    assert r"\sum_{k = 1}^{S}" in sa.gradient(sa.softmax(Z), [Q]).latex(style="index", first_index=1)
+    assert r"\sum_{k = 1}^{d}" in sa.Derivation("A").extend(Z).latex(style="index", first_index=1)
+    for first in (2, "1", True, None):
+        with pytest.raises(sa.OperandError, match="latex: first_index is 0 or 1, not"):
+            index(Z, first_index=first)
+    with pytest.raises(sa.OperandError, match='first_index=1 needs style="index"'):
+        sa.latex(Z, first_index=1)
+    with pytest.raises(sa.OperandError, match="first_index=1 is for tensors, gradients and derivations, not for"):
+        index(sa.prove(Z, Z), first_index=1)
+    with pytest.raises(sa.OperandError, match="claims and moments count from 0"):
+        sa.Derivation("A").extend(sa.prove(Z, Z)).latex(style="index", first_index=1)
 
 
 def test_an_entry_too_large_to_read_says_so():
