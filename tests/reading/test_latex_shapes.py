@@ -57,6 +57,9 @@ def test_what_does_not_meet_is_no_product(left: Form, right: Form) -> None:
         (Form(rows=n, cols=d), Form(rows=n, cols=ONE), Form(rows=n, cols=d)),
         (COLUMN, Form(rows=n, cols=ONE), Form(rows=n, cols=ONE)),
         (SCALAR, SCALAR, SCALAR),
+        (SCALAR, COLUMN, COLUMN),
+        (SCALAR, Form(rows=n, cols=d), Form(rows=n, cols=d)),
+        (Form(rows=n, of_rows=True), Form(rows=n, cols=d), Form(rows=n, cols=d)),
         (Form(labels=(("i", n),)), Form(labels=(("j", m),)), Form(labels=(("i", n), ("j", m)))),
         (Form(lead=(h,), rows=n, cols=d), Form(rows=n, cols=d), Form(lead=(h,), rows=n, cols=d)),
     ],
@@ -71,7 +74,7 @@ def test_sums_are_of_one_form_or_repeat_an_axis_of_size_1(left: Form, right: For
         (COLUMN, ROW),
         (COLUMN, Form(rows=n, cols=d)),
         (Form(rows=n, cols=d), Form(rows=d, cols=n)),
-        (SCALAR, Form(rows=n, cols=d)),
+        (SCALAR, Form(rows=n, cols=n)),
     ],
 )
 def test_other_sums_are_refused(left: Form, right: Form) -> None:

@@ -75,7 +75,11 @@ class Algebra(Scripts):
                 self.names.find(name) is None and self.names.find(left) is None and not self.differentiable(right, name)
             ):
                 return None
-            if self.names.find(left) is not None and key_of(name) not in self.names.given and self.is_tensor(right):
+            if (
+                self.names.find(left) is not None
+                and not self.names.given & {key_of(name), key_of(_base(name))}
+                and self.is_tensor(right)
+            ):
                 raise self.error(
                     f"{self.shown(left)} {self.shown(right)} is not decided: d is declared as well; write "
                     r"\mathrm{d} for a derivative, d \cdot for a product",
@@ -215,6 +219,10 @@ def differential(tree: Tree) -> Tree | None:
         case Scripted(base=Symbol() as base):
             return replace(tree, base=replace(base, letters=f"d{base.letters}"))
     return None
+
+
+def _base(tree: Tree) -> Tree:
+    return tree.base if isinstance(tree, Scripted) else tree
 
 
 def _behind_partial(tree: Tree) -> Tree | None:

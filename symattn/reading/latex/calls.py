@@ -53,6 +53,7 @@ _ENTRIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 _SOFT = {"softmax": "softmax", "Softmax": "softmax", "SoftMax": "softmax", "sparsemax": "sparsemax"}
 _REDUCED = {"sum", "mean", "max", "min", "logsumexp"}
+_BY_LINE = {f"{line}{name}": axis for line, axis in (("row", -1), ("col", -2)) for name in _REDUCED}
 _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "maximum": sympy.Max,
     "minimum": sympy.Min,
@@ -61,10 +62,10 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "mod": sympy.Mod,
 }
 _TRIANGLES = {"tril", "triu"}
-_ROW_WORDS = {"row", "rows", "rowwise"}
+_LINES = {"row": -1, "rows": -1, "col": -2, "cols": -2, "columns": -2}
 KNOWN = frozenset(
-    {*_ENTRIES, *_SOFT, *_REDUCED, *(f"row{name}" for name in _REDUCED), *_OF_TWO, *_TRIANGLES, "diag", "tr", "trace",
-     "Tr", "cumsum", "col", "row", "where", "broadcast", "Concat", "concat"}
+    {*_ENTRIES, *_SOFT, *_REDUCED, *_BY_LINE, *_OF_TWO, *_TRIANGLES, "diag", "tr", "trace",
+     "Tr", "cumsum", "where", "broadcast", "Concat", "concat"}
 )  # fmt: skip
 
 
@@ -118,7 +119,7 @@ class Calls(Algebra):
         try:
             result = as_tensor(entry.value(*values))
         except (TypeError, ValueError) as problem:
-            raise type(problem)(str(self.error(f"{entry.name}: {problem}", tree))) from None
+            raise self.error(f"{entry.name} does not take these arguments: {problem}", tree) from None
         outside = len(labels) + max((len(form.lead) for form in forms), default=0)
         rest = result.shape[outside:]
         like = next((f for f in forms if len(f.core) == len(rest) == 1), None)
@@ -139,7 +140,8 @@ class Calls(Algebra):
                     options[key] = self._option(item.sides[1])
                     continue
             letter = self.index_letter(item)
-            if letter in _ROW_WORDS:
+            if letter in _LINES and self.names.find(item) is None:
+                options["axis"] = _LINES[letter]
                 continue
             options["at"] = item
         return options
@@ -154,7 +156,9 @@ class Calls(Algebra):
     def _known(self, tree: Apply, name: str, options: Options) -> Term:
         count = 3 if name == "where" else 2 if len(tree.arguments) == 2 and name in _OF_TWO else 1
         if name in ("Concat", "concat"):
-            return self.joined(tree.span, [self.term(argument) for argument in tree.arguments], across=True)
+            parts = [self.term(argument) for argument in tree.arguments]
+            vectors = all(self.form(part).cols is None for part in parts) and "axis" in options
+            return self.joined(tree.span, parts, across=options.get("axis", -1) == -1 and not vectors)
         if len(tree.arguments) != count:
             raise self.error(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(tree.arguments)}", tree)
         if name == "where":
@@ -166,7 +170,9 @@ class Calls(Algebra):
             return self.of_entries(tree.span, x, name)
         if name in _SOFT:
             return self._softmax(tree, x, _SOFT[name], options)
-        if name.removeprefix("row") in _REDUCED:
+        if name in _BY_LINE:
+            return self._by_line(tree, x, name)
+        if name in _REDUCED:
             return self._reduced(tree, x, name, options)
         if "at" in options and name != "broadcast":
             raise self.error(f"what stands below {name} is not read", tree)
@@ -258,14 +264,12 @@ class Calls(Algebra):
         return out
 
     def _reduced(self, tree: Apply, x: Term, name: str, options: Options) -> Term:
-        """Sums, means and extremes of rows, or of all entries."""
+        """Sums, means and extremes of all entries, or along an axis."""
         if "at" in options:
             raise self.error(f"what stands below {name} is not read", tree)
-        function = getattr(symattn, name.removeprefix("row"))
-        by_row = name.startswith("row")
-        keeps = by_row or options.get("keepdims", False)
-        usual = -1 if by_row or name == "logsumexp" else None
-        axis = options.get("axis", usual)
+        function = getattr(symattn, name)
+        keeps = options.get("keepdims", False)
+        axis = options.get("axis", -1 if name == "logsumexp" else None)
         form = self.form(x)
         if form.labels and axis is None:
             axis = tuple(range(-len(form.axes) + len(form.labels), 0))
@@ -280,6 +284,15 @@ class Calls(Algebra):
         out = replace(form_of(shape, row), labels=form.labels)
         return Term(tree.span, Slot(out), lambda: function(self.tensor(x), axis=axis, keepdims=bool(keeps)))
 
+    def _by_line(self, tree: Apply, x: Term, name: str) -> Term:
+        """What is made of each row, or of each column, as a column."""
+        form = self.form(x)
+        self._need(tree, len(form.core) == 2, "a matrix", form)
+        axis = _BY_LINE[name]
+        out = replace(form, rows=form.core[0] if axis == -1 else form.core[1], cols=None, of_rows=axis == -1)
+        function = getattr(symattn, name[3:])
+        return Term(tree.span, Slot(out), lambda: function(self.tensor(x), axis=axis))
+
     def _of_matrix(self, tree: Apply, x: Term, name: str, options: Options) -> Term:
         form = self.form(x)
         matrix = form.rows is not None and form.cols is not None
@@ -293,8 +306,6 @@ class Calls(Algebra):
             return self.kept(tree.span, x, lambda: getattr(symattn, name)(self.tensor(x), k=options.get("k", 0)))
         if name == "cumsum":
             return self.kept(tree.span, x, lambda: symattn.cumsum(self.tensor(x), axis=options.get("axis", -1)))
-        if name in ("col", "row"):
-            return self._as_matrix(tree, x, form, name)
         if name == "broadcast":
             return self._broadcast(tree, x, options)
         raise self.error(f"{name} is not read here", tree)
@@ -304,16 +315,13 @@ class Calls(Algebra):
             raise self.shape_error(f"{self.shown(tree.head)} takes {wanted}, not {self.shapes.shown(form)}", tree)
 
     def _diagonal(self, tree: Apply, x: Term, form: Form) -> Term:
-        self._need(tree, len(form.core) == 1 and not form.labels and not form.lead, "a vector", form)
+        """The diagonal matrix of a vector, or the diagonal of a square matrix."""
+        square = len(form.core) == 2 and self.shapes.unify(*form.core)
+        self._need(tree, (len(form.core) == 1 or square) and not form.labels and not form.lead, "a vector", form)
         size = form.core[0]
+        if square:
+            return Term(tree.span, Slot(Form(rows=size)), lambda: symattn.diag(self.tensor(x)))
         return Term(tree.span, Slot(Form(rows=size, cols=size)), lambda: symattn.diag(self.tensor(x)))
-
-    def _as_matrix(self, tree: Apply, x: Term, form: Form, name: str) -> Term:
-        self._need(tree, len(form.core) == 1, "a vector", form)
-        size = form.core[0]
-        out = replace(form, rows=size, cols=ONE) if name == "col" else replace(form, rows=ONE, cols=size)
-        key = (..., None) if name == "col" else (..., None, slice(None))
-        return Term(tree.span, Slot(out), lambda: self.tensor(x)[key])
 
     def _broadcast(self, tree: Apply, x: Term, options: Options) -> Term:
         at = options.get("at")
@@ -321,6 +329,8 @@ class Calls(Algebra):
             raise self.error("broadcast has the shape below it", tree)
         factors = at.factors if isinstance(at, Product) else (at,)
         shape = tuple(map(self.size_of, factors))
+        if len(self.form(x).axes) not in (0, len(shape)):
+            raise self.error("along which axes this is repeated is not decided", tree)
         return Term(tree.span, Slot(form_of(shape)), lambda: broadcast_to(self.tensor(x), shape))
 
     # --- what several operations share ---

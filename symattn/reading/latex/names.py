@@ -114,7 +114,7 @@ def name_of(tree: Tree) -> str:
     base = tree.base if isinstance(tree, Scripted) else tree
     assert isinstance(base, Symbol)
     scripts = (tree.below, tree.above) if isinstance(tree, Scripted) else ()
-    told = "_".join(_piece(item, frozenset()) for script in scripts if script is not None for item in items_of(script))
+    told = "_".join("".join(_piece(item, frozenset()) for item in items_of(s)) for s in scripts if s is not None)
     primes = told.count("′") + (len(tree.primes) if isinstance(tree, Scripted) else 0)
     stem = "".join(_GREEK.get(c, c) for c in base.letters) + "".join(_ACCENTS.get(a, "") for a in base.accents)
     told = "".join(_GREEK.get(c, c) for c in told.replace("′", "").replace("−", "_minus_").replace("+", "_plus_"))
@@ -203,6 +203,15 @@ class Names:
             f"{shown} is declared by its shape, a tensor, a scalar or a function, not {described(value)}"
         )
 
+    def define(self, base: Tree, value: Any, indices: tuple[str, ...]) -> None:
+        """A name that the text defines, by its entries where it has indices."""
+        key = key_of(base)
+        if key in self.sizes and indices and isinstance(base, Symbol):  # ``m_i`` beside a size m
+            self.entries[f"{key}_{','.join(INDEX for _ in indices)}"] = Entry(value, key, indices)
+        elif self.find(base) is None:
+            self.declare(base, value)
+            self.letters[key] = indices
+
     def find(self, tree: Tree) -> Entry | None:
         """What a name stands for, with all of its scripts."""
         key = key_of(tree)
@@ -215,7 +224,7 @@ class Names:
 
     def family(self, tree: Tree) -> tuple[Entry, tuple[Tree, ...]] | None:
         """The family that a name with indices belongs to, and the indices."""
-        if not isinstance(tree, Scripted) or not self.indices:
+        if not isinstance(tree, Scripted):
             return None
         below = () if tree.below is None else items_of(tree.below)
         above = () if tree.above is None else items_of(tree.above)

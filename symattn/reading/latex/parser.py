@@ -47,6 +47,7 @@ _BRACES = frozenset({r"\underbrace", r"\overbrace"})
 _CLOSES = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|": "|", "‖": "‖"}
 _MARKS = frozenset("⊤∞…∗⋆†+−⊥∂∇")
 DEEPEST = 100
+INDICES = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
 
 
 class Parser:
@@ -250,10 +251,19 @@ class Parser:
 
     def _takes(self, head: Tree, base: Symbol) -> bool:
         if self.meets("open") and self.token.mark in "([":
-            if len(base.letters) == 1 and self.token.mark == "[":
+            if len(base.letters) == 1 and (self.token.mark == "[" or (base.letters in INDICES and self._is_indexed())):
                 return False
             return self.applies(head)
         return len(base.letters) > 1 and base.letters in UNBRACKETED and self.applies(head)
+
+    def _is_indexed(self) -> bool:
+        """Whether a subscript stands behind the fence that comes: an entry, as in ``i (W_q)_{ij}``."""
+        depth = 0
+        for n in range(self.at, len(self.tokens)):
+            depth += (self.tokens[n].kind == "open") - (self.tokens[n].kind == "close")
+            if not depth:
+                return self.tokens[n + 1 : n + 2] != [] and self.tokens[n + 1].kind == "_"
+        return False
 
     def _unbracketed(self, head: Tree, base: Symbol) -> Tree:
         if not self._begins():
@@ -318,7 +328,7 @@ class Parser:
         """An item between brackets, which may be a stretch ``a : b`` of an axis."""
         start, parts = self.token.span.start, list[Tree | None]()
         while True:
-            empty = self.meets("sign", ":") or self.meets("sign", ",") or self.meets("close")
+            empty = self.meets("sign", ":") or self.meets("sign", ",") or self.meets("close") or self.meets("}")
             parts.append(None if empty else self.expression(_RELATION if self._slices() else 0))
             if not self.meets("sign", ":"):
                 break
@@ -473,6 +483,8 @@ class Parser:
 
     def _script_item(self) -> Tree:
         token = self.token
+        if self._slices():
+            return self._slice()
         if token.kind == "prime":
             marks = "".join(self.next().mark for _ in iter(lambda: self.meets("prime"), False))
             return Mark(self._since(token.span.start), marks)

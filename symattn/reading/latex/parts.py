@@ -15,7 +15,7 @@ from .names import items_of, key_of
 from .shapes import SCALAR, Form, Slot, Unknown
 from .terms import Term
 from .text import Span
-from .tree import Fence, Grid, Infix, Large, Mark, Number, Prefix, Relation, Scripted, Symbol, Total, Tree
+from .tree import Fence, Grid, Infix, Large, Mark, Number, Prefix, Relation, Scripted, Symbol, Tree
 from .values import Value, as_number, axis_of, is_condition
 
 _COMPARED: dict[str, tuple[Any, Any]] = {
@@ -294,11 +294,13 @@ class Parts(Calls):
             raise self.error(f"\\begin{{{tree.environment}}} is not read here", tree)
         if len({len(row) for row in tree.rows}) != 1:
             raise self.error("the rows of this matrix are not of one length", tree)
-        if all(_is_number(cell) for row in tree.rows for cell in row):
-            cells = [[self.value(self.term(cell)) for cell in row] for row in tree.rows]
-            constant = symattn.from_sympy(sympy.ImmutableMatrix(cells))
-            return self.of_tensor(tree.span, constant)
-        rows = [self._row(tree, [self.term(cell) for cell in row]) for row in tree.rows]
+        cells = [[self.term(cell) for cell in row] for row in tree.rows]
+        forms = [self.form(cell) for row in cells for cell in row]
+        if all(form == SCALAR for form in forms):
+            values = [[self.value(cell) for cell in row] for row in cells]
+            if not any(isinstance(value, Tensor) for row in values for value in row):
+                return self.of_tensor(tree.span, symattn.from_sympy(sympy.ImmutableMatrix(values)))
+        rows = [self._row(tree, row) for row in cells]
         return rows[0] if len(rows) == 1 else self.joined(tree.span, rows, across=False)
 
     def _row(self, tree: Grid, cells: list[Term]) -> Term:
@@ -333,10 +335,4 @@ def _complementary(values: list[Any]) -> bool:
     return len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
 
 
-def _is_number(tree: Tree) -> bool:
-    return isinstance(tree, Number) or (
-        isinstance(tree, Total) and all(isinstance(part, Number) for _, part in tree.terms)
-    )
-
-
-__all__ = ["SCALAR", "Parts"]
+__all__ = ["Parts"]

@@ -11,21 +11,22 @@ from typing import Any
 
 import sympy
 
-from ...core.naming import check_name
+from ...core.naming import check_name, fresh_name
 from ...core.node import Tensor
 from ...errors import NamingError, ParseError, SymattnError
 from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let, tensor
 from ...proof.claims import compared
+from ...proof.engine import prove
 from .answers import Declaration, Definition, Signature
 from .calls import KNOWN
 from .lexer import Token, tokens_of
 from .names import Names, Range, items_of, key_of, name_of
-from .parser import Parser
+from .parser import INDICES, Parser
 from .parts import Parts
 from .shapes import ClashError, Form
 from .statements import statements
-from .terms import FREE, Conventions, Term
+from .terms import Conventions, Term
 from .text import FormulaText
 from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import as_number, is_condition, spread, with_labels
@@ -97,8 +98,10 @@ class _Statement:
         if self.names.family(head) is not None:
             return False
         assert isinstance(base, Symbol)
-        turned = isinstance(head, Scripted) and head.above is not None and base.letters not in KNOWN
-        return not turned
+        if not isinstance(head, Scripted) or base.letters in KNOWN:
+            return True
+        is_delta = base.letters == "δ" and head.below is not None and len(items_of(head.below)) == 2
+        return head.above is None and not is_delta
 
     def answers(self) -> list[Any]:
         tree = self.tree
@@ -240,6 +243,8 @@ class _Statement:
         if isinstance(left, Apply):
             base = left.head.base if isinstance(left.head, Scripted) else left.head
             return self.names.find(left.head) is None and isinstance(base, Symbol) and base.letters not in KNOWN
+        if (name := _named(left)) is not left:
+            return self.names.find(name) is None
         if isinstance(left, (Symbol, Scripted)) and key_of(left):
             if self.names.find(left) is not None or self.names.family(left) is not None:
                 return False
@@ -298,21 +303,23 @@ class _Statement:
     def _defined(
         self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...], derived: bool
     ) -> Definition:
-        base = tree
-        if indices and isinstance(tree, Scripted):
+        base = _named(tree)
+        if base is tree and indices and isinstance(tree, Scripted):
             base = replace(tree, below=None) if tree.above is not None or tree.primes else tree.base
         name = name_of(base) if key_of(base) else self.text.part(left.span)
         if isinstance(value, Tensor):
-            try:
-                value = let(check_name(name), value)
-            except NamingError:
-                pass  # such as Self-Attention
-            if key_of(base) and not parameters and not derived and self.names.find(base) is None:
-                self.names.declare(base, value)
-                self.names.letters[key_of(base)] = indices
-        elif key_of(base) and not parameters and self.names.find(base) is None and isinstance(value, sympy.Expr):
-            self.names.declare(base, value)
+            value = self._with_name(name, value)
+        if key_of(base) and not parameters and not derived and not is_condition(value):
+            self.names.define(base, value, indices)
         return Definition(name, value, parameters, indices)
+
+    def _with_name(self, name: str, value: Tensor) -> Tensor:
+        """The tensor under its name, where symattn allows it and no size has it."""
+        taken = {size.name for size in self.names.sizes.values()}
+        try:
+            return let(fresh_name(check_name(name), taken), value)
+        except NamingError:  # such as Self-Attention
+            return value
 
     def _index_letters(self, left: Tree) -> tuple[str, ...]:
         """The indices on the left side of a definition: ``S_{ij} = ...``, ``A^{(i)} = ...``."""
@@ -422,14 +429,27 @@ class _Statement:
         """The indices that names of this statement have, which may stand for themselves too."""
         found: dict[str, None] = {}
         for part in parts_of(self.tree):
-            if isinstance(part, Scripted) and isinstance(part.base, Symbol) and part.below is not None:
+            if isinstance(part, Scripted) and part.below is not None and _is_read_at_places(part.base):
                 for item in items_of(part.below):
-                    if key_of(item).rstrip("′") in FREE and self.names.find(item) is self.names.find(part) is None:
+                    if key_of(item).rstrip("′") in INDICES and self.names.find(item) is self.names.find(part) is None:
                         found[key_of(item)] = None
         return list(found)
 
     def _scalar(self, reader: Parts, term: Term) -> bool:
         return reader.form(term).is_scalar
+
+    def _agree(self, fits: list[tuple[Parts, Term]]) -> bool:
+        """Whether two readings have one value."""
+        (first, a), (second, b) = fits
+        if first.form(a).is_scalar != second.form(b).is_scalar:
+            return False
+        pairs = zip(*(self._tensors(*fit) for fit in fits), strict=True)
+        return all(x is y or bool(prove(x, y)) for x, y in pairs)
+
+    def _tensors(self, reader: Parts, term: Term) -> list[Tensor]:
+        """The value of a term, or the values of both sides of a claim."""
+        value = reader.value(term)
+        return [reader.tensor(part) for part in (value if isinstance(value, tuple) else (term,))]
 
     def _decided(self, fits: list[tuple[Parts, Term]], scalar: bool, where: Tree) -> tuple[Parts, Term]:
         if scalar:  # an entry is a number where it may be one
@@ -437,7 +457,7 @@ class _Statement:
         if len(fits) == 1:
             return fits[0]
         forms = [reader.form(term) for reader, term in fits]
-        if sorted(map(str, forms[0].axes)) == sorted(map(str, forms[1].axes)) and len(forms[0].core) < 2:
+        if str(forms[0].axes) == str(forms[1].axes) and self._agree(fits):
             return fits[0]
         shown = [reader.shapes.shown(form) for (reader, _), form in zip(fits, forms, strict=True)]
         raise self.error(
@@ -445,6 +465,20 @@ class _Statement:
             r"write an inner product as \langle q_i, k_j \rangle, or declare the vectors",
             where,
         )
+
+
+def _is_read_at_places(base: Tree) -> bool:
+    """Whether a subscript says where an entry stands, and binds no index of its own."""
+    return isinstance(base, Symbol) or (isinstance(base, Fence) and base.left != "[")
+
+
+def _named(left: Tree) -> Tree:
+    """``(W_{q})_{ij}`` on a left side as W_q with a subscript of its own; any other left side as it is."""
+    if isinstance(left, Scripted) and isinstance(left.base, Fence) and len(left.base.items) == 1:
+        inside = left.base.items[0]
+        if left.base.left == "(" and key_of(inside):
+            return inside
+    return left
 
 
 def _is_hessian(tree: Product) -> bool:

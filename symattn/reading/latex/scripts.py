@@ -2,6 +2,7 @@ r"""Names with scripts, and what else has them: entries, rows, powers, transpose
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,12 @@ import sympy
 
 from ...core.node import Tensor
 from ...ops.broadcasting import broadcast_to
+from ...ops.contraction import diag, diag_op
+from ...ops.gather import take
 from ...ops.inverse import inv
 from ...ops.layout import transpose
 from ...ops.leaves import ones, zeros
+from ...ops.logic import equal
 from ...ops.pointwise import power
 from ..formulas import power_problem
 from .names import items_of, key_of
@@ -26,6 +30,7 @@ from .tree import (
     Product,
     Relation,
     Scripted,
+    Slice,
     Symbol,
     Total,
     Tree,
@@ -106,14 +111,28 @@ class Scripts(Terms):
             return self.named(tree, base)
         if base.letters == "I" and entry is None:
             return self._identity(tree, self.size_of(tree.below))
+        if base.letters == "δ" and entry is None and len(items_of(tree.below)) == 2:
+            return self._delta(tree, items_of(tree.below))
         if entry is None and key_of(tree) in self.letters:
             return self.named(tree, base)
         if entry is None or not isinstance(entry.value, Tensor):
             return self.unknown(tree)
         items = items_of(tree.below)
+        if any(isinstance(item, Slice) for item in items) or (
+            len(items) == entry.value.rank and self._from_zero(items)
+        ):
+            return self.part(tree, self._leaf(tree.span, entry.value), items)
         if len(items) > entry.value.rank or not all(map(self.is_place, items)):
             return self.unknown(tree)
         return self.indexed_by(tree, entry.value, list(items), tree)
+
+    def _delta(self, tree: Scripted, items: tuple[Tree, ...]) -> Term:
+        """1 where two indices are one, else 0."""
+        if not all(map(self.is_place, items)):
+            return self.unknown(tree)
+        with self.bound([key_of(item) for item in items if key_of(item) and key_of(item) not in self.letters]):
+            a, b = (self.term(item) for item in items)
+        return self.entrywise(tree.span, a, b, equal, sympy.KroneckerDelta, "the indices", scalars=True)
 
     # --- powers ---
 
@@ -134,7 +153,7 @@ class Scripts(Terms):
         number = self.value(self.term(exponent)) if isinstance(exponent, (Number, Total)) else None
         square = form.rows is not None and form.cols is not None and self.shapes.unify(form.rows, form.cols)
         if number == -1 and square:
-            return self.kept(tree.span, base, lambda: inv(self.tensor(base)))
+            return self.kept(tree.span, base, lambda: _inverse(self.tensor(base)))
         if square and isinstance(number, sympy.Integer) and 1 < number <= 8:
             out = base
             for _ in range(int(number) - 1):
@@ -199,7 +218,7 @@ class Scripts(Terms):
         r"""``\mathbf{1}_{n}``, ``\mathbf{1}_{T \times d}``, ``0_{n}``."""
         if base.digits not in ("0", "1") or (base.digits == "1" and not base.bold):
             raise self.error("a subscript stands at a name", tree)
-        factors = below.factors if isinstance(below, Product) and set(below.signs) == {"×"} else items_of(below)
+        factors = below.factors if isinstance(below, Product) and set(below.signs) == {"×"} else (below,)
         shape = tuple(map(self.size_of, factors))
         return self.of_tensor(tree.span, (ones if base.digits == "1" else zeros)(*shape))
 
@@ -212,6 +231,34 @@ class Scripts(Terms):
 
     def _is_binder(self, below: Tree | None) -> bool:
         return isinstance(below, Relation)
+
+    def _from_zero(self, items: tuple[Tree, ...]) -> bool:
+        """Whether all places are numbers, and one of them is 0, which only counting from 0 has."""
+        return all(isinstance(item, Number) for item in items) and any(
+            isinstance(item, Number) and item.digits == "0" for item in items
+        )
+
+    def part(self, tree: Tree, inside: Term, items: Sequence[Tree]) -> Term:
+        """A row, a column or a block ``A_{0, :}``, ``A_{1:, :}``, counted from 0 as in NumPy."""
+        form = self.form(inside)
+        if len(items) != len(form.axes) or form.labels or (form.rows is None and form.cols is not None):
+            raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
+        x = self.tensor(inside)
+        row = x.rank == 2 and not isinstance(items[0], Slice) and isinstance(items[1], Slice)
+        for axis in reversed(range(len(items))):
+            x = self._taken(x, items[axis], axis)
+        return self.of_tensor(tree.span, x, row and x.rank == 1)
+
+    def _taken(self, x: Tensor, item: Tree, axis: int) -> Tensor:
+        """A stretch of an axis, one place of it, or the places that a tensor of integers has."""
+        before = (slice(None),) * axis
+        if isinstance(item, Slice):
+            edges = (None if part is None else _number(self.size_of(part)) for part in item.parts)
+            return x[(*before, slice(*edges))]
+        place = self.value(self.term(item))
+        if isinstance(place, Tensor):
+            return take(x, place, axis=axis)
+        return x[(*before, slice(_number(place), _number(place + 1)))][(*before, 0)]
 
     def _part_at(self, tree: Scripted, base: Tree, below: Tree) -> Term:
         r"""``[f(i, j)]_{ij}``, which binds its indices, or an entry of what has no name, ``(Q K^\top)_{ij}``."""
@@ -231,6 +278,8 @@ class Scripts(Terms):
         return self._entry_of(tree, inside, items)
 
     def _entry_of(self, tree: Scripted, inside: Term, items: list[Tree]) -> Term:
+        if any(isinstance(item, Slice) for item in items) or self._from_zero(tuple(items)):
+            return self.part(tree, inside, items)
         form = self.form(inside)
         if len(items) > len(form.core) or not all(map(self.is_place, items)):
             raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
@@ -286,3 +335,13 @@ class Scripts(Terms):
             return transpose(y, tuple(n - len(have) for n in order)) if order != sorted(order) else y
 
         return Term(span, Slot(out), make)
+
+
+def _number(value: Any) -> Any:
+    """A whole number as Python's, and any other size as it is."""
+    return int(value) if value.is_Integer else value
+
+
+def _inverse(x: Tensor) -> Tensor:
+    """The inverse of a matrix: of the diagonal matrix of a vector, that of its reciprocals."""
+    return diag(1 / x.inputs[0]) if x.op is diag_op else inv(x)

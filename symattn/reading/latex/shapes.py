@@ -28,12 +28,16 @@ Labels = tuple[tuple[str, Size], ...]
 
 @dataclass(frozen=True)
 class Form:
-    """The axes of a value: labelled ones by their letters, leading ones, rows and columns."""
+    """The axes of a value: labelled ones by their letters, leading ones, rows and columns.
+
+    ``of_rows``: a column that has a number for each row of a matrix by its name, as ``rowsum(A)``, may meet a matrix.
+    """
 
     labels: Labels = ()
     lead: tuple[Size, ...] = ()
     rows: Size | None = None
     cols: Size | None = None
+    of_rows: bool = False
 
     @property
     def is_scalar(self) -> bool:
@@ -116,6 +120,7 @@ class Shapes:
             tuple(map(self.size, form.lead)),
             None if form.rows is None else self.size(form.rows),
             None if form.cols is None else self.size(form.cols),
+            form.of_rows,
         )
 
     # --- what has to hold ---
@@ -249,14 +254,18 @@ class Shapes:
         if a.is_scalar != b.is_scalar:
             return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
         rows = self._joined(a.rows, b.rows)
-        cols = self._joined(a.cols, b.cols)
+        meets_rows = (a.of_rows and a.cols is None) or (b.of_rows and b.cols is None)
+        cols = (b.cols if a.cols is None else a.cols) if meets_rows else self._joined(a.cols, b.cols)
         if rows is NotImplemented or cols is NotImplemented:
             raise ClashError(f"{what}: {self.shown(a)} and {self.shown(b)}", place)
         return Form(labels, lead, rows, cols)
 
     def _meets_scalar(self, form: Form) -> bool:
         """Whether a sum with a number has one meaning: of a matrix, it may be meant on the diagonal."""
-        return len(form.core) == 1 or all(map(self.is_one, form.core))
+        if len(form.core) < 2 or all(map(self.is_one, form.core)):
+            return True
+        rows, cols = map(self.size, form.core)
+        return not isinstance(rows, Unknown) and not isinstance(cols, Unknown) and not same_size(rows, cols)
 
     def _joined(self, a: Size | None, b: Size | None) -> Any:
         """One axis of both, or NotImplemented; no axis is as good as one of size 1."""

@@ -23,6 +23,7 @@ from ...ops.layout import transpose
 from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
 from .names import Entry, Names, Range, key_of, name_of
+from .parser import INDICES as LETTERS
 from .shapes import SCALAR, ClashError, Form, Shapes, Slot, Unknown, form_of
 from .text import FormulaText, Span
 from .tree import (
@@ -44,8 +45,6 @@ from .tree import (
     Tree,
 )
 from .values import Value, as_number, entrywise, plain, product, shifts, with_labels
-
-FREE = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
 
 
 class Conventions(NamedTuple):
@@ -373,7 +372,7 @@ class Terms:
                 return (
                     key in self.letters
                     or key in self.ranges
-                    or (key.rstrip("′") in FREE and key not in self.names.entries)
+                    or (key.rstrip("′") in LETTERS and key not in self.names.entries)
                 )
             case Total(terms=terms):
                 return all(self.is_place(x) for _, x in terms)

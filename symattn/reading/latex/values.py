@@ -97,7 +97,13 @@ def with_labels(x: Tensor, letters: Sequence[str], form: Form) -> Tensor:
 def shifts(value: Value, letters: tuple[sympy.Symbol, ...]) -> bool:
     """Whether a value stays as it is when all indices are counted from another place."""
     moved = value.xreplace({letter: letter + 1 for letter in letters})
-    return bool(_told(moved) == _told(value))
+    return bool(_told(_by_difference(moved)) == _told(_by_difference(value)))
+
+
+def _by_difference(value: Any) -> Any:
+    """With each delta of two indices by their difference."""
+    delta = sympy.Function("delta")
+    return value.replace(sympy.KroneckerDelta, lambda a, b: delta(sympy.Abs(sympy.expand(a - b))))
 
 
 def _told(value: Any) -> Any:
