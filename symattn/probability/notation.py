@@ -65,12 +65,13 @@ class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
 def box_writer(
     tensors: Sequence[Tensor], values: Sequence[sympy.Expr], table: SymbolTable | None = None
 ) -> Callable[[sympy.Expr], Box]:
-    """A function that prints some scalars: factors in the order of the tensors, sums over letters that are free."""
+    """A function that prints some scalars: sizes, then factors as the tensors come, sums over letters that are free."""
+    sizes = {s.name for value in values for s in value.free_symbols if s.is_Symbol and s.is_integer}
     letters = {s.name for value in values for s in value.free_symbols if s.is_Symbol}
     printer = IndexPrinter(tensors, with_laws(table or symbol_table(tensors), tensors, letters))
     scalars = printer.scalars
     scalars.taken.update(letters)
-    order = [str(x.name) for x in tensors]
+    order = [*sorted(sizes), *(f"{letter}{x.name}" for letter in ("", "mu_", "sigma_") for x in tensors)]
     return lambda value: scalars.ordered(_bound_by_dummies(value), order)
 
 

@@ -86,7 +86,7 @@ def test_letters_of_laws_follow_their_tensors():
     W_q, k = sa.tensor("W_q", d), sa.tensor("k", d)
     moments = sa.moments(sa.sum(W_q * k), law={W_q: sa.iid(), k: sa.iid()})
     written = moments.derivation.latex()
-    assert r"\mu_{W_{q}}" in written
+    assert r"d \mu_{W_{q}} \mu_{k}" in written
     assert r"\sigma_{W_{q}}^{2}" in written
     bold = moments.derivation.latex(names={W_q: r"\mathbf{w}"})
     assert r"\mu_{\mathbf{w}}" in bold
