@@ -98,7 +98,8 @@ class Statement:
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
         if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
-        rows = [f"  {item(step.box(printer), step.reason(printer))}" for step in self._steps]
+        shown = [(box, step.reason(printer)) for step in self._steps if (box := step.box(printer)) is not None]
+        rows = [f"  {item(*pair)}" for pair in shown] or ["  \\item Both sides are written alike."]
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 

@@ -152,7 +152,7 @@ def _contracted(ring: Ring, a: Atom, b: Atom, s: int) -> Factors | None:
         if not isinstance(x, int) and not (x[0] == "perm" and isinstance(x[3], int)):
             continue  # the sum must run over all places
         if own == other and a.name == b.name and ring.says(a.name, "orthogonal"):
-            ring.use(f"{a.name} is orthogonal")
+            ring.use("{} is orthogonal", a.name)
             return [(Atom("same", None, (mine, theirs)), 1)]
         if own != other and inverse_name(a.name) == b.name:
             ring.use("a matrix times its inverse is the identity")
@@ -227,7 +227,7 @@ def _reindexed(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     for s in bound:
         value = permutation_of(ring, product_of(factors), s)
         if value is not None:
-            ring.use(f"a sum is reindexed by the permutation {value[1]}")
+            ring.use("a sum is reindexed by the permutation {}", value[1])
             return replaced_in(ring, bound, factors, {s: value})
         if _only_backwards(ring, factors, s):
             ring.use("a sum runs over its index backwards")

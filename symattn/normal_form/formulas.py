@@ -403,7 +403,7 @@ def _named(reader: Reader, atom: Atom, row: int, column: int, i: Index, j: Index
         return single(Atom("symmetric", inverse_name(atom.name), (i, j)))
     places = (i, j) if (a, b) == (row, column) else (j, i)
     if ring.says(atom.name, "orthogonal"):
-        ring.use(f"{atom.name} is orthogonal")
+        ring.use("{} is orthogonal", atom.name)
         return single(Atom("entry", atom.name, (*lead, *places[::-1])))
     return single(Atom("entry", inverse_name(atom.name), (*lead, *places)))
 

@@ -24,6 +24,9 @@ INDICATORS = frozenset({"same", "range", "positive", "zero"})  # atoms whose val
 Replacement = Mapping[int, Index]
 
 
+Used = tuple[str, str]  # a sentence, and the name of the tensor that it is about
+
+
 class Rule(Protocol):
     def __call__(self, ring: Ring, bound: tuple[int, ...], factors: list[Factor]) -> Poly | None: ...
 
@@ -46,7 +49,7 @@ class Ring(Keys):
         super().__init__()
         self.facts, self.shapes, self.constructors, self.rules, self.budget = facts, shapes, constructors, rules, budget
         self.places = {name: shape[-1] for name, shape in shapes.items() if "permutation" in facts.get(name, ())}
-        self.used: dict[str, None] = {}
+        self.used: dict[Used, None] = {}
         self._decided: dict[Index, bool | None] = {}
         self.divisors: dict[int, Poly] = {}  # what is divided by
         self.guarded: set[int] = set()  # shapes of what is divided by only where it is not 0
@@ -61,9 +64,9 @@ class Ring(Keys):
         """Whether an index symbol takes every place of the last axis of a tensor, and not only those of a slice."""
         return name in self.shapes and self.ranges[s] == self.shapes[name][-1]
 
-    def use(self, rule: str) -> None:
-        """Note that a rule was used."""
-        self.used[rule] = None
+    def use(self, rule: str, name: str = "") -> None:
+        """Note that a rule was used, of the tensor of that name if it speaks of one by ``{}``."""
+        self.used[rule, name] = None
 
     # --- sums ---
 

@@ -61,6 +61,12 @@ def test_a_step_to_what_has_a_name_says_what_that_is():
     assert steps(sa.prove((Q / sympy.sqrt(d)) @ K.T @ V, Z @ V))[-1].endswith("= Q @ K.T / sqrt(d) = Z")
 
 
+def test_a_step_that_latex_has_one_spelling_of_is_left_out_there():
+    dZ = sa.gradient(O, [Q])["dZ"]
+    proof = sa.prove(sa.sum(dZ, axis=1), sa.zeros(T)).proof
+    assert proof.latex().count(r"\item ") == len(proof.argument.told.steps) - 1
+
+
 def test_steps_that_only_regroup_are_told_where_nothing_else_is():
     a, b, c = (sa.tensor(name, n, n) for name in "ABC")
     assert steps(sa.prove(a @ (b @ c), a @ b @ c)) == ["A @ (B @ C) = A @ B @ C"]
@@ -179,9 +185,12 @@ def test_what_the_claim_has_no_name_for_is_said_to_be_an_entry():
 
     proof = sa.prove(norm(X @ R), norm(X) @ R).proof
     assert "with t_1 written out, the left becomes the right" in proof.text()
+    assert "in it d*epsilon + sum_k (t_1[i, k]**2) = d*epsilon + sum_k (X[i, k]**2)" in proof.text()
     assert "where t_1[i, j] = (X @ R)[i, j] = sum_k (R[k, j]*X[i, k])" in proof.text()
     assert "With $t_{1}$ written out, the left becomes the right." in proof.latex()
     assert proof.text().count("> 0: a sum of positive terms") == 1  # in one spelling
+    assert proof.argument.rules[0] == "R is orthogonal"
+    assert r"\item $R$ is orthogonal" in proof.latex()
 
 
 def test_sides_that_are_one_sum_are_written_in_one_way():

@@ -37,6 +37,7 @@ class PieceTold(NamedTuple, Generic[W]):
     right: W | None
     form: W | None = None
     step: str = ""
+    inside: Sequence[tuple[W, W]] = ()  # what is divided by or below a root, and the same written out
 
 
 class EntriesTold(ABC, Generic[W]):
@@ -73,6 +74,8 @@ class EntriesTold(ABC, Generic[W]):
         form = writer.short(found.form)
         if form is None:
             return told
+        inside = [(writer.short(before), writer.short(after)) for before, after in found.inside]
+        told = told._replace(inside=[(a, b) for a, b in inside if a is not None and b is not None])
         for side, end in ((told.right, "the left becomes the right"), (told.left, "the right becomes the left")):
             if side is not None and writer.key(form) == writer.key(side):
                 return told._replace(step=", ".join([*how, end]))

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from ...core.boxes import Box, Number, Script, Sign, Text, row, separated
 from ...core.budget import Budget
 from ...core.node import Tensor
+from ...normal_form.ring import Used
 from ...printing.align import EQUALS, Page, Row, align, displayed_formula, itemised, tex_text
 from ...printing.media.latex import latex
 from ...printing.scalars import side_by_side
+from ...printing.symbols import symbol
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .decide import Comparison, Piece, compare
@@ -32,7 +34,7 @@ class EntrywiseProof(Argument):
     @property
     def rules(self) -> tuple[str, ...]:
         """What was used on the way."""
-        return tuple(self.comparison.ring.used)
+        return tuple(rule.format(name) for rule, name in self.comparison.ring.used)
 
     def reasons(self, latex: bool) -> tuple[str, ...]:
         if not latex:
@@ -56,6 +58,7 @@ class EntrywiseProof(Argument):
             at = f"[{', '.join(piece.at)}]" if piece.at else ""
             lines += [f"  left{at} = {piece.left or TOO_LONG}", f"  right{at} = {piece.right or TOO_LONG}"]
             lines += [f"  {piece.step} {piece.form or ''}".rstrip()] if piece.step else []
+            lines += [f"  in it {before} = {after}" for before, after in piece.inside]
         lines += [f"  where {line}" for line in _defined(told)]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
@@ -68,7 +71,7 @@ class EntrywiseProof(Argument):
         where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
         blocks += [f"Here\n{_displayed(where)}"] if where else []
         if self.rules:
-            blocks.append("What was used:\n" + itemised(map(tex_text, self.rules)))
+            blocks.append("What was used:\n" + itemised(map(_used_latex, self.comparison.ring.used)))
         return "\n".join(blocks)
 
     @property
@@ -78,6 +81,23 @@ class EntrywiseProof(Argument):
 
 
 _TOO_LONG = Text(TOO_LONG)
+_FORMULAS = {  # rules that are formulas
+    "exp(a + b) = exp(a) exp(b)": r"$\mathrm{e}^{a + b} = \mathrm{e}^{a} \mathrm{e}^{b}$",
+    "exp(-oo) = 0": r"$\mathrm{e}^{-\infty} = 0$",
+    "log(a b) = log(a) + log(b) for positive a": r"$\log(a b) = \log(a) + \log(b)$ for positive $a$",
+    "sines and cosines are written by exp(i x)": r"sines and cosines are written by $\mathrm{e}^{\mathrm{i} x}$",
+    "i <= j and j <= i make i = j": r"$i \le j$ and $j \le i$ make $i = j$",
+    "i <= j, i < j and i = j are written by one another": (
+        r"$i \le j$, $i < j$ and $i = j$ are written by one another"
+    ),
+}
+
+
+def _used_latex(used: Used) -> str:
+    rule, name = used
+    named = f"${latex(symbol(name))}$" if name else ""
+    before, _, after = rule.partition("{}")
+    return _FORMULAS.get(rule) or tex_text(before) + named + tex_text(after)
 _PAGE = Page("align*", "none")
 
 
@@ -97,7 +117,9 @@ def _piece_latex(piece: PieceTold[Box]) -> list[str]:
     blocks = [_displayed([_equation(left, piece.left or _TOO_LONG), _equation(right, piece.right or _TOO_LONG)])]
     if piece.step:
         blocks.append(f"{piece.step[0].upper()}{piece.step[1:]}" + ("" if piece.form else "."))
-    return [*blocks, displayed_formula(piece.form, _PAGE)] if piece.form else blocks
+    blocks += [displayed_formula(piece.form, _PAGE)] if piece.form else []
+    inside = [_equation(before, after) for before, after in piece.inside]
+    return [*blocks, f"In it\n{_displayed(inside)}"] if inside else blocks
 
 
 def _equation(left: Box, *sides: Box) -> Row:

@@ -13,11 +13,15 @@ from .decide import Comparison, Piece, changes, definitions_in, written_out
 
 
 class Meeting(NamedTuple):
-    """The form in which both sides are one, after definitions were written out, and times denominators."""
+    """The form in which both sides are one, after definitions were written out, and times denominators.
+
+    ``inside`` is what is divided by or below a root and is simpler when it is written out.
+    """
 
     form: Poly
     written_out: tuple[int, ...] = ()
     times: tuple[Poly, ...] = ()
+    inside: tuple[tuple[Poly, Poly], ...] = ()
 
 
 def meeting(comparison: Comparison, piece: Piece) -> Meeting | None:
@@ -56,7 +60,20 @@ def _with_fewer(comparison: Comparison, piece: Piece, found: Meeting) -> Meeting
         left, right = (_written_out(comparison, kept - {key}, side) for side in (piece.left, piece.right))
         if not comparison.ring.subtract(left, right):
             kept, form = kept - {key}, right
-    return Meeting(form, tuple(key for key in found.written_out if key in kept), found.times)
+    inside = _inside(comparison, piece, kept)
+    return Meeting(form, tuple(key for key in found.written_out if key in kept), found.times, inside)
+
+
+def _inside(comparison: Comparison, piece: Piece, chosen: set[int]) -> tuple[tuple[Poly, Poly], ...]:
+    """What the powers in both sides are of, where definitions are written out in it."""
+    terms = (term for side in (piece.left, piece.right) for _, term in side.terms)
+    powers = [atom.inner[0] for term in terms for atom, _ in term.factors if atom.kind == "power"]
+    found: dict[int, tuple[Poly, Poly]] = {}
+    for poly in powers:
+        if definitions_in(poly) & chosen:
+            key = comparison.ring.poly_key(poly, {s: ("free", s) for s in poly.free})
+            found[key] = poly, _written_out(comparison, chosen, poly)
+    return tuple(found.values())
 
 
 def _written_out(comparison: Comparison, chosen: set[int], poly: Poly) -> Poly:

@@ -111,16 +111,12 @@ class RewritingProof(Argument):
         for title, told_steps in self._sides():
             steps = [x for x in told_steps if printer is None or not x.is_short or x.is_seen(printer)]
             if steps:
-                items = "\n".join(self._latex_item(printer, x) for x in steps[:MOST])
+                items = "\n".join(filter(None, (_latex_item(printer, x) for x in steps[:MOST])))
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
             if len(steps) > MOST:
                 blocks.append(f"And {len(steps) - MOST} lemmas more.")
         form = "." if printer is None else f": {stated(printer.box(self.told.common), '.')}"
         return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, f"Both sides have one form{form}"])
-
-    def _latex_item(self, printer: Printer | None, step: Step) -> str:
-        reason = step.reason(printer)
-        return rf"  \item {reason}" if printer is None else f"  {item(step.box(printer), reason)}"
 
     def _sides(self) -> list[tuple[str, Sequence[Step]]]:
         first = "Of the left side:" if self.told.right else "Step by step:"
@@ -131,6 +127,14 @@ class RewritingProof(Argument):
         steps = [*self.told.left[:MOST], *self.told.right[:MOST]]
         stated = [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
         return [*stated, *(x for step in steps for x in step.sides), self.told.common]
+
+
+def _latex_item(printer: Printer | None, step: Step) -> str:
+    """A step of a list; nothing for one that LaTeX has only one spelling of."""
+    if printer is None:
+        return rf"  \item {step.reason(printer)}"
+    box = step.box(printer)
+    return "" if box is None else f"  {item(box, step.reason(printer))}"
 
 
 def rewrite(left: Tensor, right: Tensor, budget: Budget, given: Sequence[Claim] = ()) -> RewritingProof | None:

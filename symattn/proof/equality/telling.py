@@ -59,9 +59,10 @@ class Step(NamedTuple):
         """The tensors by the names of a printer, with equality signs between them."""
         return " = ".join(map(printer.refer, self.sides))
 
-    def box(self, printer: Printer | IndexPrinter) -> Box:
-        """The same as mathematics."""
-        return separated(EQUALS, map(printer.box, self.sides))
+    def box(self, printer: Printer | IndexPrinter) -> Box | None:
+        """The same as mathematics; None where all of them are printed alike."""
+        printed = {printer.refer(side): printer.box(side) for side in self.sides}
+        return separated(EQUALS, printed.values()) if len(printed) > 1 else None
 
     def is_seen(self, printer: Printer | IndexPrinter) -> bool:
         """Whether its sides look different: mathematics writes a column of shape (n, 1) like a vector."""

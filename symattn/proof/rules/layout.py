@@ -184,7 +184,8 @@ LAYOUT = (
     ),
     Rule("blocks", "A product of blocks is the sum of the products.", 2, unpermuted(_blocks), (matmul_op,)),
     Rule(
-        "heads", "A product over the features of all heads is the sum over heads.",
+        "heads",
+        "The features are numbered head by head: a sum over all of them is one over heads of sums within each.",
         2, unpermuted(_heads), (matmul_op,),
     ),
 )  # fmt: skip
