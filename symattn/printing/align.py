@@ -114,11 +114,12 @@ def displayed(rows: Iterable[Row], page: Page) -> str:
 def displayed_formula(box: Box, page: Page) -> str:
     """A formula between paragraphs, without a number."""
     room = page.room()
-    first, *rest = broken(box, room.width, room.indent, room.measure)
+    lines = broken(box, room.width, room.indent, room.measure)
+    first, *rest = (line if room.measure(line) <= room.width else stacked(line) for line in lines)
     if not rest:
         return rf"\[ {page.written(first)} \]"
-    lines = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
-    return _environment("align*", lines, page)
+    written = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
+    return _environment("align*", written, page)
 
 
 def _equations(rows: Iterable[Row]) -> Iterator[Equation]:

@@ -50,6 +50,7 @@ _CLASSES = (  # letters that are about as wide, slanted and upright
     ("MW", 1.04, 0.95),
     ("0123456789", 0.5, 0.5),
 )
+_LEANING = "FJMNPTUVWY"  # below which a subscript is tucked
 _SLANTED = {letter: slanted for letters, slanted, _ in _CLASSES for letter in letters}
 _UPRIGHT = {letter: upright for letters, _, upright in _CLASSES for letter in letters}
 _STYLES: dict[Style, float] = {"bold": 1.15, "sans": 0.96, "blackboard": 1.0, "calligraphic": 1.0, "fraktur": 1.0}
@@ -170,8 +171,8 @@ def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
     if is_large(box.base):
         limits = max(kid[_SCRIPT] for kid in scripts)
         return _each(lambda s: max(base[s], limits) if s == _DISPLAY else base[s] + _beside(scripts, s))
-    slanted = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters.isupper()
-    tucked = 0.08 if slanted and box.above is None else 0.0
+    leans = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters in _LEANING
+    tucked = 0.13 if leans and box.above is None else 0.0
     return _each(lambda s: base[s] + _beside(scripts, s) - tucked)
 
 
@@ -187,11 +188,11 @@ def _mark(mark: str, style: int, grown: bool) -> float:
 
 
 def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
-    """Cells are set in text style, and columns stand an em apart."""
-    cells = iter(kids)
+    """Cells are set in text style, tall ones of cases in display style, and columns stand an em apart."""
+    cases = (box.left, box.right) == ("{", "")
+    cells = (kid[_DISPLAY if cases and cell.tall else _TEXT] for kid, cell in zip(kids, box.kids, strict=True))
     rows = [[next(cells) for _ in row] for row in box.rows]
-    columns = zip_longest(*rows, fillvalue=(0.0,) * 4)
-    em = sum(max(cell[_TEXT] for cell in column) for column in columns) + max(map(len, rows)) - 1.0
+    em = sum(map(max, zip_longest(*rows, fillvalue=0.0))) + max(map(len, rows)) - 1.0
     em += sum(_mark(mark, _DISPLAY, grown=True) for mark in (box.left, box.right))
     return _each(lambda s: em)
 
