@@ -170,8 +170,9 @@ REFUSED: list[tuple[str, str]] = [
     (r"Q_i K_j^\top", "not decided"),
     (r"|A|", "not decided"),
     (r"A \times B", "not decided"),
-    (r"[X, \dots, Y]", "dots are not read"),
+    (r"[X, \dots, Y]", "these dots are not read"),
     (r"\operatorname{diag}(X)", "takes a vector"),
+    (r"\operatorname{diag}(A)", "takes a vector"),
     (r"x_{W}", "no shape for x_W"),
     (r"\frac{1}{0}", "division by zero"),
     (r"\log(-1)", "no value among real numbers"),
@@ -240,6 +241,28 @@ def test_families_have_an_axis_for_their_index() -> None:
     assert sa.parse_latex(r"q_i^\top k_r", names).shape == (T, S)
     assert sa.parse_latex(r"X W_i^Q", names).shape == (T, n, d)
     assert sa.parse_latex(r"X W^Q_i", names).shape == (T, n, d)
+
+
+def test_dots_run_over_a_family() -> None:
+    heads = sa.tensor("H_i", h, T, d)
+    names = {"H_i": heads, "W": (h * d, e), "q_i": (d,), "i": "1..h", "w_i": (e,)}
+    side = sa.merge_axes(sa.moveaxis(heads, 0, 1), (1, 2))
+    for text in (r"[H_1, \ldots, H_h]", r"\mathrm{Concat}(H_1, H_2, \dots, H_h)"):
+        assert sa.prove(sa.parse_latex(text, names), side)
+    assert sa.prove(sa.parse_latex(r"\mathrm{Concat}(H_1, \dots, H_h) W", names), side @ sa.tensor("W", h * d, e))
+    below = sa.parse_latex(r"[q_1; \ldots; q_h]", names)
+    assert sa.prove(below, sa.merge_axes(sa.tensor("q_i", h, d), (0, 1)))
+    stacked = sa.parse_latex(r"\begin{bmatrix} q_1^\top \\ \vdots \\ q_h^\top \end{bmatrix}", names)
+    assert sa.prove(stacked, sa.tensor("q_i", h, d))
+    for text in (r"[H_1, \ldots, w_h]", r"[H_1, H_3, \ldots, H_h]", r"[H_1, \ldots, H_T]", r"[H_2, \ldots, H_h]"):
+        with pytest.raises((ParseError, ShapeError)):
+            sa.parse_latex(text, names)
+
+
+def test_what_is_defined_later_is_known_before() -> None:
+    made = sa.parse_latex(r"O = P V \text{ where } P = \mathrm{softmax}(M)", NAMES)
+    assert [part.name for part in made] == ["O", "P"]
+    assert sa.prove(made[0].value, sa.softmax(M) @ V)
 
 
 def test_one_convention_holds_for_all_of_a_text() -> None:

@@ -85,7 +85,7 @@ class Algebra(Scripts):
                     r"\mathrm{d} for a derivative, d \cdot for a product",
                     left,
                 )
-            return name if self.names.find(name) is not None else None
+            return name if {key_of(name), key_of(_base(name))} & self.names.entries.keys() else None
         if isinstance(left, Scripted) and isinstance(left.base, Mark) and left.base.sign == "∇":
             if left.above is not None or left.below is None:
                 raise self.error(f"{self.shown(left)} is not read: write \\nabla_Q L", left)

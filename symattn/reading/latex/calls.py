@@ -2,7 +2,7 @@ r"""Functions of terms: of entries, along rows, of whole matrices, and those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -13,10 +13,12 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import ONE
 from ...ops.broadcasting import broadcast_to
+from ...ops.layout import merge_axes, moveaxis
 from ...ops.leaves import as_tensor
 from ..formulas import POWER_OF_E
 from .algebra import Algebra
 from .names import Entry, items_of, key_of
+from .runs import LETTER, is_dots, run_of
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
@@ -155,6 +157,8 @@ class Calls(Algebra):
 
     def _known(self, tree: Apply, name: str, options: Options) -> Term:
         count = 3 if name == "where" else 2 if len(tree.arguments) == 2 and name in _OF_TWO else 1
+        if name in ("Concat", "concat") and any(map(is_dots, tree.arguments)):
+            return self.run(tree.span, tree.arguments, across=True)
         if name in ("Concat", "concat"):
             parts = [self.term(argument) for argument in tree.arguments]
             vectors = all(self.form(part).cols is None for part in parts) and "axis" in options
@@ -315,12 +319,9 @@ class Calls(Algebra):
             raise self.shape_error(f"{self.shown(tree.head)} takes {wanted}, not {self.shapes.shown(form)}", tree)
 
     def _diagonal(self, tree: Apply, x: Term, form: Form) -> Term:
-        """The diagonal matrix of a vector, or the diagonal of a square matrix."""
-        square = len(form.core) == 2 and self.shapes.unify(*form.core)
-        self._need(tree, (len(form.core) == 1 or square) and not form.labels and not form.lead, "a vector", form)
+        """The diagonal matrix of a vector; of a matrix, people mean its diagonal, or that as a matrix."""
+        self._need(tree, len(form.core) == 1 and not form.labels and not form.lead, "a vector", form)
         size = form.core[0]
-        if square:
-            return Term(tree.span, Slot(Form(rows=size)), lambda: symattn.diag(self.tensor(x)))
         return Term(tree.span, Slot(Form(rows=size, cols=size)), lambda: symattn.diag(self.tensor(x)))
 
     def _broadcast(self, tree: Apply, x: Term, options: Options) -> Term:
@@ -379,6 +380,38 @@ class Calls(Algebra):
             blocks = [_matrix(self.tensor(p), f) for p, f in zip(parts, forms, strict=True)]
             result: Tensor = symattn.concat(blocks, axis=-1 if across else -2)
             return result
+
+        return Term(span, Slot(out), make)
+
+    # --- lists with dots ---
+
+    def run(self, span: Span, items: Sequence[Tree], across: bool) -> Term:
+        r"""``[H_1, \ldots, H_h]``: all values of an index side by side, or one below the other."""
+        run = run_of(items)
+        if run is None or LETTER in self.letters:
+            raise self.error(r"these dots are not read: write A_1, \ldots, A_n", span)
+        first, last = sympy.Integer(run.first), self.size_of(run.last)
+        with self.bound([LETTER], summed=True):
+            self.firsts[LETTER] = first
+            self.shapes.unify(self.letters[LETTER], sympy.expand(last - first + 1))
+            each = self.term(run.item)
+            form = self.form(each)
+        if LETTER not in dict(form.labels) or form.lead:
+            raise self.error("what the dots run over is not declared as one family", span)
+        return self._strung(span, each, form, across)
+
+    def _strung(self, span: Span, each: Term, form: Form, across: bool) -> Term:
+        """The blocks of a family as one matrix or vector, those of an index next to each other."""
+        count = self.known_size(dict(form.labels)[LETTER], "the list", span)
+        labels = tuple(pair for pair in form.labels if pair[0] != LETTER)
+        own, other = (form.cols, form.rows) if across else (form.rows, form.cols)
+        length = count if own is None else count * own
+        out = Form(labels, (), other, length) if across else Form(labels, (), length, other)
+        before = -2 if across and own is not None else -1 if across else -1 - len(form.core)
+
+        def make() -> Tensor:
+            y = moveaxis(self.tensor(each), axis_of(self.form(each), LETTER), before)
+            return y if own is None else merge_axes(y, (before, before + 1))
 
         return Term(span, Slot(out), make)
 

@@ -7,6 +7,7 @@ with it, as ``q_i``, is a family: a tensor with an axis for the index in front.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -128,7 +129,8 @@ def tree_of(name: str) -> Tree:
     try:
         source = latex_name(check_name(name))
     except NamingError:
-        source = name
+        word = re.match("[A-Za-z]{2,}", name)  # ``bias_{ij}``
+        source = rf"\mathrm{{{word[0]}}}{name[word.end() :]}" if word else name
     text = FormulaText(source)
     return Parser(text, tokens_of(text)[:-1], lambda head: False).read()
 
@@ -181,8 +183,7 @@ class Names:
         for script in (tree.below, tree.above):
             for item in () if script is None else items_of(script):
                 inside = item.items[0] if isinstance(item, Fence) and len(item.items) == 1 else item
-                if key_of(inside) in self.indices:
-                    found.append(key_of(inside))
+                found += [key_of(part) for part in _summands(inside) if key_of(part) in self.indices]
         return tuple(found)
 
     def family_ranges(self, tree: Tree) -> list[Range]:
@@ -241,6 +242,10 @@ class Names:
         return f"declared are {', '.join(tensors) or 'no tensors'}; sizes and scalars: {', '.join(scalars) or 'none'}"
 
 
+def _summands(tree: Tree) -> list[Tree]:
+    return [part for _, part in tree.terms] if isinstance(tree, Total) else [tree]
+
+
 def _is_power(tree: Tree) -> bool:
     above = tree.above if isinstance(tree, Scripted) else None
     return above is not None and not isinstance(above, (Symbol, Fence, Scripted))
@@ -262,6 +267,11 @@ def _matched(key: str, tree: Scripted, below: tuple[Tree, ...], above: tuple[Tre
             inside = item.items[0] if piece == f"({INDEX})" and isinstance(item, Fence) and item.items else item
             if piece in (INDEX, f"({INDEX})") and (inside is not item or piece == INDEX):
                 found.append(inside)
+            elif INDEX in piece:  # ``s_{t-1}``
+                shifted = [part for part in _summands(item) if _piece(item, frozenset({key_of(part)})) == piece]
+                if len(shifted) != 1:
+                    return None
+                found += shifted
             elif piece != own:
                 return None
     return tuple(found)

@@ -12,10 +12,11 @@ from ...core.node import Tensor
 from ...ops import logic
 from .calls import Calls
 from .names import items_of, key_of
+from .runs import is_dots
 from .shapes import SCALAR, Form, Slot, Unknown
 from .terms import Term
 from .text import Span
-from .tree import Fence, Grid, Infix, Large, Mark, Number, Prefix, Relation, Scripted, Symbol, Tree
+from .tree import Fence, Grid, Infix, Large, Number, Prefix, Relation, Scripted, Symbol, Tree
 from .values import Value, as_number, axis_of, is_condition
 
 _COMPARED: dict[str, tuple[Any, Any]] = {
@@ -279,11 +280,12 @@ class Parts(Calls):
 
     def _listed(self, tree: Fence) -> Term:
         """``[A, B]`` side by side, ``[A; B]`` one below the other."""
-        if any(isinstance(item, Mark) and item.sign == "…" for item in tree.items):
-            raise self.error("dots are not read: write all of it", tree)
         if len(set(tree.separators)) > 1:
             raise self.error("commas and semicolons in one list: write a bmatrix", tree)
-        return self.joined(tree.span, [self.term(item) for item in tree.items], across=tree.separators[0] == ",")
+        across = tree.separators[0] == ","
+        if any(map(is_dots, tree.items)):
+            return self.run(tree.span, tree.items, across)
+        return self.joined(tree.span, [self.term(item) for item in tree.items], across)
 
     # --- matrices and cases ---
 
@@ -294,6 +296,10 @@ class Parts(Calls):
             raise self.error(f"\\begin{{{tree.environment}}} is not read here", tree)
         if len({len(row) for row in tree.rows}) != 1:
             raise self.error("the rows of this matrix are not of one length", tree)
+        if len(tree.rows[0]) == 1 and any(is_dots(row[0]) for row in tree.rows):
+            return self.run(tree.span, [row[0] for row in tree.rows], across=False)
+        if len(tree.rows) == 1 and any(map(is_dots, tree.rows[0])):
+            return self.run(tree.span, tree.rows[0], across=True)
         cells = [[self.term(cell) for cell in row] for row in tree.rows]
         forms = [self.form(cell) for row in cells for cell in row]
         if all(form == SCALAR for form in forms):

@@ -24,7 +24,7 @@ from .lexer import Token, tokens_of
 from .names import Names, Range, items_of, key_of, name_of
 from .parser import INDICES, Parser
 from .parts import Parts
-from .shapes import ClashError, Form
+from .shapes import ClashError, Form, Unknown
 from .statements import statements
 from .terms import Conventions, Term
 from .text import FormulaText
@@ -54,8 +54,24 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
     tokens = statements(source, tokens_of(source))
     table = Names({} if names is None else names)
     parts = [part for part in tokens if not _Range(source, table, part).declared()]
-    answers = [answer for part in parts for answer in _Statement(source, table, part).answers()]
+    answers = [answer for part in _in_order(source, table, parts) for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]]) -> list[list[Any]]:
+    """The answers of all statements: one that needs what a later one defines waits for it."""
+    found: dict[int, list[Any]] = {}
+    while len(found) < len(parts):
+        first, before = None, len(found)
+        for n, part in enumerate(parts):
+            try:
+                if n not in found:
+                    found[n] = _Statement(text, names, part).answers()
+            except SymattnError as problem:
+                first = first or problem
+        if first is not None and len(found) == before:
+            raise first
+    return [found[n] for n in range(len(parts))]
 
 
 class _Range:
@@ -194,6 +210,7 @@ class _Statement:
         if signs[0] == ":" and "→" in signs:
             return [self._signature(tree)]
         shape = None
+        known = set(self.names.sizes)
         if signs[-1] in ("∈", ":"):
             if len(signs) == 1 and self._is_new(sides[0]):
                 return self._declared(sides[0], sides[1])
@@ -201,6 +218,8 @@ class _Statement:
             shape = self._shape(last := sides.pop())
             if shape is None or shape == "N":
                 raise self.error(f"{self.text.part(last.span)} is no shape", last)
+            new = {size for key, size in self.names.sizes.items() if key not in known}
+            shape = tuple(Unknown(str(size)) if size in new else size for size in shape)
         if not signs:
             return [self._expression(sides[0], shape)]
         if signs[-1] == "≕":
