@@ -7,6 +7,7 @@ measure it by. A line of theirs is one formula: its LaTeX; ``declared``, what it
 - a shape, ``n×d_k`` or ``d``, perhaps with properties: ``n×n, permutation``;
 - a family, ``D_k; i=1..T``: one value for every index, that is, a tensor with the axes of the indices in front;
 - ``scalar``, ``integer``, ``size``, ``loss`` (a scalar that only derivatives speak of);
+- a range, ``1..n``, of a letter that is an index and no name;
 - ``function``, known by its name, entry by entry; ``score of two rows``, known by its name; or a known function.
 """
 
@@ -133,14 +134,20 @@ def declared_value(key: str, text: str, functions: Functions = FUNCTIONS) -> Any
 
 def names_of(formula: Formula, functions: Functions = FUNCTIONS) -> dict[str, Any]:
     """What each name of a formula stands for, by its LaTeX."""
-    return {key: declared_value(key, text, functions) for key, text in formula.names.items()}
+    named = {key: text for key, text in formula.names.items() if not is_range(text)}
+    return {key: declared_value(key, text, functions) for key, text in named.items()}
+
+
+def is_range(text: str) -> bool:
+    """Whether a declaration says where an index runs, and not what a name stands for."""
+    return ".." in text and ";" not in text
 
 
 def told(formula: Formula) -> dict[str, Any]:
     """What a reader is told: the names, and the ranges of the indices of families, such as ``"i": "1..n"``."""
     indices = ", ".join(text.partition(";")[2] for text in formula.names.values())
     ranges = dict(part.strip().split("=") for part in indices.split(",") if part.strip())
-    return {**names_of(formula), **ranges}
+    return {**names_of(formula), **ranges, **{key: text for key, text in formula.names.items() if is_range(text)}}
 
 
 def arguments_of(formula: Formula, functions: Functions = FUNCTIONS) -> dict[str, Any]:

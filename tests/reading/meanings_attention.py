@@ -254,7 +254,7 @@ def causal_mask_by_rows(T):
 @once_declared("x04", "what sigma is; T is the length of the declaration, and not a temperature of its own")
 def soft_mask(tau_i, delta, sigma, T):
     place = sa.from_index((T, T), lambda i, j: i - j)
-    return Defined("bias_{ij}", sa.log(sigma((place + tau_i[:, None] + delta) / T)))
+    return Defined("bias", sa.log(sigma((place + tau_i[:, None] + delta) / T)))
 
 
 # --- heads ---
