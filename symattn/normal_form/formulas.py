@@ -25,7 +25,7 @@ from .functions import MINUS_INFINITY
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, number, plus, solved, symbols
 from .ring import Ring
-from .terms import ONE, ZERO, Atom, Factor, Poly, Undefined, Unsupported, constant, plain, product_of, single
+from .terms import ONE, ZERO, Atom, Factor, Poly, Term, Undefined, Unsupported, constant, plain, product_of, single
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -345,9 +345,32 @@ def inverse_entry(reader: Reader, e: Any, env: Env) -> Poly:
         found = _of_factors(reader, list(term.factors), list(term.bound), row, column, i, j)
         if found is not None:
             return reader.ring.scale(plain(Fraction(1) / c), found)
+    diagonal = _of_diagonal(reader.ring, poly, row, column, i, j)
+    if diagonal is not None:
+        return diagonal
     if size.is_Integer and size <= _LARGEST_INVERSE:
         reader.lowering.partition.cut(size, sympy.S.One)
     return single(Atom("inverse", None, (i, j), (poly,), (row, column)))
+
+
+def _of_diagonal(ring: Ring, poly: Poly, row: int, column: int, i: Index, j: Index) -> Poly | None:
+    """The entry (i, j) of the inverse of a matrix all of whose terms are zero where row and column differ."""
+    parts = []
+    for c, term in poly.terms:
+        rest = [(atom, e) for atom, e in term.factors if not _is_identity(atom, row, column)]
+        if len(rest) == len(term.factors):
+            return None
+        parts.append((c, Poly([(1, Term(term.bound, tuple(rest)))])))
+    if not parts:
+        return None
+    ring.use("the inverse of a diagonal matrix is diagonal")
+    entry = functions.power(ring, ring.replace(ring.total(parts), {row: i, column: i}), -1)
+    return ring.multiply(ring.atom(Atom("same", None, (i, j))), entry)
+
+
+def _is_identity(atom: Atom, row: int, column: int) -> bool:
+    """Whether an atom is 1 where row and column are one, else 0."""
+    return atom.kind == "same" and solved(atom.indices[1], column, atom.indices[0]) == row
 
 
 def _of_factors(

@@ -96,6 +96,11 @@ EQUAL = {
     "root of a square": (sa.sqrt(x * x), sa.abs(x)),
     "root of a multiple": (sa.sqrt(8 * sa.exp(2 * x)), 2 * sympy.sqrt(2) * sa.exp(x)),
     "triangles": (sa.tril(A) + sa.triu(A, 1), A),
+    "inverse of a diagonal matrix": (sa.inv(sa.diag(x + c)), sa.diag(1 / (x + c))),
+    "rows divided by sums": (
+        sa.inv(sa.diag(sa.exp(A) @ sa.ones(n))) @ sa.exp(A),
+        sa.exp(A) / sa.sum(sa.exp(A), -1, keepdims=True),
+    ),
     "diagonal by triangles": (sa.tril(sa.triu(A)), A * sa.eye(n)),
     "strict by weak": (sa.tril(A, -1), sa.tril(A) - A * sa.eye(n)),
     "counted": (
