@@ -41,15 +41,18 @@ class Condition:
 
 
 class Stated(str):
-    """A condition as text, which knows what it says, and the names under which it speaks of tensors."""
+    """What is stated as text, which knows what it says, and the names under which it speaks of tensors.
 
-    condition: Condition
+    ``formula`` is a condition, or, of what is given, a claim or a relation between sizes.
+    """
+
+    formula: Any
     names: Mapping[Tensor, str]
 
-    def __new__(cls, text: str, condition: Condition, names: Mapping[Tensor, str] | None = None) -> Stated:
+    def __new__(cls, text: str, formula: Any, names: Mapping[Tensor, str] | None = None) -> Stated:
         self = super().__new__(cls, text)
-        self.condition, self.names = condition, names or {}
+        self.formula, self.names = formula, names or {}
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.condition, dict(self.names))
+        return type(self), (str(self), self.formula, dict(self.names))

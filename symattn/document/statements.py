@@ -15,7 +15,6 @@ from ..ops.leaves import definition
 from ..printing.align import Page, Row, displayed, displayed_formula, tex_text
 from ..printing.matrix import Printer
 from ..printing.sentences import item
-from ..printing.stated import tex_sentence
 from ..printing.text_block import WIDTH, numpy_block, numpy_lines
 from ..probability.notation import box_writer
 from ..probability.report import Moments
@@ -23,6 +22,7 @@ from ..proof.claims import RELATIONS, Claim
 from ..proof.equality.rewriting import MOST, RewritingProof
 from ..proof.equality.telling import Step
 from ..proof.verdict import Verdict
+from ..proof.wording import LatexWording
 
 if TYPE_CHECKING:
     from ..printing.index import IndexPrinter
@@ -43,7 +43,8 @@ class Statement:
     @property
     def roots(self) -> list[Tensor]:
         """The tensors that are written out."""
-        return [*self.verdict.claim.sides, *(x for step in self._steps for x in step.sides)]
+        given = [side for fact in self.verdict.given if isinstance(fact, Claim) for side in fact.sides]
+        return [*self.verdict.claim.sides, *given, *(x for step in self._steps for x in step.sides)]
 
     @property
     def _steps(self) -> tuple[Step, ...]:
@@ -90,12 +91,13 @@ class Statement:
         verdict = self.verdict
         lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer, page)}"]
         if verdict.counterexample is not None:
-            given = "; ".join(verdict.latex_wording.given)
+            given = "; ".join(self._words(printer).given)
             lines += [f"given {given},"] if given else []
             return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
         assert verdict.proof is not None
-        assumed = tuple(map(tex_sentence, verdict.proof.side_conditions))
-        lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_latex, assumed)]
+        words = self._words(printer)
+        assumed = tuple(map(words.plain, verdict.proof.side_conditions))
+        lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_in(words), assumed)]
         if not self._steps:
             return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
         shown = [(box, step.reason(printer)) for step in self._steps if (box := step.box(printer)) is not None]
@@ -103,10 +105,14 @@ class Statement:
         rows[-1] += r" \hfill $\square$"
         return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
 
+    def _words(self, printer: Printer | IndexPrinter) -> LatexWording:
+        """The claim and what is given by the names of a document."""
+        return LatexWording(self.verdict.claim, self.verdict.given, printer if isinstance(printer, Printer) else None)
+
     def _claim_latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         claim = self.verdict.claim
         if not isinstance(claim, Claim):
-            return tex_text(str(claim)) + "."
+            return f"{self._words(printer).claim}."
         left, right = map(printer.box, claim.sides)
         return displayed_formula(row(left, RELATIONS[claim.relation], right), page)
 

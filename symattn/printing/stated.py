@@ -42,8 +42,8 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
 
 def tex_sentence(sentence: str) -> str:
     """A sentence, or a condition by its own names, as LaTeX text."""
-    if isinstance(sentence, Stated):
-        return condition_in(Printer(SymbolTable(sentence.names), code=False), sentence.condition)
+    if isinstance(sentence, Stated) and isinstance(sentence.formula, Condition):
+        return condition_in(Printer(SymbolTable(sentence.names), code=False), sentence.formula)
     return tex_text(sentence)
 
 

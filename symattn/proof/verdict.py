@@ -48,14 +48,15 @@ class Proof(_Worded):
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """What was declared of the tensors, and what was given."""
-        return self._hypotheses(self.wording)
+        return self.hypotheses_in(self.wording)
 
     @property
     def hypotheses_latex(self) -> tuple[str, ...]:
         """The same in LaTeX."""
-        return self._hypotheses(self.latex_wording)
+        return self.hypotheses_in(self.latex_wording)
 
-    def _hypotheses(self, words: Wording) -> tuple[str, ...]:
+    def hypotheses_in(self, words: Wording) -> tuple[str, ...]:
+        """The same in some words."""
         return (*words.declared, *words.given, *map(words.plain, self.assumptions))
 
     @property
@@ -95,7 +96,7 @@ class Proof(_Worded):
     def _listed(self, words: Wording) -> Iterator[tuple[str, str]]:
         """What the proof rests on, as far as there is anything."""
         conditions, reasons = map(words.plain, self.side_conditions), self.argument.reasons(words is self.latex_wording)
-        listed = (self._hypotheses(words), conditions, reasons)
+        listed = (self.hypotheses_in(words), conditions, reasons)
         yield from ((title, said) for title, parts in zip(_TITLES, listed, strict=True) if (said := "; ".join(parts)))
 
     def text(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor, topological
+from ..core.stated import Condition, Stated
 from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
 from ..printing.align import tex_text
@@ -16,15 +17,13 @@ from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membersh
 from ..printing.media.latex import latex
 from ..printing.scalars import scalar_latex
 from ..printing.sentences import defined, stated
-from ..printing.stated import tex_sentence
+from ..printing.stated import condition_in, tex_sentence
 from ..printing.symbols import symbol
 from .claims import Claim, Independence
 
 
 class Wording:
     """The text of a claim, of what is given, and of the intermediates that these mention."""
-
-    plain: Callable[[str], str] = staticmethod(str)  # how a text is written that names nothing of the claim
 
     def __init__(self, claim: Claim | Independence, given: Sequence[Any]) -> None:
         self._claim, self._given = claim, given
@@ -33,6 +32,10 @@ class Wording:
     @cached_property
     def _printer(self) -> Printer:
         return text_printer(self._roots)
+
+    def plain(self, said: str) -> str:
+        """How a condition is written, or a text that names nothing of the claim."""
+        return said
 
     @property
     def claim(self) -> str:
@@ -70,7 +73,7 @@ class Wording:
     def _fact(self, fact: Any) -> str:
         if isinstance(fact, Tensor):
             return self._declared(fact)
-        return self._asked(fact) if isinstance(fact, Claim) else self._related(fact)
+        return Stated(self._asked(fact) if isinstance(fact, Claim) else self._related(fact), fact)
 
     def _asked(self, claim: Claim | Independence) -> str:
         return claim.written(self._printer)
@@ -80,7 +83,8 @@ class Wording:
         return f"{relation.lhs} = {relation.rhs}" if isinstance(relation, sympy.Eq) else str(relation)
 
     def _declared(self, x: Tensor) -> str:
-        return f"{x.brief() if x.rank else x.name} is {_properties(x)}"
+        said = f"is {_properties(x)}"
+        return Stated(f"{x.brief() if x.rank else x.name} {said}", Condition(x, said))
 
     def _defined(self, x: Tensor) -> str:
         return f"{self._printer.names[x]} = {text_in(self._printer, x)}"
@@ -89,14 +93,21 @@ class Wording:
 class LatexWording(Wording):
     """The same in LaTeX; where a tree is too large to be read, the text, which says so, stands for it."""
 
-    plain = staticmethod(tex_sentence)
+    def __init__(self, claim: Claim | Independence, given: Sequence[Any], printer: Printer | None = None) -> None:
+        super().__init__(claim, given)
+        self._given_printer = printer
 
     @cached_property
     def _latex_printer(self) -> Printer | None:
         try:
-            return latex_printer(self._roots)
+            return self._given_printer or latex_printer(self._roots)
         except OperandError:
             return None
+
+    def plain(self, said: str) -> str:
+        if self._given_printer is not None and isinstance(said, Stated) and isinstance(said.formula, Condition):
+            return condition_in(self._given_printer, said.formula)
+        return tex_sentence(said)
 
     @property
     def claim(self) -> str:

@@ -239,13 +239,13 @@ def test_a_condition_is_text_that_knows_its_formula():
     x, A = sa.tensor("x", "n"), sa.tensor("A", "n n")
     (condition,) = sa.prove(x / x, sa.ones(*x.shape)).proof.side_conditions
     assert condition == "x != 0"
-    assert condition.condition == Condition(x, "!=", sympy.S.Zero)
-    assert pickle.loads(pickle.dumps(condition)).condition == condition.condition
+    assert condition.formula == Condition(x, "!=", sympy.S.Zero)
+    assert pickle.loads(pickle.dumps(condition)).formula == condition.formula
     (condition,) = sa.prove(A @ sa.inv(A), sa.eye(A.shape[0])).proof.side_conditions
-    assert condition.condition == Condition(A, "is invertible")
+    assert condition.formula == Condition(A, "is invertible")
     h, D = sa.sizes("h D")
     (condition,) = sa.prove(sa.tensor("z", D / h), sa.tensor("z", D / h)).proof.side_conditions
-    assert condition.condition == Condition(h, "divides", D)
+    assert condition.formula == Condition(h, "divides", D)
 
 
 def test_a_condition_that_only_the_steps_have_speaks_by_the_names_of_the_claim():

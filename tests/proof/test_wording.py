@@ -9,6 +9,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.core.stated import Condition
 from symattn.errors import OperandError
 
 n, m, d = sa.sizes("n m d")
@@ -253,3 +254,22 @@ def test_a_tangent_keeps_the_number_of_its_name_behind_the_mark():
     tangent = sa.jvp(a * sa.exp(a), {x: y})
     assert "Udot_1" in str(tangent)
     assert r"\dot{U}_{1}" in sa.latex(tangent)
+
+
+def test_hypotheses_are_text_that_knows_what_it_says():
+    Pi, given = sa.tensor("Pi", n, n, permutation=True), [sa.le(0, x), sympy.Eq(m, d)]
+    proof = sa.prove(Pi @ x + x, x + Pi @ x, given=given).proof
+    assert proof.hypotheses == ("Pi[n, n] is a permutation", "zeros(n) <= x", "m = d")
+    declared, claim, relation = (stated.formula for stated in proof.hypotheses)
+    assert declared == Condition(Pi, "is a permutation")
+    assert (claim, relation) == tuple(given)
+    assert pickle.loads(pickle.dumps(proof.hypotheses)) == proof.hypotheses
+    assert [stated.formula for stated in sa.prove(x, 2 * x, given=given).wording.given] == given
+
+
+def test_what_is_given_and_assumed_follows_the_names_of_a_document():
+    y = sa.tensor("y", n)
+    verdict = sa.prove(x * y / x, y, given=[sa.le(y, 1)])
+    tex = sa.Derivation("A").extend(verdict).latex(names={x: r"\xi", y: r"\upsilon"})
+    assert r"It is given that $\upsilon \le \mathbf{1}_{n}$." in tex
+    assert r"It is assumed that $\xi \neq 0$." in tex
