@@ -68,7 +68,10 @@ def _agree(x: Tensor, part: Tensor, single: Mapping[Tensor, Tensor], names: Mapp
     a, *rest = (sympy.Dummy(integer=True, nonnegative=True) for _ in x.shape)
     whole = _read(rebuild([x], leaves)[0], (a, *rest), {leaves[y]: names[y] for y in single})
     wanted = _read(rebuild([x], parts)[0], tuple(rest), {parts[y]: names[y] for y in single})
-    shorter = {names[y] for y, one in single.items() if one is not y}
+    shorter = {names[y]: one.rank for y, one in single.items() if one is not y}
+    read = [e for e in wanted.atoms(sympy.Indexed) if str(e.base.label) in shorter]
+    if any(len(e.indices) != shorter[str(e.base.label)] for e in read):  # an axis that one head does not have
+        return False
     without = {
         e: e.base[e.indices[1:]] if len(e.indices) > 1 else e.base.label
         for e in whole.atoms(sympy.Indexed)

@@ -22,11 +22,13 @@ from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
 from ..ops.broadcasting import sum_op
+from ..ops.contraction import einsum_op, matmul_op, trace_op
 from ..ops.gather import reads_outside, shift_op
 from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
-from ..ops.leaves import constant, definition, indexed, is_named
+from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
 from ..ops.notation import Binding
+from ..ops.rows import REDUCTIONS
 from .align import Row as AlignedRow
 from .counting import from_one
 from .gradients import at_entry
@@ -35,6 +37,7 @@ from .scalars import Scalars, side_by_side
 from .symbols import symbol
 from .table import SymbolTable
 
+_SUMMING = {*REDUCTIONS, matmul_op, einsum_op, trace_op}
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
 
@@ -45,9 +48,23 @@ def moves_entries(x: Tensor) -> bool:
         return True
     if block(x) is not None:
         return False
+    if x.op in _SUMMING and _is_of_indices(x):
+        return True
     while x.op in (index_op, sum_op):
         x = x.inputs[0]
     return x.op.spreads and not swaps_last_two(x.params.get("order", ()))
+
+
+def _is_of_indices(x: Tensor) -> bool:
+    """Whether an expression is made of constants by index alone, whose sizes nothing else says."""
+    pending, found = [x], False
+    while pending:
+        y = pending.pop()
+        if is_named(y):
+            return False
+        found |= y.op is from_index_op and y.rank > 1 and y.params["formula"] not in (0, 1) and not is_eye(y)
+        pending += y.inputs
+    return found
 
 
 def _is_entrywise_vector(x: Tensor) -> bool:
@@ -77,7 +94,7 @@ def by_entry(p: Operands, x: Tensor) -> Box:
                 read[y] = p.symbol(y)
             elif y.op.spreads or y.op in (concat_op, index_op) or moves_entries(y) or _is_entrywise_vector(y):
                 moved.append(y)
-            elif y.op is not constant:
+            elif y.op not in (constant, from_index_op):
                 read[y] = Fence(p.operand(y, Binding.OR))
     placed = {y: f" {n}" for n, y in enumerate(read)}
     table = SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, read)})

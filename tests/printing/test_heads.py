@@ -88,3 +88,9 @@ def test_a_head_has_a_letter_that_nothing_else_has():
         r"Z^{(a)} = Q^{(a)} K^{(a) \top} \quad (a = 1, \ldots, h)"
         in sa.prove(sa.softmax(sa.let("Z", q @ k.mT)), sa.softmax(sa.let("Z", q @ k.mT) + 1)).latex()
     )
+
+
+def test_what_is_taken_along_the_axis_of_heads_is_written_whole():
+    B, t = sa.tensor("B", "b d"), sa.tensor("t", "T", integer=True)
+    X = sa.tensor("X", "b T d") * sa.take(B, t, axis=0)
+    assert sa.latex(X) == r"X \odot B_{t, :}"

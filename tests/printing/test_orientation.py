@@ -219,3 +219,15 @@ def test_parts_that_meet_are_one_matrix():
 def test_like_terms_are_added_up_where_they_are_shown(made, written, text):
     assert sa.latex(made) == written
     assert str(made) == text
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (sa.sum(sa.from_index((n, m), lambda i, j: i - j), axis=1), r"\left[ \sum_{k = 0}^{m - 1} (i - k) \right]_{i}"),
+        (sa.from_index((n, m), lambda i, j: i) @ sa.from_index((m, n), lambda i, j: j), None),
+    ],
+)
+def test_sums_over_constants_by_index_say_how_far_they_go(made, written):
+    assert r"^{m - 1}" in sa.latex(made)
+    assert written is None or sa.latex(made) == written
