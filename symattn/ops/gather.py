@@ -180,10 +180,10 @@ def _shift_notation(p: Any, node: Tensor) -> Written:
     if p.code:
         return _shift_code(p, node, used)
     *letters, here = p.index_names(node, by, [*used, *INDICES[x.rank - 1 :][:1]])
-    at = by.xreplace(dict(zip(used, letters, strict=True)))
+    at = p.at_letters(by.xreplace(dict(zip(used, letters, strict=True))), letters)
     place = x.rank + axis
     read = [*letters[:place], here + at, *letters[place:]]
-    given = [*letters[:place], sympy.Lt(here, size), *letters[place:]]
+    given = [*letters[:place], p.at_letters(sympy.Lt(here, size), [here]), *letters[place:]]
     inside = Script(p.operand(x, Binding.ATOM), commas(map(p.scalar, read)))
     return Script(Fence(inside, "[", "]"), commas(map(p.scalar, given))), Binding.ATOM
 

@@ -132,16 +132,26 @@ def _shown_edge(p: Any, at: sympy.Expr, size: sympy.Expr | None) -> Box:
     return cast(Box, p.small(back if back.is_Integer and back.is_negative else at))
 
 
+def _shown_place(p: Any, at: sympy.Expr, size: sympy.Expr | None) -> Box:
+    """The place of an entry, counted as all indices are; an edge behind it counts from 0 what is the last from 1."""
+    return _shown_edge(p, at + p.first_index, size)
+
+
+def steps_back(x: Tensor) -> bool:
+    """Whether a slice reads an axis from its end."""
+    return any(item[0] == "slice" and item[2] < 0 for item in x.params["items"] if item != NEW)
+
+
 def _shown_item(p: Any, item: Item, size: sympy.Expr | None) -> Box:
     """A part of an index as it is written between brackets."""
     if item == NEW:
         return Code("None") if p.code else Text("new")
     if item[0] == "at":
-        return _shown_edge(p, item[1], size)
+        return _shown_place(p, item[1], size)
     _, start, step, length = item
     stop = sympy.expand(start + step * length)
     to_end = size is not None and step > 0 and sympy.expand(stop - size).is_nonnegative
-    first = [] if start == 0 and step > 0 else [_shown_edge(p, start, size)]
+    first = [] if start == 0 and step > 0 else [_shown_place(p, start, size)]
     last = [] if to_end or (step < 0 and sympy.expand(stop + 1).is_nonpositive) else [_shown_edge(p, stop, size)]
     return row(*first, Sign(":"), *last, *([Sign(":"), p.scalar(step)] if step != 1 else []))
 

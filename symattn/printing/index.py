@@ -76,6 +76,7 @@ class Operands(Protocol):
 
     names: Mapping[Tensor, str]
     table: SymbolTable
+    first_index: int
 
     @property
     def taken(self) -> set[str]: ...
@@ -98,7 +99,7 @@ def by_entry(p: Operands, x: Tensor) -> Box:
                 read[y] = Fence(p.operand(y, Binding.OR))
     placed = {y: f" {n}" for n, y in enumerate(read)}
     table = SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, read)})
-    return IndexPrinter([x, *read], table, p.taken | symbol_names([x], p.names)).box(x)
+    return IndexPrinter([x, *read], table, p.taken | symbol_names([x], p.names), p.first_index).box(x)
 
 
 class IndexPrinter:

@@ -21,10 +21,11 @@ from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
+from ..ops.index import index_op, steps_back
 from ..ops.leaves import as_tensor, definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced
 from .align import Row as AlignedRow
-from .counting import checked_first_index
+from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
 from .index import IndexPrinter, by_entry, moves_entries
@@ -52,8 +53,9 @@ class Within(NamedTuple):
 class Printer:
     """Builds the boxes of nodes in one dialect, mathematics or NumPy text; records call it back for their operands."""
 
-    def __init__(self, table: SymbolTable, code: bool, within: Within | None = None) -> None:
+    def __init__(self, table: SymbolTable, code: bool, within: Within | None = None, first_index: int = 0) -> None:
         self.code = code
+        self.first_index = first_index
         self.table = table
         self.heads = {} if within is None else within.heads
         self.names = {**table.names, **within.names} if within else table.names
@@ -128,7 +130,8 @@ class Printer:
     def _of_one(self, head: Head, letter: str) -> Box:
         heads = {one: of_head(self.symbol(y), mark_of(letter)) for y, one in head.operands.items()}
         names = {one: self.names[y] for y, one in head.operands.items()}
-        return Printer(self.table, False, Within(heads, names, {*self.taken, letter})).box(head.expression)
+        within = Within(heads, names, {*self.taken, letter})
+        return Printer(self.table, False, within, self.first_index).box(head.expression)
 
     def _letter_of_heads(self) -> str:
         return next(free_letters(HEADS, self.taken))
@@ -156,7 +159,8 @@ class Printer:
         return self.known[x]
 
     def _notation(self, x: Tensor) -> Written:
-        if not self.code and not is_named(x) and moves_entries(x):
+        backwards = self.first_index and x.op is index_op and steps_back(x)  # of which NumPy's slices count from 0
+        if not self.code and not is_named(x) and (moves_entries(x) or backwards):
             return by_entry(self, x), Binding.ATOM
         return x.op.notation(self, x)
 
@@ -196,6 +200,10 @@ class Printer:
         if self.code:
             return Fence(box) if loose or value.could_extract_minus_sign() else box
         return Fence(box) if is_loose(box) else box
+
+    def at_letters(self, formula: Any, letters: Sequence[sympy.Symbol]) -> Any:
+        """A formula of indices that are written by letters: these count as all indices do."""
+        return from_one(formula, letters) if self.first_index else formula
 
     def index_names(self, node: Tensor, formula: sympy.Expr, indices: Sequence[sympy.Symbol]) -> list[sympy.Symbol]:
         """Readable letters for the indices of a node's formula, which are no names of anything else that is shown."""
@@ -295,8 +303,8 @@ def latex(
     and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
     this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
     ``gradients="d"`` writes the gradient by S as ``\mathrm{d}S``, "bar" as ``\bar{S}``, "nabla" as ``\nabla_{S} L``,
-    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows; ``first_index=1`` counts the indices
-    of index style from 1. Raises NamingError where two names would
+    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows; ``first_index=1`` counts
+    all indices from 1. Raises NamingError where two names would
     look the same or one does not occur, and OperandError for another style and for an expression too large to read.
 
     >>> import symattn as sa
@@ -317,9 +325,10 @@ def latex(
         raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
     if not callable(method):
         return sympy.latex(_printable(x))
-    if checked_first_index(first_index, _checked_style(style)) and "first_index" not in taken:
+    if checked_first_index(first_index) and "first_index" not in taken:
         raise OperandError(f"first_index=1 is for tensors, gradients and derivations, not for {described(x)}")
-    options = {"style": style, "names": names, "safe": safe, "gradients": gradients, "first_index": first_index}
+    given = {"style": _checked_style(style), "names": names, "safe": safe, "gradients": gradients}
+    options = {**given, "first_index": first_index}
     return method(**{key: value for key, value in options.items() if key in taken})
 
 
@@ -350,7 +359,9 @@ def _checked_style(style: str) -> str:
     return style
 
 
-def latex_printer(roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d") -> Printer:
+def latex_printer(
+    roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d", first_index: int = 0
+) -> Printer:
     """One printer in matrix style for several expressions, so that names agree among them."""
     for root in roots:
         size = tree_size(root)
@@ -358,16 +369,16 @@ def latex_printer(roots: Sequence[Tensor], names: Spellings | None = None, gradi
             raise OperandError(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
             )
-    return Printer(symbol_table(roots, names, checked_gradients(gradients)), code=False)
+    return Printer(symbol_table(roots, names, checked_gradients(gradients)), code=False, first_index=first_index)
 
 
 def printer_in(
     style: str, roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d", first_index: int = 0
 ) -> Printer | IndexPrinter:
     """One printer in the style for several expressions."""
-    first = checked_first_index(first_index, _checked_style(style))
-    if style == "matrix":
-        return latex_printer(roots, names, gradients)
+    first = checked_first_index(first_index)
+    if _checked_style(style) == "matrix":
+        return latex_printer(roots, names, gradients, first)
     return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)), first_index=first)
 
 

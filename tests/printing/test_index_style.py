@@ -443,12 +443,30 @@ def test_indices_are_counted_from_0_or_from_1():
     for first in (2, "1", True, None):
         with pytest.raises(sa.OperandError, match="latex: first_index is 0 or 1, not"):
             index(Z, first_index=first)
-    with pytest.raises(sa.OperandError, match='first_index=1 needs style="index"'):
-        sa.latex(Z, first_index=1)
     with pytest.raises(sa.OperandError, match="first_index=1 is for tensors, gradients and derivations, not for"):
         index(sa.prove(Z, Z), first_index=1)
     with pytest.raises(sa.OperandError, match="claims and moments count from 0"):
         sa.Derivation("A").extend(sa.prove(Z, Z)).latex(style="index", first_index=1)
+
+
+@pytest.mark.parametrize(
+    ("x", "from_zero", "from_one"),
+    [
+        (A[0, 1], "A_{0 1}", "A_{1 2}"),
+        (X[0], r"X_{0, :}^{\top}", r"X_{1, :}^{\top}"),
+        (X[1:], "X_{1:, :}", "X_{2:, :}"),
+        (X[:, :2], "X_{:, :2}", "X_{:, :2}"),
+        (X[::-1], "X_{T - 1::-1, :}", "[X_{T + 1 - i, j}]_{i j}"),
+        (sa.from_index((n,), lambda i: i), "[i]_{i}", "[i - 1]_{i}"),
+        (mask, r"[j \le i]_{i j}", r"[j \le i]_{i j}"),
+        (sa.moveaxis(H, 0, 1), "[H_{i a j}]_{a i j}", "[H_{i a j}]_{a i j}"),
+        (Q @ K.T, r"Q K^{\top}", r"Q K^{\top}"),
+    ],
+    ids=str,
+)
+def test_entries_and_slices_in_matrix_style_are_counted_likewise(x, from_zero, from_one):
+    assert sa.latex(x) == from_zero
+    assert sa.latex(x, first_index=1) == from_one
 
 
 def test_an_entry_too_large_to_read_says_so():
