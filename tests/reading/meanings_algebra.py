@@ -254,9 +254,9 @@ def diagonal_of_row_sums(A, n):
     return Defined("D", sa.diag(A @ sa.ones(n)))
 
 
-@wrong("x45", "the identity stands for the ones: diag of a matrix is the vector of its diagonal")
-def diagonal_of_a_matrix(A, L):
-    return Defined("D", sa.diag(A @ sa.eye(L)))
+@wrong("x45", "the identity stands for the ones, of which diag would make a diagonal matrix")
+def diagonal_of_a_matrix():
+    return Refused("A I_L is a matrix, and diag makes a matrix of a vector")
 
 
 @reads("x46", "the ring is the entrywise product")

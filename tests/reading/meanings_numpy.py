@@ -463,11 +463,6 @@ def _(A, n):
     return table(lambda i, j: sum(A[i]) if i == j else 0, n, n)
 
 
-@prints("x45")
-def _(A, L):
-    return table(lambda i: A[i, i], L)
-
-
 @prints("x46")
 def _(A, B, C, D, m, n):
     return table(lambda i, j: (A[i] @ B[j]) * (C[i] @ D[j]), m, n)
