@@ -121,6 +121,10 @@ READ: list[tuple[str, Any]] = [
     # constants by index, conditions, cases
     (r"\operatorname{softmax}(M + [i - j]_{ij})", sa.softmax(M + sa.from_index((T, S), lambda i, j: i - j))),
     (r"A \odot [j \le i]_{i j}", sa.tril(A)),
+    (r"\sum_j \mathbf{1}[j \le i] A_{ij}", sa.sum(sa.tril(A), axis=1)),
+    (r"\sum_j \mathbb{1}[j \le i] A_{ij}", sa.sum(sa.tril(A), axis=1)),
+    (r"(\sum_i x_i) + y_i", sa.sum(x) + y),
+    (r"\lvert x \rvert", abs(x)),
     (r"\sum_j [j \le i] A_{ij}", sa.sum(sa.tril(A), axis=1)),
     (r"\left[\begin{cases} 1 & \text{if } j \le i \\ 0 & \text{otherwise} \end{cases}\right]_{ij} \odot A", sa.tril(A)),
     # blocks
@@ -135,6 +139,7 @@ READ: list[tuple[str, Any]] = [
     (r"\sin^2(\beta)", sympy.sin(beta) ** 2),
     # derivatives have the shape of what they are by
     (r"M \frac{\partial L}{\partial V}", M @ sa.tensor("dV", S, e)),
+    (r"\frac{d L}{d w}", sa.tensor("dw", d)),
     (r"M \nabla_V L", M @ sa.tensor("dV", S, e)),
     (r"M \, \mathrm{d}V", M @ sa.tensor("dV", S, e)),
 ]  # fmt: skip
@@ -159,6 +164,15 @@ REFUSED: list[tuple[str, str]] = [
     (r"Q K^\top + N", "no shape for N; it must be T×S. Add: N \\in \\mathbb{R}^{T \\times S}"),
     (r"M Z", "no shape for Z"),
     (r"\phi(Q)", "is not declared"),
+    (r"\sum_i x_i + y_i", "where the sum over i ends"),
+    (r"|x|", "not decided"),
+    (r"A^{-1}_{ij}", "not decided"),
+    (r"A^\top_{ij}", "not decided"),
+    (r"A^{(i)}", "is not declared"),
+    (r"x_n", "no shape for x_n"),
+    (r"\mathcal{A} x", "no shape for A"),
+    (r"tr(A)^{-1} \cdot det(A)", "is not declared"),
+    (r"\begin{cases} \end{cases}", "nothing in it"),
     (r"\frac{A}{B}", "is no scalar"),
     (r"X^2", "not decided"),
     (r"\mathrm{e}^{A}", "not decided"),

@@ -11,15 +11,20 @@ from ...core.node import Tensor
 from ...ops.arithmetic import add, divide, multiply, subtract
 from ...ops.leaves import tensor
 from ...ops.pointwise import power, sqrt
-from .names import key_of, name_of
+from .names import items_of, key_of, name_of
 from .scripts import Scripts
+from .shapes import SCALAR
 from .terms import Term
 from .text import Span
 from .tree import (
+    Fence,
     Fraction,
     Infix,
+    Large,
     Mark,
+    Number,
     Product,
+    Relation,
     Root,
     Scripted,
     Symbol,
@@ -41,11 +46,26 @@ class Algebra(Scripts):
             if out is None:
                 out = self._negated(tree.span, term) if sign == "−" else term
                 continue
+            self._check_end_of_sum(tree, term)
             function = add if sign == "+" else subtract
             of_scalars = _plus if sign == "+" else _minus
             out = self.entrywise(term.span, out, term, function, of_scalars, "the sum", scalars=False)
         assert out is not None
         return out
+
+    def _check_end_of_sum(self, tree: Total, term: Term) -> None:
+        """That no later term has an index of a sum that stands before it: ``\\sum_i x_i + y_i``."""
+        free = {letter for letter, _ in (term.slot.form or SCALAR).labels}
+        for _, part in tree.terms:
+            if part.span.start >= term.span.start:
+                return
+            bound = _bound_at_the_end(part)
+            if bound & free:
+                raise self.error(
+                    f"where the sum over {', '.join(sorted(bound & free))} ends is not decided: put it, or what it is "
+                    "of, in parentheses",
+                    part,
+                )
 
     def _negated(self, span: Span, x: Term) -> Term:
         return self.kept(span, x, lambda: -as_number(self.value(x)))
@@ -62,6 +82,9 @@ class Algebra(Scripts):
         """The factors, with derivatives as one."""
         factors, signs = list(tree.factors), ["", *tree.signs]
         for n in range(len(factors) - 1, 0, -1):
+            if _is_indicator(factors[n - 1], factors[n]):  # ``\\mathbf{1}[j \\le i]``
+                del factors[n - 1], signs[n]
+                continue
             if not signs[n] and (joined := self.derivative(factors[n - 1], factors[n])) is not None:
                 factors[n - 1 : n + 1] = [joined]
                 del signs[n]
@@ -167,7 +190,7 @@ class Algebra(Scripts):
     def derivative_of(self, tree: Fraction) -> Tree | None:
         r"""``\frac{\partial L}{\partial Q}`` as the name of the derivative."""
         above, below = (_behind_partial(part) for part in (tree.above, tree.below))
-        if below is None:
+        if below is None or (above is None and not isinstance(tree.below, Product)):
             return None
         if above is None:
             raise self.error(f"{self.shown(tree)} is not read: write \\frac{{\\partial L}}{{\\partial Q}}", tree)
@@ -228,11 +251,31 @@ def _base(tree: Tree) -> Tree:
 def _behind_partial(tree: Tree) -> Tree | None:
     r"""What stands behind ``\partial`` or an upright d."""
     match tree:
-        case Product(factors=(Mark(sign="∂"), inside)):
+        case Product(factors=(Mark(sign="∂") | Symbol(letters="d"), inside), signs=("",)):
             return inside
+        case Symbol(letters=letters) if len(letters) == 2 and letters[0] == "d":  # with an upright d
+            return replace(tree, letters=letters[1:])
         case Product(factors=(Mark(sign="∂"), *more), signs=signs):
             return Product(tree.span, tuple(more), signs[1:])
     return None
+
+
+def _is_indicator(left: Tree, right: Tree) -> bool:
+    bold = isinstance(left, Number) and left.bold and left.digits == "1"
+    return bold and isinstance(right, Fence) and len(right.items) == 1 and isinstance(right.items[0], Relation)
+
+
+def _bound_at_the_end(tree: Tree) -> set[str]:
+    """The indices of the large signs that a term ends with."""
+    found: set[str] = set()
+    while isinstance(tree, (Product, Large, Total)):
+        if isinstance(tree, Large):
+            below = tree.below.sides[0] if isinstance(tree.below, Relation) else tree.below
+            found |= {key_of(item) for item in (() if below is None else items_of(below))}
+            tree = tree.body
+        else:
+            tree = tree.factors[-1] if isinstance(tree, Product) else tree.terms[-1][1]
+    return found
 
 
 def _plus(x: Any, y: Any) -> Any:

@@ -48,7 +48,9 @@ WORDS_OF_LETTERS = frozenset(
     "softmax Softmax SoftMax Attention MultiHead Concat concat LayerNorm MHA FFN ReLU GELU sigmoid diag head "
     "Attn exp log tanh sin cos max min".split()
 )
-_UNWRAPPED = frozenset("()[]∑∏∫+−=⋅⊙")
+_WORDS_BEFORE_FENCES = frozenset(
+    "tr det rank sum mean relu abs sign vec ln lg cosh sinh argmax argmin erf Var Cov concat gelu silu".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +178,9 @@ def _with_words(tokens: list[Token]) -> list[Token]:
     out: list[Token] = []
     run: list[Token] = []
 
-    def flush() -> None:
+    def flush(following: str = "") -> None:
         word = "".join(t.mark for t in run)
-        if word in WORDS_OF_LETTERS:
+        if word in WORDS_OF_LETTERS or (following == "(" and word in _WORDS_BEFORE_FENCES):
             out.append(Token("word", word, Span(run[0].span.start, run[-1].span.end), "upright", run[0].apart))
         else:
             out.extend(run)
@@ -187,7 +189,7 @@ def _with_words(tokens: list[Token]) -> list[Token]:
     for token in tokens:
         joins = token.kind == "letter" and token.mark.isascii() and not (run and token.apart)
         if not joins:
-            flush()
+            flush(token.mark)
         if token.kind == "letter" and token.mark.isascii():
             run.append(token)
         else:

@@ -30,6 +30,7 @@ from .tree import Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, 
 _ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
             "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
 _GREEK = {letter: word[1:] for letter, word in LETTERS.items()}
+_STYLED = {"calligraphic": "𝒞", "fraktur": "𝔉", "blackboard": "𝔹"}  # a bold letter may be the plain one
 INDEX = "•"  # stands for an index in the key of a family
 
 
@@ -63,7 +64,7 @@ class Range:
 def key_of(tree: Tree, indices: frozenset[str] = frozenset()) -> str:
     """What a name looks like, as text; letters that are indices are all alike. "" where it is no name."""
     if isinstance(tree, Symbol):
-        return tree.letters + tree.accents
+        return tree.letters + _STYLED.get(tree.style, "") + tree.accents
     if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol):
         return ""
     key = key_of(tree.base) + tree.primes

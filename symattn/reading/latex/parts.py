@@ -240,14 +240,9 @@ class Parts(Calls):
 
     def _modulus(self, tree: Fence, x: Term) -> Term:
         form = self.form(x)
-        square = len(form.core) == 2 and self.shapes.unify(*form.core)
+        square = len(form.core) == 1 or (len(form.core) == 2 and self.shapes.unify(*form.core))
         if square and not self.text.text.startswith(r"\lvert", tree.span.start):
-            plainly = self.text.text.startswith(r"\left", tree.span.start)
-            raise (
-                self.error("| | of a square matrix is not decided: write \\lvert X \\rvert for moduli of entries", tree)
-                if not plainly
-                else self.error("| | of a square matrix is not decided", tree)
-            )
+            raise self.error(r"| | is not decided: write \lvert X \rvert for moduli of entries, \|x\| for a norm", tree)
         return self.of_entries(tree.span, x, "abs")
 
     def _norm(self, tree: Fence, x: Term, kind: Tree | None) -> Term:
@@ -290,6 +285,8 @@ class Parts(Calls):
     # --- matrices and cases ---
 
     def grid(self, tree: Grid) -> Term:
+        if not tree.rows:
+            raise self.error("there is nothing in it", tree)
         if tree.environment in ("cases", "dcases"):
             return self._cases(tree)
         if tree.environment not in _MATRICES:

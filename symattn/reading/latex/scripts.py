@@ -50,7 +50,14 @@ class Scripts(Terms):
         if turned and above is None and tree.below is None and not tree.primes:
             return self.transposed(tree.span, self.term(tree.base))
         term = self._without_turn(plainly)
+        if turned and tree.below is not None and isinstance(tree.base, Symbol) and self._is_entry(tree, term):
+            raise self.error("a transposed entry is not decided: write (A^\\top)_{ij}, or A_{ji}", tree)
         return self.transposed(tree.span, term) if turned else term
+
+    def _is_entry(self, tree: Scripted, term: Term) -> bool:
+        """Whether a name with a subscript is one number of a matrix."""
+        form = term.slot.form
+        return form is not None and form.is_scalar and tree.below is not None and len(items_of(tree.below)) > 1
 
     def _without_transposition(self, tree: Scripted) -> tuple[Tree | None, bool]:
         r"""The superscript before ``\top``, and whether there is one; T is one unless it is a power."""
@@ -90,6 +97,8 @@ class Scripts(Terms):
             return self._without_turn(tree)
         if tree.above is not None:
             lower = replace(tree, above=None)
+            if isinstance(tree.above, Total) and tree.below is not None and len(items_of(tree.below)) > 1:
+                raise self.error("a power of an entry is not decided: write (A_{ij})^{-1}, or (A^{-1})_{ij}", tree)
             inside = self._without_turn(lower) if tree.below is not None or tree.primes else None
             if inside is None and self._is_exponential(base):
                 return self.exponential(tree.span, self.term(tree.above))
@@ -189,7 +198,8 @@ class Scripts(Terms):
         """``Q^{(h)}``: the first axis is that of the heads."""
         letter = self.index_letter(index)
         value = self.value(base)
-        if not letter or not isinstance(value, Tensor) or not value.rank or not isinstance(tree.base, Symbol):
+        of_heads = isinstance(value, Tensor) and value.rank and (value.rank > 2 or str(value.shape[0]) == letter)
+        if not letter or not of_heads or not isinstance(tree.base, Symbol):
             raise self.error(f"{self.shown(tree)} is not declared: {self.names.known()}", tree)
         if self.form(base).labels:
             raise self.error("a head of an entry is not read: declare the name with its superscript", tree)

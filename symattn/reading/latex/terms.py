@@ -372,7 +372,7 @@ class Terms:
                 return (
                     key in self.letters
                     or key in self.ranges
-                    or (key.rstrip("′") in LETTERS and key not in self.names.entries)
+                    or (key.rstrip("′") in LETTERS and self.names.find(tree) is None)
                 )
             case Total(terms=terms):
                 return all(self.is_place(x) for _, x in terms)
