@@ -16,7 +16,7 @@ from .runs import is_dots
 from .shapes import SCALAR, Form, Slot, Unknown
 from .terms import Term
 from .text import Span
-from .tree import Fence, Grid, Infix, Large, Number, Prefix, Relation, Scripted, Symbol, Tree
+from .tree import Fence, Grid, Infix, Large, Number, Prefix, Relation, Scripted, Symbol, Tree, parts_of
 from .values import Value, as_number, axis_of, is_condition
 
 _COMPARED: dict[str, tuple[Any, Any]] = {
@@ -47,6 +47,8 @@ class Parts(Calls):
         if tree.below is None:
             raise self.error(f"{tree.sign} without an index is not decided: write the index below it", tree)
         letters, condition = self._bound_letters(tree)
+        if condition is not None:
+            self._check_others(tree, letters, condition)
         with self.bound(letters, summed=True):
             if isinstance(tree.below, Relation) and tree.below.signs == ("=",):
                 return self._between(tree, letters[0], tree.below.sides[1])
@@ -56,6 +58,13 @@ class Parts(Calls):
             for letter in letters:
                 body = self._over(tree, body, letter)
             return body
+
+    def _check_others(self, tree: Large, letters: list[str], condition: Tree) -> None:
+        """That other indices of a condition are bound elsewhere: ``\\sum_{i < j}`` may be over both."""
+        for part in parts_of(condition):
+            key = key_of(part)
+            if key in self.letters and key not in {*letters, *self.bound_letters, *self.given_letters}:
+                raise self.error(f"whether the sum is over {key} as well is not decided: write two sums", tree)
 
     def _bound_letters(self, tree: Large) -> tuple[list[str], Tree | None]:
         """The indices below a sign, and the condition on them."""

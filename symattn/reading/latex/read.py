@@ -423,6 +423,7 @@ class _Statement:
             if convention.vectors_are_rows and (fits and not (scalar and not self._scalar(*fits[0]))):
                 break
             reader = Parts(self.text, self.names, convention)
+            reader.given_letters = frozenset(letters)
             try:
                 with reader.bound([*letters, *self._free_letters()]):
                     term = build(reader)

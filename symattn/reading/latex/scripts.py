@@ -97,8 +97,9 @@ class Scripts(Terms):
             return self._without_turn(tree)
         if tree.above is not None:
             lower = replace(tree, above=None)
-            if isinstance(tree.above, Total) and tree.below is not None and len(items_of(tree.below)) > 1:
-                raise self.error("a power of an entry is not decided: write (A_{ij})^{-1}, or (A^{-1})_{ij}", tree)
+            if tree.below is not None and len(items_of(tree.below)) > 1 and not isinstance(tree.above, Fence):
+                if isinstance(tree.above, Total) or tree.above.span.start < tree.below.span.start:
+                    raise self.error("a power of an entry is not decided: write (A_{ij})^2, or (A^2)_{ij}", tree)
             inside = self._without_turn(lower) if tree.below is not None or tree.primes else None
             if inside is None and self._is_exponential(base):
                 return self.exponential(tree.span, self.term(tree.above))
@@ -265,7 +266,10 @@ class Scripts(Terms):
         if isinstance(item, Slice):
             edges = (None if part is None else _number(self.size_of(part)) for part in item.parts)
             return x[(*before, slice(*edges))]
-        place = self.value(self.term(item))
+        at = self.term(item)
+        place = self.value(at)
+        if self.form(at).labels:
+            raise self.error("an index and a whole axis are not read together: write A_{ij}, or row i as A_i", item)
         if isinstance(place, Tensor):
             return take(x, place, axis=axis)
         return x[(*before, slice(_number(place), _number(place + 1)))][(*before, 0)]

@@ -22,7 +22,7 @@ def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each statement. Raises ParseError where there is none."""
     found: list[list[Token]] = []
     for row in _split(_unwrapped(tokens), "row"):
-        parts = _parts([t for t, depth in _with_depth(row) if t.kind != "&" or depth])
+        parts = _parts(text, [t for t, depth in _with_depth(row) if t.kind != "&" or depth])
         for n, stripped in enumerate(filter(None, map(_stripped, parts))):
             goes_on = not n and found and stripped[0].kind == "sign" and stripped[0].mark in RELATIONS - _FOLLOWS
             if goes_on:
@@ -74,7 +74,7 @@ def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
     return inside
 
 
-def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
+def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     """The statements of one row."""
     parts: list[list[Token]] = [[]]
     for stretch in _stretches(tokens):
@@ -87,6 +87,10 @@ def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
                 parts[-1] += [*_comma(segments[n - 1], segment), *segment]
             else:
                 parts.append(list(segment))
+    for part in parts:
+        for token, depth in _with_depth(part):
+            if token.kind == "prose" and not depth and token.mark not in _JOINS:
+                raise text.error("these words are not read: leave them out", token.span)
     return [[t for t, depth in _with_depth(part) if t.kind != "prose" or depth] for part in parts]
 
 

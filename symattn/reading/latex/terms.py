@@ -72,6 +72,7 @@ class Terms:
         self.shapes = Shapes()
         self.letters: dict[str, Unknown] = {}
         self.bound_letters: frozenset[str] = frozenset()  # by sums
+        self.given_letters: frozenset[str] = frozenset()  # on the left side of a definition or claim
         self.ranges: dict[str, Range] = dict(names.ranges)
         self.firsts: dict[str, sympy.Expr] = {letter: r.first for letter, r in names.ranges.items()}
         self.uses_vectors = self.uses_parts = False
