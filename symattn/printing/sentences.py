@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.boxes import Box, Space, row
+from ..core.boxes import Box, Fence, Space, row
 from .align import EQUALS, Page, Row, align, displayed_formula
 from .media.latex import latex
 from .widths import Ruler
@@ -43,5 +43,5 @@ def defined(rows: Sequence[Row], more: str = "") -> str:
 
 def _in_one(line: Row) -> Box:
     left = [] if line.left is None else [line.left]
-    heads = [] if line.each is None else [Space(1.0), line.each]
+    heads = [] if line.each is None else [Space(1.0), Fence(line.each)]
     return row(*left, EQUALS, line.right, *heads)

@@ -68,9 +68,8 @@ def box_writer(
     """A function that prints some scalars: sizes, then factors as the tensors come, sums over letters that are free."""
     sizes = {s.name for value in values for s in value.free_symbols if s.is_Symbol and s.is_integer}
     letters = {s.name for value in values for s in value.free_symbols if s.is_Symbol}
-    printer = IndexPrinter(tensors, with_laws(table or symbol_table(tensors), tensors, letters))
-    scalars = printer.scalars
-    scalars.taken.update(letters)
+    known = with_laws(table or symbol_table(tensors), tensors, letters)
+    scalars = IndexPrinter(tensors, known, known.letters() | letters).scalars
     order = [*sorted(sizes), *(f"{letter}{x.name}" for letter in ("", "mu_", "sigma_") for x in tensors)]
     return lambda value: scalars.ordered(_bound_by_dummies(value), order)
 

@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
-from ..core.boxes import Box, Fence, Sign, row
+from ..core.boxes import Box, Fence, Sign, Space, row
 from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
@@ -46,8 +46,10 @@ class Claim:
 
     def box(self, printer: Printer) -> Box:
         """The claim as mathematics."""
-        left, right = map(printer.shown, self.sides)
-        return row(left, RELATIONS[self.relation], right)
+        left, right = (printer.row("", definition(x), "") for x in self.sides)
+        if left.each is not None and right.each is not None and latex(left.each) == latex(right.each):
+            return row(left.right, RELATIONS[self.relation], right.right, Space(1.0), Fence(left.each))
+        return row(printer.shown(self.left), RELATIONS[self.relation], printer.shown(self.right))
 
     def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""

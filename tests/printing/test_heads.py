@@ -85,7 +85,7 @@ def test_a_head_has_a_letter_that_nothing_else_has():
         r"Q^{(a)} - \left( \sum_{b = 1}^{n} Y^{(b)} \right) \quad (a = 1, \ldots, h)"
     )
     assert (
-        r"Z^{(a)} = Q^{(a)} K^{(a) \top} \quad (a = 1, \ldots, h)"
+        r"Z^{(a)} &= Q^{(a)} K^{(a) \top} \quad (a = 1, \ldots, h)"
         in sa.prove(sa.softmax(sa.let("Z", q @ k.mT)), sa.softmax(sa.let("Z", q @ k.mT) + 1)).latex()
     )
 
