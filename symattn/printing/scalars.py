@@ -130,7 +130,8 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def _print_Function(self, expr: Any) -> Box:
         name = type(expr).__name__
         if name in _FENCES:
-            return Fence(self.box(expr.args[0]), *_FENCES[name])
+            over_one = name != "Abs" and expr.args[0].is_Add  # (i - 1)/2 and not i/2 - 1/2
+            return Fence(self.box(sympy.together(expr.args[0]) if over_one else expr.args[0]), *_FENCES[name])
         return applied(function(name), map(self.box, expr.args))
 
     def _print_MinMaxBase(self, expr: Any) -> Box:
