@@ -278,9 +278,7 @@ def _hypotheses(x: Tensor) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _as_latex(
-    d: Derivation, printer_of: Callable[[Sequence[Tensor]], Printer | IndexPrinter], page: Page
-) -> list[str]:
+def _as_latex(d: Derivation, printer_of: Callable[[Sequence[Tensor]], Printer | IndexPrinter], page: Page) -> list[str]:
     parts, given = d.parts(), d.all_given()
     printer = printer_of(_roots([*parts, *given]))
     rows = Rows(printer, [part.expression for part in parts if isinstance(part, Line)])
@@ -309,4 +307,4 @@ def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter
     if isinstance(x, sympy.Symbol):
         positive = row(printer.scalar(x), Sign(">", "relation"), Number("0"))
         return f"${latex(positive if x.is_positive else membership(printer.scalar(x), ()))}$"
-    return f"${latex(membership(printer.box(x), x.shape))}$" + tex_text(_hypotheses(x))
+    return f"${latex(membership(printer.box(x), x.shape, printer.table))}$" + tex_text(_hypotheses(x))

@@ -88,18 +88,18 @@ class Statement:
 
     def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
-        verdict = self.verdict
+        verdict, table = self.verdict, printer.table
         lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer, page)}"]
         if verdict.counterexample is not None:
             given = "; ".join(self._words(printer).given)
             lines += [f"given {given},"] if given else []
-            return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex()} \]"])
+            return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex(table)} \]"])
         assert verdict.proof is not None
         words = self._words(printer)
         assumed = tuple(map(words.plain, verdict.proof.side_conditions))
         lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_in(words), assumed)]
         if not self._steps:
-            return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex()} \hfill $\square$"])
+            return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex(table)} \hfill $\square$"])
         shown = [(box, step.reason(printer)) for step in self._steps if (box := step.box(printer)) is not None]
         rows = [f"  {item(*pair)}" for pair in shown] or ["  \\item Both sides are written alike."]
         rows[-1] += r" \hfill $\square$"

@@ -25,8 +25,9 @@ from ..core.boxes import (
 from ..core.boxes import Number as Digits
 from ..printing.index import entry_box
 from ..printing.media.latex import latex
-from ..printing.scalars import Scalars, power, scalar_box
+from ..printing.scalars import Scalars, power
 from ..printing.symbols import symbol
+from ..printing.table import SymbolTable
 from .indices import Index
 from .terms import Atom, Number
 from .writing import Writer
@@ -35,7 +36,9 @@ _INVERSE = row(Sign("−", "prefix"), Digits("1"))
 
 
 class BoxWriter(Writer[Box]):
-    """Polynomials as boxes."""
+    """Polynomials as boxes, with the symbols of ``table``."""
+
+    table = SymbolTable({})
 
     def key(self, written: Box) -> str:
         return latex(written)
@@ -54,7 +57,7 @@ class BoxWriter(Writer[Box]):
         return symbol(name)
 
     def scalar(self, value: sympy.Expr) -> Box:
-        return scalar_box(value)
+        return self.table.scalar(value)
 
     def imaginary(self) -> Box:
         return Name("i", "upright")
@@ -96,11 +99,11 @@ class BoxWriter(Writer[Box]):
         return Fence(row(left, Sign("≥" if relation == ">=" else relation, "relation"), right), "[", "]")
 
     def entry(self, name: str, is_inverse: bool, indices: Sequence[Box]) -> Box:
-        base = Fence(raised(symbol(name), _INVERSE)) if is_inverse else symbol(name)
-        return entry_box(base, indices)
+        name_box = self.table.box(name)
+        return entry_box(Fence(raised(name_box, _INVERSE)) if is_inverse else name_box, indices)
 
     def function(self, name: str, arguments: Sequence[Box], is_unknown: bool = False) -> Box:
-        return applied(symbol(name) if is_unknown else function(name), arguments)
+        return applied(self.table.box(name) if is_unknown else function(name), arguments)
 
     def extreme(self, name: str, letters: Sequence[str], inside: Box) -> Box:
         below = commas(map(self.letter, letters))
@@ -111,7 +114,8 @@ class BoxWriter(Writer[Box]):
         return entry_box(Fence(applied(function(name), [matrix])), at)
 
     def permuted(self, name: str, is_inverse: bool, index: Box) -> Box:
-        return applied(raised(symbol(name), _INVERSE) if is_inverse else symbol(name), [index])
+        name_box = self.table.box(name)
+        return applied(raised(name_box, _INVERSE) if is_inverse else name_box, [index])
 
     def affine(self, start: Any, terms: Sequence[tuple[Any, Index, Box]]) -> Box:
         stands_for = {f"index{n}": written for n, (_, _, written) in enumerate(terms)}

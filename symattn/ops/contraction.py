@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Name, Script, Sign, commas, juxtaposed, row
+from ..core.boxes import Box, Code, Fence, Script, Sign, commas, juxtaposed, row
 from ..core.boxes import function as named_function
 from ..core.node import Tensor
 from ..core.operation import Operation, ShapeRule
@@ -275,19 +275,18 @@ def _einsum_notation(p: Any, node: Tensor) -> Written:
     if p.code:
         spec = Code(f'"{_spec_text((ins, out))}"')
         return source("einsum", spec, *(p.operand(x, Binding.OR) for x in node.inputs)), Binding.ATOM
-    summed = sorted({c for labels in ins for c in labels} - set(out))
-    factors = (_entry_of(p.operand(x, Binding.ATOM), labels) for labels, x in zip(ins, node.inputs, strict=True))
-    signs = [Script(Sign("∑", "large"), commas(map(Name, summed)))] if summed else []
+    labels = [sympy.Symbol(c, integer=True) for c in dict.fromkeys("".join(ins) + out)]
+    drawn = p.index_names(node, sympy.S.Zero, labels)  # not those of sizes
+    letter = {str(c): p.scalar(index) for c, index in zip(labels, drawn, strict=True)}
+
+    def entry(base: Box, at: str) -> Box:
+        return Script(base, row(*(letter[c] for c in at))) if at else base
+
+    summed = sorted({c for at in ins for c in at} - set(out))
+    factors = (entry(p.operand(x, Binding.ATOM), at) for at, x in zip(ins, node.inputs, strict=True))
+    signs = [Script(Sign("∑", "large"), commas(letter[c] for c in summed))] if summed else []
     total = row(*signs, juxtaposed(*factors))
-    return (Script(Fence(total, "[", "]"), _letters(out)) if out else Fence(total)), Binding.ATOM
-
-
-def _entry_of(base: Box, labels: str) -> Box:
-    return Script(base, _letters(labels)) if labels else base
-
-
-def _letters(labels: str) -> Box:
-    return row(*map(Name, labels))
+    return (entry(Fence(total, "[", "]"), out) if out else Fence(total)), Binding.ATOM
 
 
 einsum_op = _product(

@@ -360,16 +360,21 @@ def _checked_style(style: str) -> str:
 
 
 def latex_printer(
-    roots: Sequence[Tensor], names: Spellings | None = None, gradients: str = "d", first_index: int = 0
+    roots: Sequence[Tensor],
+    names: Spellings | None = None,
+    gradients: str = "d",
+    first_index: int = 0,
+    within: SymbolTable | None = None,
 ) -> Printer:
-    """One printer in matrix style for several expressions, so that names agree among them."""
+    """One printer in matrix style for several expressions, so that names agree among them and within a document."""
     for root in roots:
         size = tree_size(root)
         if size > LONGEST:
             raise OperandError(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
             )
-    return Printer(symbol_table(roots, names, checked_gradients(gradients)), code=False, first_index=first_index)
+    table = symbol_table(roots, names, checked_gradients(gradients))
+    return Printer(table if within is None else within.over(table), code=False, first_index=first_index)
 
 
 def printer_in(
@@ -382,8 +387,8 @@ def printer_in(
     return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)), first_index=first)
 
 
-def membership(name: Box, shape: Sequence[Any]) -> Box:
+def membership(name: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:
     r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is."""
     reals = Name("R", "blackboard")
-    sizes = separated(Sign("×", "product"), map(scalar_box, shape))
+    sizes = separated(Sign("×", "product"), map(scalar_box if table is None else table.scalar, shape))
     return row(name, Sign("∈", "relation"), Script(reals, above=sizes) if shape else reals)

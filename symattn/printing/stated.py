@@ -40,10 +40,11 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
     return Stated(condition_in(printer, condition), condition, names)
 
 
-def tex_sentence(sentence: str) -> str:
-    """A sentence, or a condition by its own names, as LaTeX text."""
+def tex_sentence(sentence: str, within: SymbolTable | None = None) -> str:
+    """A sentence, or a condition by its own names or by those of a document, as LaTeX text."""
     if isinstance(sentence, Stated) and isinstance(sentence.formula, Condition):
-        return condition_in(Printer(SymbolTable(sentence.names), code=False), sentence.formula)
+        own = SymbolTable(sentence.names)
+        return condition_in(Printer(own if within is None else within.over(own), code=False), sentence.formula)
     return tex_text(sentence)
 
 

@@ -65,6 +65,11 @@ class SymbolTable(Mapping[str, Symbol]):
             names, {names[x]: Symbol(names[x], "let", box, Binding.ATOM, x.shape, x) for x, box in boxes.items()}
         )
 
+    def over(self, own: SymbolTable) -> SymbolTable:
+        """The symbols of a part of a document, as the document has them."""
+        names = {x: self.names.get(x, name) for x, name in own.names.items()}
+        return SymbolTable(names, {**own, **self})
+
     def __getitem__(self, name: str) -> Symbol:
         return self._symbols[name]
 

@@ -11,6 +11,7 @@ from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
 from ..printing.align import tex_text
+from ..printing.table import SymbolTable
 from .claims import Claim, Independence
 
 
@@ -61,8 +62,8 @@ class Argument(ABC):
     def text(self) -> str:
         """The steps, and the conclusion."""
 
-    def latex(self) -> str:
-        """The same as LaTeX."""
+    def latex(self, within: SymbolTable | None = None) -> str:
+        """The same as LaTeX, with the symbols of a document if it stands in one."""
         return tex_text(self.text())
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from ..errors import SymattnError
 from ..ops.index import edges, index_op, items_read
 from ..ops.leaves import variable
 from ..printing.matrix import latex_printer, names_in
+from ..printing.table import SymbolTable
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
@@ -55,10 +56,10 @@ class Apart(Resting):
     def text(self) -> str:
         return f"The places that are read differ; let {self._names()}.\n{self.argument.text()}"
 
-    def latex(self) -> str:
-        printer = latex_printer([*self.reads, *self.reads.values()])
+    def latex(self, within: SymbolTable | None = None) -> str:
+        printer = latex_printer([*self.reads, *self.reads.values()], within=within)
         names = ", ".join(f"${printer.refer(own)} = {printer.refer(read)}$" for own, read in self.reads.items())
-        return f"The places that are read differ; let {names}.\n\n{self.argument.latex()}"
+        return f"The places that are read differ; let {names}.\n\n{self.argument.latex(within)}"
 
     def _names(self) -> str:
         return ", ".join(f"{own.name} = {read}" for own, read in self.reads.items())

@@ -13,6 +13,7 @@ from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
 from ..printing.matrix import names_in
+from ..printing.table import SymbolTable
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
@@ -37,8 +38,8 @@ class Generalised(Resting):
     def text(self) -> str:
         return f"The claim holds for all sizes {self._sizes()}.\n{self.argument.text()}"
 
-    def latex(self) -> str:
-        return f"The claim holds for all sizes {self._sizes()}.\n\n{self.argument.latex()}"
+    def latex(self, within: SymbolTable | None = None) -> str:
+        return f"The claim holds for all sizes {self._sizes()}.\n\n{self.argument.latex(within)}"
 
     def _sizes(self) -> str:
         return ", ".join(f"{s} in place of {n}" for s, n in self.literal.items())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..printing.table import SymbolTable
 from ..scalars.affine import coefficients
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
@@ -42,9 +43,9 @@ class SizeCases(Resting):
         parts = [f"At {_shown(sizes)}:\n{argument.text()}" for sizes, argument in self.cases]
         return "\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The same as LaTeX."""
-        parts = [f"At ${_shown(sizes)}$: {argument.latex()}" for sizes, argument in self.cases]
+        parts = [f"At ${_shown(sizes)}$: {argument.latex(within)}" for sizes, argument in self.cases]
         return "\n\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
 
 

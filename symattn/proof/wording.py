@@ -135,7 +135,10 @@ class LatexWording(Wording):
         return f"${scalar_latex(relation)}$"
 
     def _declared(self, x: Tensor) -> str:
-        return f"${latex(membership(symbol(str(x.name)), x.shape))}$ is {_properties(x)}"
+        printer = self._latex_printer
+        if printer is None or x not in printer.names:
+            return f"${latex(membership(symbol(str(x.name)), x.shape))}$ is {_properties(x)}"
+        return f"${latex(membership(printer.symbol(x), x.shape, printer.table))}$ is {_properties(x)}"
 
     def _defined(self, x: Tensor) -> str:
         printer = self._latex_printer

@@ -2,6 +2,8 @@ r"""The symbols of an output: names that follow those they come from, ways of wr
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import sympy
 
@@ -261,3 +263,32 @@ def test_an_index_is_no_letter_that_a_spelling_has():
 def test_a_function_and_a_tensor_of_one_name_are_refused():
     with pytest.raises(sa.NamingError, match="'K' names both a function and a tensor, a size or a scalar"):
         sa.latex(sa.unknown("K", Q) @ K.T)
+
+
+def test_the_letters_of_einsum_are_no_sizes():
+    assert sa.latex(sa.einsum("td,sd->ts", Q, K)) == r"\left[ \sum_{i} Q_{t i} K_{s i} \right]_{t s}"
+    assert str(sa.einsum("td,sd->ts", Q, K)) == "einsum('td,sd->ts', Q, K)".replace("'", '"')
+
+
+# --- within documents ---
+
+
+def test_claims_of_a_document_have_its_names_in_all_that_is_said_of_them():
+    Pi, W = sa.tensor("Pi", S, S, permutation=True), sa.tensor("W", d, d)
+    B = sa.let("B", sa.softmax(Q @ K.T))
+    D = sa.Derivation("Claims").extend(
+        B,
+        sa.prove(sa.softmax(Q @ (Pi @ K).T) @ (Pi @ V), B @ V),
+        sa.prove(sa.einsum("td,de,te->t", Q, W, Q), sa.sum((Q @ W) * Q, axis=-1)),
+        sa.prove(Q @ W, Q @ W.T),
+        sa.prove(sa.le(B, 1)),
+        sa.prove(1 / sa.exp(Q), sa.exp(-Q), given=[sa.le(0, Q)]),
+        sa.prove(sa.independent(sa.let("Y", sa.tril(Q @ Q.T)), Q, when=lambda out, inp: inp[0] > sympy.Max(*out))),
+    )
+    spelled = {"Q": r"\mathbf{q}", "K": r"\mathbf{k}", "Pi": r"\mathbf{R}", "W": r"\mathbf{w}", "B": r"\mathbf{b}"}
+    written = D.latex(names={**spelled, "d": r"\delta"})
+    for name, spelling in spelled.items():
+        assert spelling in written
+        assert not re.search(rf"(?<![A-Za-z\\{{]){name}(?![a-z])", written)
+    assert r"\mathbf{R} \in \mathbb{R}^{S \times S}$ is a permutation" in written
+    assert r"\delta = 2" in written

@@ -28,6 +28,7 @@ from ...printing.align import itemised, tex_text
 from ...printing.matrix import Printer, latex_printer, text_in, text_printer
 from ...printing.scalars import scalar_latex
 from ...printing.stated import stated_in, tex_sentence
+from ...printing.table import SymbolTable
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
@@ -98,7 +99,7 @@ class BoundProof(Argument):
     def _found(self) -> tuple[Any, ...]:
         return self.steps, self.conclusion, self.conditions, self.in_order, self.relations
 
-    def _chain(self, code: bool) -> list[str]:
+    def _chain(self, code: bool, within: SymbolTable | None = None) -> list[str]:
         """The inequalities that lead from the bounds of entries to the claim, where they are found again."""
         roots = [*self.claim.sides, *(side for fact in self.given for side in fact.sides)]
         for named in (named_nodes(roots), ()):  # by names where these are enough
@@ -108,7 +109,7 @@ class BoundProof(Argument):
             except OutOfBudget:
                 found = None
             if found is not None:
-                told = FormulasTold(roots, analysis.writing, code)
+                told = FormulasTold(roots, analysis.writing, code, within)
                 known = {analysis.writing.full[step.tensor] for step in self.steps}
                 said = [link for link in found if link.of is None or link.of not in known]
                 return [told.line(link) for link in said] if all(map(told.is_short, said)) else []
@@ -123,20 +124,20 @@ class BoundProof(Argument):
         lines += [f"the sides are compared by {' and '.join(map(str, self.relations))}"] * bool(self.relations)
         return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The steps and the conclusion as an itemised list. Raises OperandError for a claim too large to read."""
-        printer, named = latex_printer(self.claim.sides), named_nodes(self.claim.sides)
+        printer, named = latex_printer(self.claim.sides, within=within), named_nodes(self.claim.sides)
         lines = []
         for step in self.steps:
             x = named.get(step.tensor, step.tensor)
             shown = _statement(step.range, printer.refer(x), scalar_latex, r" \le ")
             lines.append(f"${shown}$: {tex_text(step.reason)}")
-        lines += self._chain(code=False)
+        lines += self._chain(code=False, within=within)
         lines += map(tex_text, self._orders)
-        lines += [f"where {tex_sentence(condition)}" for condition in self.conditions]
+        lines += [f"where {tex_sentence(condition, within)}" for condition in self.conditions]
         if self.relations:
             lines.append(f"the sides are compared by ${'$ and $'.join(map(scalar_latex, self.relations))}$")
-        lines.append(f"so ${self.claim.latex()}$")
+        lines.append(f"so ${self.claim.written(printer)}$")
         return itemised(lines)
 
 

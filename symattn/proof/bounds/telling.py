@@ -36,10 +36,13 @@ def named_nodes(roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
 class FormulasTold:
     """Formulas of entries as text or as LaTeX, in which each index has one letter."""
 
-    def __init__(self, roots: Sequence[Tensor], writing: Writing, code: bool) -> None:
+    def __init__(
+        self, roots: Sequence[Tensor], writing: Writing, code: bool, within: SymbolTable | None = None
+    ) -> None:
         self.code = code
         self.nodes = writing.nodes
-        self.printer = Printer(SymbolTable(displayed_names(roots)), code)
+        own = SymbolTable(displayed_names(roots))
+        self.printer = Printer(own if within is None else within.over(own), code)
         self.named = named_nodes(roots)
         self.taken = names_in(roots)
         free = free_letters(FREE_LETTERS, self.taken)

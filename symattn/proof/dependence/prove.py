@@ -24,7 +24,7 @@ from ...printing.index import entry_box
 from ...printing.matrix import Printer, latex_printer, text
 from ...printing.media.latex import latex
 from ...printing.scalars import scalar_box
-from ...printing.symbols import symbol
+from ...printing.table import SymbolTable
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, condition_latex, condition_text
@@ -71,14 +71,14 @@ class DependenceProof(Argument):
             lines.append(f"{_entry_text(step.tensor, step.index)} {depends}" + (f": it reads {why}" if why else ""))
         return "\n".join([*lines, f"so {self.claim}"])
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The same as an itemised list."""
-        printer = latex_printer(self.claim.sides)
-        read = _entry_latex(symbol(str(self.claim.variable.name)), self.claim.inp)
+        printer = latex_printer(self.claim.sides, within=within)
+        read = _entry_latex(printer.box(self.claim.variable), self.claim.inp)
         lines = []
         for step in self.steps:
             depends = _depends(step, read, condition_latex)
-            why = _listed([_read_latex(r) for r in self._reads(step)])
+            why = _listed([_read_latex(r, printer.table) for r in self._reads(step)])
             shown = printer.box(step.node) if step.node in printer.names else _unnamed(step.node, printer)
             lines.append(f"{_entry_latex(shown, step.index)} {depends}" + (f": it reads {why}" if why else ""))
         return itemised([*lines, f"so {self.claim.written(printer)}"])
@@ -109,9 +109,9 @@ def _read_text(read: Read) -> str:
     return _entry_text(read.name, read.places) + (f" where {where}" if where else "")
 
 
-def _read_latex(read: Read) -> str:
+def _read_latex(read: Read, table: SymbolTable) -> str:
     where = " and ".join(map(condition_latex, read.conditions))
-    return _entry_latex(symbol(read.name), read.places) + (f" where {where}" if where else "")
+    return _entry_latex(table.box(read.name), read.places) + (f" where {where}" if where else "")
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -161,13 +161,19 @@ class TextTold(EntriesTold[str]):
 
 
 class LatexTold(EntriesTold[Box]):
-    """A comparison as boxes, for LaTeX."""
+    """A comparison as boxes, for LaTeX, with the symbols of a document if it stands in one."""
+
+    def __init__(self, comparison: Comparison, roots: Sequence[Tensor], within: SymbolTable | None = None) -> None:
+        self.within = within or SymbolTable({})
+        super().__init__(comparison, roots)
 
     def writer(self, free: Mapping[int, str]) -> BoxWriter:
-        return BoxWriter(free, self.comparison.taken, self._known)
+        writer = BoxWriter(free, self.comparison.taken, self._known)
+        writer.table = self.within
+        return writer
 
     def of_node(self, node: Tensor, index: Sequence[Box]) -> Box:
-        return entry_box(Printer(SymbolTable(self._names), code=False).box(node), index)
+        return entry_box(Printer(self.within.over(SymbolTable(self._names)), code=False).box(node), index)
 
     def inline(self, written: Box) -> str:
         return f"${latex(written)}$"

@@ -13,6 +13,7 @@ from ...printing.align import EQUALS, Page, Row, align, displayed_formula, itemi
 from ...printing.media.latex import latex
 from ...printing.scalars import side_by_side
 from ...printing.symbols import symbol
+from ...printing.table import SymbolTable
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .decide import Comparison, Piece, compare
@@ -64,9 +65,9 @@ class EntrywiseProof(Argument):
             lines.append("Used: " + "; ".join(self.rules) + ".")
         return "\n".join(lines)
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The same as LaTeX."""
-        told = LatexTold(*self._shown)
+        told = LatexTold(*self._shown, within)
         blocks = ["Both sides have the same entries:", *(block for x in told.pieces() for block in _piece_latex(x))]
         where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
         blocks += [f"Here\n{_displayed(where)}"] if where else []

@@ -20,6 +20,7 @@ from ...ops.leaves import cotangent_op, let_op, operands
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer, text_printer
 from ...printing.sentences import item, stated
+from ...printing.table import SymbolTable
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from ..rules import PHASES, Rule, rules_for
@@ -101,10 +102,10 @@ class RewritingProof(Argument):
         reason = step.reason(printer)
         return f"({step.number}) {step.written(printer)}  # {reason}" if step.is_short else f"({step.number}) {reason}"
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The same as lists of steps, each with its reason."""
         try:
-            printer = latex_printer(self._roots())
+            printer = latex_printer(self._roots(), within=within)
         except OperandError:  # a tree too large to read: the reasons are told without it
             printer = None
         blocks = []

@@ -18,6 +18,7 @@ from ...printing.media.latex import latex
 from ...printing.scalars import scalar_box
 from ...printing.sentences import PAGE, is_short
 from ...printing.symbols import symbol
+from ...printing.table import SymbolTable
 from .balls import Number, ball, exact_form
 from .values import Point
 
@@ -107,10 +108,10 @@ class StandIn:
             return f"x -> {self._polynomial(sympy.Symbol('x'))}"
         return f"row x -> (i + 1)*({self._polynomial(sympy.Symbol('x[i]'))}) + sum_j (j + 1)*x[j]"
 
-    def box(self, name: str) -> Box:
-        """The value of the function as mathematics."""
+    def box(self, name: Box) -> Box:
+        """The value of the function of that name as mathematics."""
         x, equal = sympy.Symbol("x"), Sign("=", "relation")
-        value = applied(Function(symbol(name)), [scalar_box(x)])
+        value = applied(Function(name), [scalar_box(x)])
         if not self.of_row:
             return row(value, equal, scalar_box(self._polynomial(x)))
         i, j = sympy.symbols("i j")
@@ -136,21 +137,23 @@ class Example:
     def _arrays(self) -> list[str]:
         return [f"{x.name} = {_array_text(array)}" for x, array in self.arrays.items()]
 
-    def _boxes(self) -> tuple[list[Box], list[Box]]:
+    def _boxes(self, table: SymbolTable) -> tuple[list[Box], list[Box]]:
         """The numbers, and the arrays and functions."""
         pairs = (*self.sizes.items(), *self.scalars.items())
-        numbers = [_equation(scalar_box(s), scalar_box(sympy.sympify(v))) for s, v in pairs]
-        arrays = [_equation(symbol(str(x.name)), _array_box(array)) for x, array in self.arrays.items()]
-        return numbers, [*arrays, *(function.box(name) for name, function in self.functions.items())]
+        numbers = [_equation(table.scalar(s), scalar_box(sympy.sympify(v))) for s, v in pairs]
+        named = {x: table.box(table.names.get(x, str(x.name))) for x in self.arrays}
+        arrays = [_equation(named[x], _array_box(array)) for x, array in self.arrays.items()]
+        return numbers, [*arrays, *(function.box(table.box(name)) for name, function in self.functions.items())]
 
     def text(self) -> str:
         """The point in one line."""
         functions = [f"{name}: {formula}" for name, formula in self.functions.items()]
         return ", ".join([*self._numbers(), *self._arrays(), *functions])
 
-    def latex(self) -> str:
-        """The same, each part in mathematics of its own."""
-        return ", ".join(f"${latex(part)}$" for several in self._boxes() for part in several)
+    def latex(self, within: SymbolTable | None = None) -> str:
+        """The same, each part in mathematics of its own, with the symbols of a document if it stands in one."""
+        boxes = self._boxes(within or SymbolTable({}))
+        return ", ".join(f"${latex(part)}$" for several in boxes for part in several)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +205,13 @@ class Counterexample(Example):
 
     __str__ = text
 
-    def latex(self) -> str:
+    def latex(self, within: SymbolTable | None = None) -> str:
         """The same as an aligned block."""
         below = [Digits(str(i)) for i in self.index]
         values = ((Text("left"), self.left_value), (Text("right"), self.right_value))
         sides = [_equation(entry_box(Fence(side), below), v.box) for side, v in values]
-        lines = [_beside(several) for boxes in (*self._boxes(), sides) for several in _abreast(boxes)]
+        parts = (*self._boxes(within or SymbolTable({})), sides)
+        lines = [_beside(several) for boxes in parts for several in _abreast(boxes)]
         return "\\begin{aligned}\n" + " \\\\\n".join(f"  &{latex(line)}" for line in lines) + "\n\\end{aligned}"
 
 
