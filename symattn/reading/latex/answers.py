@@ -44,6 +44,14 @@ class Declaration:
 
 
 @dataclass(frozen=True)
+class Distribution:
+    """The law of the entries of a name, for ``sa.variance`` and the others."""
+
+    name: str
+    law: Any
+
+
+@dataclass(frozen=True)
 class Signature:
     """The shapes that a function takes, and the shape that it gives."""
 

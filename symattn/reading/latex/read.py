@@ -16,9 +16,10 @@ from ...core.node import Tensor
 from ...errors import NamingError, ParseError, SymattnError
 from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let, tensor
+from ...probability.laws import iid
 from ...proof.claims import compared
 from ...proof.engine import prove
-from .answers import Declaration, Definition, Signature
+from .answers import Declaration, Definition, Distribution, Signature
 from .calls import KNOWN
 from .lexer import Token, tokens_of
 from .names import Names, Range, items_of, key_of, name_of
@@ -54,8 +55,31 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
     tokens = statements(source, tokens_of(source))
     table = Names({} if names is None else names)
     parts = [part for part in tokens if not _Range(source, table, part).declared()]
+    parts = _shapes_below(source, table, parts)
     answers = [answer for part in _in_order(source, table, parts) for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+def _shapes_below(text: FormulaText, names: Names, parts: list[list[Token]]) -> list[list[Token]]:
+    """The statements without rows that only say the shapes of the factors above them, which are checked."""
+    kept: list[list[Token]] = []
+    for part in parts:
+        row = _shape_row(text, part)
+        if row is None or not kept:
+            kept.append(part)
+        else:
+            _Statement(text, names, kept[-1]).check_factors(row)
+    return kept
+
+
+def _shape_row(text: FormulaText, part: Sequence[Token]) -> list[Fence] | None:
+    """``(T, D) (D, e)``: shapes one beside the other."""
+    if any(token.kind not in ("open", "close", "letter", "word", "number", "_", "{", "}", "sign") for token in part):
+        return None
+    tree = Parser(text, part, lambda head: False).read()
+    fences = [f for f in tree.factors if isinstance(f, Fence)] if isinstance(tree, Product) else []
+    whole = isinstance(tree, Product) and len(fences) == len(tree.factors) and not any(tree.signs)
+    return fences if whole and all(f.left == "(" and len(f.items) == 2 for f in fences) else None
 
 
 def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]]) -> list[list[Any]]:
@@ -130,6 +154,19 @@ class _Statement:
 
     def error(self, problem: str, tree: Tree) -> ParseError:
         return self.text.error(problem, tree.span)
+
+    def check_factors(self, shapes: list[Fence]) -> None:
+        """That the factors on the right have these shapes."""
+        right = self.tree.sides[1] if isinstance(self.tree, Relation) else self.tree
+        factors = right.factors if isinstance(right, Product) else (right,)
+        if len(factors) != len(shapes):
+            raise self.error(f"{len(shapes)} shapes below {len(factors)} factors", shapes[0])
+        reader = Parts(self.text, self.names)
+        for factor, shape in zip(factors, shapes, strict=True):
+            form = reader.form(reader.term(factor))
+            wanted = [self.size(item) for item in shape.items]
+            if len(form.core) != 2 or not all(map(reader.shapes.unify, form.core, wanted)):
+                raise reader.shape_error(f"{reader.shown(factor)} is {reader.shapes.shown(form)}", shape)
 
     # --- declarations ---
 
@@ -209,6 +246,8 @@ class _Statement:
         sides, signs = list(tree.sides), list(tree.signs)
         if signs[0] == ":" and "→" in signs:
             return [self._signature(tree)]
+        if signs == ["∼"]:
+            return [self._distribution(*sides)]
         shape = None
         known = set(self.names.sizes)
         if signs[-1] in ("∈", ":"):
@@ -243,6 +282,14 @@ class _Statement:
             else:
                 raise self.error(f"{sign} is not read: claims are written by = ≤ ≥ < >", right)
         return made
+
+    def _distribution(self, name: Tree, law: Tree) -> Distribution:
+        r"""``x \sim \mathcal{N}(\mu, \sigma^2)``: independent normal entries; the second argument is the variance."""
+        normal = isinstance(law, Apply) and isinstance(law.head, Symbol) and law.head.letters == "N"
+        if not normal or not isinstance(law, Apply) or len(law.arguments) != 2 or not key_of(name):
+            raise self.error(r"a law is written as x \sim \mathcal{N}(\mu, \sigma^2)", law)
+        mean, variance = (Parts(self.text, self.names).size_of(argument) for argument in law.arguments)
+        return Distribution(name_of(name), iid("normal", mean=mean, variance=variance))
 
     def _signature(self, tree: Relation) -> Signature:
         if tree.signs != (":", "→"):
