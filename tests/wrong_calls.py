@@ -33,6 +33,8 @@ _OPERATORS = {
 }
 _BETWEEN_PARTS = {
     "written",
+    "box",
+    "hypotheses_in",
     "sentence",
     "known",
     "printer",

@@ -22,6 +22,7 @@ from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
 from ..printing.align import TEXT_WIDTH, Page, Row, displayed, page_of, tex_text
+from ..printing.counting import checked_first_index
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
@@ -158,7 +159,7 @@ class Derivation:
         return self._written(_as_latex, printer, page_of(environment, numbered, width))
 
     def _check_first_index(self, first_index: int) -> None:
-        if first_index and any(isinstance(part, (Statement, Calculation)) for part in self._parts):
+        if checked_first_index(first_index) and any(isinstance(part, (Statement, Calculation)) for part in self._parts):
             raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
 
     def __repr__(self) -> str:

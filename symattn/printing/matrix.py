@@ -6,7 +6,7 @@ rows, ``\operatorname{diag}(x) A`` for scaled rows. Only amsmath and amssymb are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from types import ModuleType
@@ -122,10 +122,21 @@ class Printer:
         """The expression; of one head, with the heads for which it holds, where nothing acts across them."""
         x = with_like_terms_added(x, self.names)
         head = one_head(x, self.names)
-        if head is None:
-            return self.box(x)
+        return self.box(x) if head is None else self._for_heads(head.axis, lambda letter: self._of_one(head, letter))
+
+    def _for_heads(self, axis: sympy.Symbol, of_one: Callable[[str], Box]) -> Box:
         letter = self._letter_of_heads()
-        return row(self._of_one(head, letter), Space(1.0), Fence(ranging(letter, self.scalar(head.axis))))
+        return row(of_one(letter), Space(1.0), Fence(ranging(letter, self.scalar(axis))))
+
+    def related(self, left: Tensor, sign: Sign, right: Tensor) -> Box:
+        """Two expressions with a sign between them: of one head where both are, and then for the same heads."""
+        sides = [with_like_terms_added(definition(x), self.names) for x in (left, right)]
+        heads = [head for x in sides if (head := one_head(x, self.names)) is not None]
+        if len(heads) < 2 or heads[0].axis != heads[1].axis:
+            return separated(sign, map(self.box, sides))
+        return self._for_heads(
+            heads[0].axis, lambda letter: separated(sign, (self._of_one(head, letter) for head in heads))
+        )
 
     def _of_one(self, head: Head, letter: str) -> Box:
         heads = {one: of_head(self.symbol(y), mark_of(letter)) for y, one in head.operands.items()}

@@ -10,7 +10,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.arguments import check_takes
-from ..core.boxes import Box, Fence, Sign, Space, row
+from ..core.boxes import Box, Fence, Sign
 from ..core.comparisons import check_comparisons
 from ..core.naming import free_letters
 from ..core.node import Tensor
@@ -46,15 +46,13 @@ class Claim:
 
     def box(self, printer: Printer) -> Box:
         """The claim as mathematics."""
-        left, right = (printer.row("", definition(x), "") for x in self.sides)
-        if left.each is not None and right.each is not None and latex(left.each) == latex(right.each):
-            return row(left.right, RELATIONS[self.relation], right.right, Space(1.0), Fence(left.each))
-        return row(printer.shown(self.left), RELATIONS[self.relation], printer.shown(self.right))
+        return printer.related(self.left, RELATIONS[self.relation], self.right)
 
     def written(self, printer: Printer) -> str:
         """The claim by the names of a printer."""
-        relation = self.relation if printer.code else latex(RELATIONS[self.relation])
-        return f"{text_in(printer, self.left)} {relation} {text_in(printer, self.right)}"
+        if not printer.code:
+            return printer.written(self.box(printer))
+        return f"{text_in(printer, self.left)} {self.relation} {text_in(printer, self.right)}"
 
     def __str__(self) -> str:
         return self.written(text_printer(self.sides))

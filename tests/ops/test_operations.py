@@ -39,7 +39,7 @@ def test_take_reads_at_the_index_and_its_gradient_adds_up_there():
     assert str(sa.take(E, t, 0)[i, j]) == "E[t[i], j]"
     assert str(sa.take(E, t2, 0)) == "take(E, u, axis=-2)"
     g = sa.gradient(sa.take(E, t, 0), [E])
-    assert str(g).partition("  #")[0] == "dE = scatter_add(dO, t, axis=-2, size=m)"
+    assert str(g).partition("#")[0].strip() == "dE = scatter_add(dO, t, axis=-2, size=m)"
     assert str(g[E][k, j]) == "Sum(Choice(Eq(t[_l], k), dO[_l, j], 0), (_l, 0, T - 1))"
 
 
@@ -190,7 +190,7 @@ def test_flip_and_tile_equal_numpy(rng):
 def test_a_running_sum_is_summed_back_from_the_other_end():
     assert str(sa.cumsum(X)[i, j]) == "Sum(X[i, _k], (_k, 0, j))"
     assert str(sa.cumsum(X, reverse=True)[i, j]) == "Sum(X[i, _k], (_k, j, d - 1))"
-    assert str(sa.gradient(sa.cumsum(X, axis=0), [X])).startswith("dX = cumsum(dO, axis=-2, reverse=True)  #")
+    assert str(sa.gradient(sa.cumsum(X, axis=0), [X])).startswith("dX = cumsum(dO, axis=-2, reverse=True)\n")
     assert str(sa.gradient(sa.cumsum(X, reverse=True), [X])).startswith("dX = cumsum(dO)  #")
 
 
@@ -291,7 +291,7 @@ def test_sparse_normalisers_follow_masks(name, rng):
 
 
 def test_the_family_rule_is_what_prints():
-    line = {p.op.name: str(sa.gradient(p, [Z])).partition("  #")[0] for p in (sa.sparsemax(Z), sa.entmax15(Z))}
+    line = {p.op.name: str(sa.gradient(p, [Z])).partition("#")[0].strip() for p in (sa.sparsemax(Z), sa.entmax15(Z))}
     assert line["sparsemax"] == "dZ = (P > 0) * (dP - rowsum((P > 0) * dP) / rowsum(P > 0))"
     assert line["entmax15"] == "dZ = sqrt(P) * (dP - rowsum(sqrt(P) * dP) / rowsum(sqrt(P)))"
 
@@ -316,7 +316,7 @@ def test_an_unknown_function_has_derivatives_by_name():
     assert sa.latex(second).endswith(r"\phi''(Z)")
     assert (str(first[i, j]), str(second[i, j])) == ("phi'(Z[i, j])", "phi''(Z[i, j])")
     assert sympy.diff(y[i, j] ** 2, Z[i, j]) == 2 * y[i, j] * first[i, j]
-    assert sympy.latex(first[i, j] ** 2) == r"\left(\phi'({Z}_{i,j})\right)^{2}"
+    assert sympy.latex(first[i, j] ** 2) == r"\left(\phi'(Z_{i j})\right)^{2}"
     assert pickle.loads(pickle.dumps(first[i, j])) == first[i, j]
     assert y.replace({y: sa.tanh(Z)}) is sa.tanh(Z)
 
@@ -354,7 +354,7 @@ def test_code_of_an_unknown_function_says_what_is_missing():
 def test_a_stopped_gradient_is_a_constant_to_every_derivative(rng):
     y = X * sa.stop_gradient(X)
     g = sa.gradient(sa.sum(y), [X])
-    assert str(g).partition("  #")[0] == "dX = stop_gradient(X)"
+    assert str(g).partition("#")[0].strip() == "dX = stop_gradient(X)"
     assert "what stop_gradient holds is taken as constant" in g.side_conditions
     assert sa.jvp(sa.stop_gradient(X), {X: sa.tensor("tan", T, d)}) is sa.zeros(T, d)
     array = rng.normal(size=(3, 2))

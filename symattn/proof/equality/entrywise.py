@@ -99,6 +99,8 @@ def _used_latex(used: Used) -> str:
     named = f"${latex(symbol(name))}$" if name else ""
     before, _, after = rule.partition("{}")
     return _FORMULAS.get(rule) or tex_text(before) + named + tex_text(after)
+
+
 _PAGE = Page("align*", "none")
 
 
