@@ -29,9 +29,13 @@ from symattn.core.boxes import (
     row,
 )
 from symattn.printing.breaking import broken
+from symattn.printing.media.latex import latex
 from symattn.printing.media.mathml import mathml
 from symattn.printing.media.unicode import unicode_text
+from symattn.printing.stacking import stacked
 from symattn.printing.widths import width
+
+from ..random_boxes import formulas
 
 _KINDS: dict[str, SignKind] = {"=": "relation", "+": "sum", "−": "sum", "⊙": "product", ",": "punctuation"}
 
@@ -169,3 +173,20 @@ def test_nothing_is_lost_and_what_can_fit_fits(box: Box, room: float) -> None:
 
 
 _BREAKS = ("relation", "sum", "product")
+
+
+@given(formulas, st.floats(1, 20))
+def test_random_formulas_break_into_lines_that_every_medium_writes(box: Box, room: float) -> None:
+    whole = broken(box, float("inf"))
+    assert whole == [box]
+    for line in broken(box, room):
+        assert balanced(latex(line))
+        ElementTree.fromstring(mathml(line))
+        assert unicode_text(line) or not unicode_text(box)
+        assert width(stacked(line)) <= width(line) + 1e-9
+
+
+def balanced(source: str) -> bool:
+    """Whether braces and environments are paired."""
+    plain = source.replace("\\{", "").replace("\\}", "")
+    return all(plain.count(left) == plain.count(right) for left, right in (("{", "}"), ("\\begin{", "\\end{")))
