@@ -124,7 +124,7 @@ class Gradient(Mapping[Any, Tensor]):
         page = page_of(environment, numbered, width, safe)
         printer = printer_in(style, self._roots, names, gradients, first_index)
         rows = Rows(printer, [step.expression for step in self.lines()])
-        lines = [*((*step, False) for step in self.steps), *((*step, True) for step in self.definitions)]
+        lines = [*((*step, False, "") for step in self.steps), *((*step, True, "") for step in self.definitions)]
         return align(rows.of(lines), page)
 
     def __str__(self) -> str:

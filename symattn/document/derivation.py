@@ -105,10 +105,11 @@ class Derivation:
                 )
         return self
 
-    def then(self, expr: Any, relation: str = "=", because: str = "") -> Self:
-        """Continue the last line: ``expr`` equals what stands there.
+    def then(self, expr: Any, relation: str = "=", because: str = "", label: str = "") -> Self:
+        r"""Continue the last line: ``expr`` equals what stands there.
 
-        Raises OperandError if there is no line to continue, or for another relation, and ShapeError for another shape.
+        By ``label``, text around the LaTeX refers to the line: ``\eqref{label}``. Raises OperandError if there is no
+        line to continue, for another relation or a label that is taken, and ShapeError for another shape.
         """
         if not isinstance(relation, str) or relation != "=":
             raise OperandError(f"then states equalities by the relation '=', not {described(relation)}")
@@ -120,8 +121,15 @@ class Derivation:
         x, before = as_tensor(expr), last.expression
         if not same_shape(x.shape, before.shape):
             raise ShapeError(f"{x.brief()} cannot equal {before.brief()}: the shapes differ")
-        self._parts.append(Line(None, x, because))
+        self._parts.append(Line(None, x, because, label=self._new_label(label)))
         return self
+
+    def _new_label(self, label: Any) -> str:
+        if not isinstance(label, str) or not all(c.isalnum() or c in "-_:." for c in label):
+            raise OperandError(f"label= is made of letters, digits and -_:., not {described(label)}")
+        if label and any(isinstance(part, Line) and part.label == label for part in self._parts):
+            raise OperandError(f"another line has the label {label!r}")
+        return label
 
     @overload
     def text(self, sentence: str) -> Self: ...
@@ -296,10 +304,10 @@ def _as_latex(d: Derivation, printer_of: Callable[[Sequence[Tensor]], Printer | 
     return blocks
 
 
-def _named(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, Tensor, str, bool]]:
+def _named(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, Tensor, str, bool, str]]:
     for line in lines:
         name = "" if line.named is None else printer.names[line.named]
-        yield name, line.expression, line.reason, line.is_found
+        yield name, line.expression, line.reason, line.is_found, line.label
 
 
 def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter) -> str:

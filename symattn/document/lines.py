@@ -18,13 +18,14 @@ WHERE = "where"  # why a name stands for something that no line of the user says
 class Line(NamedTuple):
     """One line: what it names (None where it continues a chain), what that equals, and why.
 
-    ``remarks`` say where a gradient does not exist, and what is taken there.
+    ``remarks`` say where a gradient does not exist, and what is taken there; by its ``label`` it is referred to.
     """
 
     named: Tensor | None
     expression: Tensor
     reason: str
     remarks: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def is_found(self) -> bool:

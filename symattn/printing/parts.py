@@ -34,14 +34,14 @@ class Rows:
         self.printer = printer
         self._waiting = _taken_apart(expressions, printer.names) if isinstance(printer, Printer) else []
 
-    def of(self, lines: Iterable[tuple[str, Tensor, str, bool]]) -> Iterator[Row]:
-        """The rows of lines ``(name, expression, reason, whether it is a definition)``."""
-        for name, x, reason, defines in lines:
+    def of(self, lines: Iterable[tuple[str, Tensor, str, bool, str]]) -> Iterator[Row]:
+        """The rows of lines ``(name, expression, reason, whether it is a definition, label)``."""
+        for name, x, reason, defines, label in lines:
             shown = {*topological([x], stop=self.printer.names)} if self._waiting else set()
             for parts in [each for each in self._waiting if not shown.isdisjoint(each.slices)]:
                 self._waiting.remove(parts)
                 yield self._definition(parts)
-            made = self.printer.row(name, x, reason)
+            made = self.printer.row(name, x, reason)._replace(label=label)
             yield made.defined() if defines else made
 
     def _definition(self, parts: Parts) -> Row:

@@ -78,6 +78,19 @@ def test_the_rows_of_a_derivation_fit_a_narrow_column(tmp_path):
     assert "too wide) detected" not in compiled("\n\n".join([column, *pages]), tmp_path)  # as of a display
 
 
+def test_rows_with_a_label_are_referred_to(attention):
+    O = sa.let("O", attention[-1])
+    D = sa.Derivation("A").extend(O).then(attention[-1], because="the same", label="eq:same")
+    assert D.latex().count(r"\label{eq:same}") == 1
+    assert D.latex(numbered="referenced").count(r"\notag") == 1
+    assert r"\begin{align*}" in sa.Derivation("B").extend(O).latex(numbered="referenced")
+    assert r"\label" not in D.latex(numbered="none")
+    with pytest.raises(sa.OperandError, match="another line has the label 'eq:same'"):
+        D.then(attention[-1], label="eq:same")
+    with pytest.raises(sa.OperandError, match="label= is made of letters, digits and -_:., not 'a b'"):
+        D.then(attention[-1], label="a b")
+
+
 def test_an_equation_holds_one_row(attention):
     *variables, O = attention
     D = sa.Derivation("One").extend(sa.let("O", O)).then(O, because="the same")
