@@ -118,6 +118,8 @@ READ: list[tuple[str, Any]] = [
     (r"\langle Q_i, K_j \rangle", Q @ K.T),
     (r"\sum_{k=1}^{n} 1", n),
     (r"H^{(h)} w", H @ w),
+    (r"H^{(a)} w \quad (a = 1, \ldots, h)", H @ w),
+    (r"\operatorname{diag}(H^{(a)} w)^{-1} H^{(a)} \quad (a = 1, \ldots, h)", H / (H @ w)[..., None]),
     # constants by index, conditions, cases
     (r"\operatorname{softmax}(M + [i - j]_{ij})", sa.softmax(M + sa.from_index((T, S), lambda i, j: i - j))),
     (r"A \odot [j \le i]_{i j}", sa.tril(A)),
@@ -173,6 +175,7 @@ REFUSED: list[tuple[str, str]] = [
     (r"A^{-1}_{ij}", "not decided"),
     (r"A^\top_{ij}", "not decided"),
     (r"A^{(i)}", "is not declared"),
+    (r"H^{(a)} w \quad (a = 1, \ldots, n)", "a runs over n"),
     (r"x_n", "no shape for x_n"),
     (r"\mathcal{A} x", "no shape for A"),
     (r"tr(A)^{-1} \cdot det(A)", "is not declared"),

@@ -13,6 +13,7 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import ONE
 from ...ops.broadcasting import broadcast_to
+from ...ops.contraction import diag_op
 from ...ops.layout import merge_axes, moveaxis
 from ...ops.leaves import as_tensor
 from ..formulas import POWER_OF_E
@@ -320,9 +321,11 @@ class Calls(Algebra):
 
     def _diagonal(self, tree: Apply, x: Term, form: Form) -> Term:
         """The diagonal matrix of a vector; of a matrix, people mean its diagonal, or that as a matrix."""
-        self._need(tree, len(form.core) == 1 and not form.labels and not form.lead, "a vector", form)
+        one_column = len(form.core) == 2 and self.shapes.is_one(form.cols)
+        self._need(tree, len(form.core) == 1 or one_column, "a vector", form)
         size = form.core[0]
-        return Term(tree.span, Slot(Form(rows=size, cols=size)), lambda: symattn.diag(self.tensor(x)))
+        out = Form(form.labels, form.lead, size, size)
+        return Term(tree.span, Slot(out), lambda: diag_op(self.tensor(x)[..., 0] if one_column else self.tensor(x)))
 
     def _broadcast(self, tree: Apply, x: Term, options: Options) -> Term:
         at = options.get("at")

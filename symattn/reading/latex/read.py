@@ -99,10 +99,11 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]])
 
 
 class _Range:
-    """``i = 1, \\ldots, n`` says where an index runs; it comes before what uses the index, wherever it stands."""
+    """``i = 1, \\ldots, n`` says where an index runs, perhaps in parentheses; it comes before what uses the index."""
 
     def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
-        self.text, self.names, self.tokens = text, names, tokens
+        fenced = len(tokens) > 2 and tokens[0].mark == "(" and tokens[-1].mark == ")"
+        self.text, self.names, self.tokens = text, names, tokens[1:-1] if fenced else tokens
 
     def declared(self) -> bool:
         """Whether the statement is one; the range is then known."""

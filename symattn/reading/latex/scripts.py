@@ -10,7 +10,7 @@ import sympy
 
 from ...core.node import Tensor
 from ...ops.broadcasting import broadcast_to
-from ...ops.contraction import diag, diag_op
+from ...ops.contraction import diag_op
 from ...ops.gather import take
 from ...ops.inverse import inv
 from ...ops.layout import transpose
@@ -199,13 +199,18 @@ class Scripts(Terms):
         """``Q^{(h)}``: the first axis is that of the heads."""
         letter = self.index_letter(index)
         value = self.value(base)
-        of_heads = isinstance(value, Tensor) and value.rank and (value.rank > 2 or str(value.shape[0]) == letter)
+        told = letter in self.ranges or (isinstance(value, Tensor) and str(value.shape[:1]) == f"({letter},)")
+        of_heads = isinstance(value, Tensor) and value.rank and (value.rank > 2 or told)
         if not letter or not of_heads or not isinstance(tree.base, Symbol):
             raise self.error(f"{self.shown(tree)} is not declared: {self.names.known()}", tree)
         if self.form(base).labels:
             raise self.error("a head of an entry is not read: declare the name with its superscript", tree)
-        if letter in self.letters:
-            self.shapes.unify(self.letters[letter], value.shape[0])
+        reach = self.ranges[letter].size if letter in self.ranges else value.shape[0]
+        for size in (reach, self.letters.get(letter, value.shape[0])):
+            if not self.shapes.unify(size, value.shape[0]):
+                raise self.shape_error(
+                    f"{letter} runs over {size}, and {self.shown(tree.base)} has {value.shape[0]}", tree
+                )
         form = replace(form_of(value.shape[1:], self.conventions.vectors_are_rows), labels=((letter, value.shape[0]),))
         self.uses_vectors |= value.rank == 2
         return Term(tree.span, Slot(form), lambda: value)
@@ -358,4 +363,4 @@ def _number(value: Any) -> Any:
 
 def _inverse(x: Tensor) -> Tensor:
     """The inverse of a matrix: of the diagonal matrix of a vector, that of its reciprocals."""
-    return diag(1 / x.inputs[0]) if x.op is diag_op else inv(x)
+    return diag_op(1 / x.inputs[0]) if x.op is diag_op else inv(x)
