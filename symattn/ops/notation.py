@@ -139,10 +139,13 @@ def source(name: str, *arguments: Box) -> Box:
 
 def times(p: Any, shape: Sequence[Any]) -> Box:
     r"""Sizes as in ``T \times d``."""
-    sizes = (
-        Fence(p.scalar(size)) if getattr(size, "is_Add", False) and len(shape) > 1 else p.scalar(size) for size in shape
-    )
-    return separated(Sign("×", "product"), sizes)
+    return sizes_apart(shape, map(p.scalar, shape))
+
+
+def sizes_apart(shape: Sequence[Any], boxes: Iterable[Box]) -> Box:
+    """The boxes of sizes with signs between them, where a sum among several keeps together."""
+    sums = [len(shape) > 1 and getattr(size, "is_Add", False) for size in shape]
+    return separated(Sign("×", "product"), (Fence(x) if add else x for add, x in zip(sums, boxes, strict=True)))
 
 
 def fenced(written: Written, at_least: int, alone: bool = False) -> Box:

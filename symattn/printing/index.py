@@ -23,7 +23,7 @@ from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
 from ..ops.broadcasting import sum_op
 from ..ops.contraction import einsum_op, matmul_op, trace_op
-from ..ops.gather import reads_outside, shift_op
+from ..ops.gather import reads_outside, shift_op, take_op
 from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
@@ -48,6 +48,8 @@ def moves_entries(x: Tensor) -> bool:
         return True
     if block(x) is not None:
         return False
+    if x.op is take_op and x.inputs[0].rank == 1 and x.inputs[1].rank:  # x_t is a name
+        return True
     if x.op in _SUMMING and _is_of_indices(x):
         return True
     while x.op in (index_op, sum_op):
@@ -96,7 +98,7 @@ def by_entry(p: Operands, x: Tensor) -> Box:
             elif y.op.spreads or y.op in (concat_op, index_op) or moves_entries(y) or _is_entrywise_vector(y):
                 moved.append(y)
             elif y.op not in (constant, from_index_op):
-                read[y] = Fence(p.operand(y, Binding.OR))
+                read[y] = p.operand(y, Binding.ATOM)
     placed = {y: f" {n}" for n, y in enumerate(read)}
     table = SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, read)})
     return IndexPrinter([x, *read], table, p.taken | symbol_names([x], p.names), p.first_index).box(x)

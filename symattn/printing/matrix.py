@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
+from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
@@ -23,7 +23,7 @@ from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_name
 from ..ops.arithmetic import add_op
 from ..ops.index import index_op, steps_back
 from ..ops.leaves import as_tensor, definition, is_named, named_by
-from ..ops.notation import Binding, Written, fenced
+from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .align import Row as AlignedRow
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
@@ -401,5 +401,5 @@ def printer_in(
 def membership(name: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:
     r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is."""
     reals = Name("R", "blackboard")
-    sizes = separated(Sign("×", "product"), map(scalar_box if table is None else table.scalar, shape))
-    return row(name, Sign("∈", "relation"), Script(reals, above=sizes) if shape else reals)
+    sizes = map(scalar_box if table is None else table.scalar, shape)
+    return row(name, Sign("∈", "relation"), Script(reals, above=sizes_apart(shape, sizes)) if shape else reals)

@@ -113,6 +113,8 @@ def test_products_conform(made, written):
         (sa.softmax(A)[:, 0], r"\operatorname{softmax}(A)_{:, 0}"),
         (sa.take(A, sa.tensor("t", T, integer=True), axis=0), r"A_{t, :}"),
         (sa.take(A, sa.tensor("t", integer=True), axis=0), r"A_{t, :}^{\top}"),
+        (sa.take(x, sa.tensor("t", T, integer=True), axis=0), r"[x_{t_{i}}]_{i}"),
+        (sa.take(sa.exp(x), sa.tensor("N", T, S, integer=True), axis=0), r"[\exp(x)_{N_{i j}}]_{i j}"),
     ],
 )
 def test_entries_rows_columns_and_blocks_of_a_matrix(made, written):
@@ -231,3 +233,9 @@ def test_like_terms_are_added_up_where_they_are_shown(made, written, text):
 def test_sums_over_constants_by_index_say_how_far_they_go(made, written):
     assert r"^{m - 1}" in sa.latex(made)
     assert written is None or sa.latex(made) == written
+
+
+def test_a_sum_of_sizes_among_several_keeps_together():
+    assert r"$W \in \mathbb{R}^{(n + 1) \times m}$" in sa.Derivation("Sizes", given=[sa.tensor("W", n + 1, m)]).latex()
+    assert sa.latex(sa.ones(n + 1, m)) == r"\mathbf{1}_{(n + 1) \times m}"
+    assert sa.latex(sa.zeros(n + 1)) == r"0_{n + 1}"
