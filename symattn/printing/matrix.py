@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row
+from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
@@ -130,7 +130,7 @@ class Printer:
 
     def related(self, left: Tensor, sign: Sign, right: Tensor) -> Box:
         """Two expressions with a sign between them: of one head where both are, and then for the same heads."""
-        sides = [with_like_terms_added(definition(x), self.names) for x in (left, right)]
+        sides = [definition(x) for x in (left, right)]  # as they were asked: q + q = 2 q is a statement
         heads = [head for x in sides if (head := one_head(x, self.names)) is not None]
         if len(heads) < 2 or heads[0].axis != heads[1].axis:
             return separated(sign, map(self.box, sides))
