@@ -273,3 +273,20 @@ def test_what_is_given_and_assumed_follows_the_names_of_a_document():
     tex = sa.Derivation("A").extend(verdict).latex(names={x: r"\xi", y: r"\upsilon"})
     assert r"It is given that $\upsilon \le \mathbf{1}_{n}$." in tex
     assert r"It is assumed that $\xi \neq 0$." in tex
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        (sa.eq(sa.sum(X @ X.T, axis=1) * sa.max(x), sa.sum(X.T.T @ X.T, axis=-1) * sa.max(x)), r"\zeta"),
+        (sa.eq(sa.sum(sa.exp(X) * sa.exp(X), axis=1), sa.sum(sa.exp(2 * X), axis=1)), r"\zeta_{i k}"),
+        (sa.le(sa.max(X, axis=-1), sa.logsumexp(X)), r"\zeta_{i k} \le"),
+        (sa.independent(X[:, :1] + X, X, when=lambda out, inp: inp[0] > out[0]), r"it reads $\zeta_{i"),
+        (sa.eq(X, 2 * X), r"\zeta = \begin{bmatrix}"),
+    ],
+    ids=["steps", "entries", "bounds", "dependence", "counterexample"],
+)
+def test_a_proof_follows_the_names_of_a_document(claim, shown):
+    tex = sa.Derivation("A").extend(sa.prove(claim)).latex(names={X: r"\zeta"})
+    assert shown in tex
+    assert "X" not in tex
