@@ -86,11 +86,9 @@ def of_head(name: Box, mark: Box) -> Box:
 
 
 def at_entry(name: Box, index: Box) -> Box:
-    r"""An entry; what is a gradient has the index at what it is by, where that has none of its own."""
-    match name:
-        case Fraction(below=Row(parts=(_, Name() | Accent()))):
-            return _by(name, lambda by: Script(by, index)) or name
-    return lowered(name, index)
+    """An entry; what is a gradient has the index at what it is by."""
+    partial = _by(name, lambda by: lowered(by, index)) if isinstance(name, Fraction) else None
+    return lowered(name, index) if partial is None else partial
 
 
 def _by(gradient: Box, change: Callable[[Box], Box]) -> Box | None:

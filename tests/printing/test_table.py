@@ -129,6 +129,10 @@ def test_an_entry_of_a_gradient_has_its_index_at_what_it_is_by():
     assert partial == (
         r"\frac{\partial L}{\partial A_{i j}} = \sum_{k = 0}^{e - 1} \frac{\partial L}{\partial O_{i k}} V_{j k}"
     )
+    weight = sa.gradient(sa.let("Y", Q @ sa.tensor("W_q", d, e)), [sa.tensor("W_q", d, e)])
+    assert rows(weight.latex(style="index", gradients="partial"))[0].startswith(
+        r"\frac{\partial L}{\partial (W_{q})_{i j}} &= "
+    )
     assert sa.latex(G["dA"], style="index", gradients="nabla").startswith(r"(\nabla_{A} L)_{i j} = ")
     assert sa.latex(G["dA"], style="index", gradients="bar").startswith(r"\bar{A}_{i j} = ")
 
