@@ -13,14 +13,18 @@ from ..calculus.gradient import gradient
 from ..calculus.result import Gradient
 from ..core.naming import check_name, fresh_name
 from ..core.node import Tensor, topological
-from ..errors import OperandError
-from ..ops.leaves import is_fixed, let, let_op
-from ..reading import parse_shape, read
+from ..errors import OperandError, described
+from ..ops.leaves import as_tensor, is_fixed, let, let_op
+from ..reading import parse_shape
+from ..reading import read as read_numpy
+from ..reading.latex.answers import Definition
+from ..reading.latex.read import parse_latex
 
 
 def add_expression(command: argparse.ArgumentParser) -> None:
     """The expression, what it is made of, and what to differentiate by."""
-    command.add_argument("expression", metavar="EXPR", help='for example "Z = Q @ K.T / sqrt(d); softmax(Z) @ V"')
+    shown = 'for example "Z = Q @ K.T / sqrt(d); softmax(Z) @ V", or a formula in LaTeX'
+    command.add_argument("expression", metavar="EXPR", help=shown)
     add_declarations(command)
     command.add_argument("--wrt", metavar="NAMES", help="differentiate by these, separated by commas")
 
@@ -55,6 +59,28 @@ def declarations(options: argparse.Namespace) -> dict[str, Any]:
             raise OperandError(f"{name!r} is declared twice")
         names[name] = meaning
     return names
+
+
+def is_latex(text: str) -> bool:
+    """Whether a formula is in LaTeX, whose signs NumPy spelling does not have."""
+    return any(sign in text for sign in "\\^{")
+
+
+def answer(text: str, names: Mapping[str, Any]) -> Any:
+    """What the last statement of a formula in LaTeX says."""
+    found = parse_latex(text, names)
+    last = found[-1] if isinstance(found, tuple) else found
+    return last.value if isinstance(last, Definition) and not last.parameters else last
+
+
+def read(text: str, names: Mapping[str, Any]) -> Tensor:
+    """The tensor that an expression stands for, in NumPy spelling or in LaTeX."""
+    if not is_latex(text):
+        return read_numpy(text, names)
+    value = answer(text, names)
+    if not isinstance(value, (Tensor, sympy.Expr)):
+        raise OperandError(f"{text} is {described(value)}, and an expression of tensors is asked for here")
+    return as_tensor(value)
 
 
 def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:

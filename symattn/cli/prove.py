@@ -10,14 +10,13 @@ from typing import Any
 import sympy
 
 from ..core.node import Tensor
-from ..errors import OperandError, ParseError
+from ..errors import OperandError, ParseError, described
 from ..ops.leaves import HYPOTHESES, constant, tensor
 from ..proof.claims import Claim, compared, eq
 from ..proof.engine import prove
 from ..proof.refute.counterexample import Counterexample, EntryValue, Example
 from ..proof.verdict import Unknown, Verdict
-from ..reading import read
-from .expressions import add_declarations, add_formats, declarations, show
+from .expressions import add_declarations, add_formats, answer, declarations, is_latex, read, show
 
 _EXIT_CODES = {"proved": 0, "refuted": 1, "unknown": 3}
 _EPILOG = """
@@ -61,6 +60,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _claim(text: str, names: Mapping[str, Any]) -> Claim:
     """The claim that a text states; what it defines serves both sides."""
+    if is_latex(text):
+        claim = answer(text, names)
+        if not isinstance(claim, Claim):
+            raise OperandError(f"{text} is {described(claim)}, and no claim, such as Z = Q K^\\top")
+        return claim
     definitions, left, relation, right = _taken_apart(text)
     a, b = (read(f"{definitions}{side}", names) for side in (left, right))
     return compared(a, "=" if relation == "==" else relation, b)

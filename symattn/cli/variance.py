@@ -18,8 +18,7 @@ from ..ops.leaves import constant
 from ..probability import laws
 from ..probability.moments import moments
 from ..probability.report import Moments
-from ..reading import read
-from .expressions import add_declarations, add_formats, declarations, show
+from .expressions import add_declarations, add_formats, declarations, read, show
 
 _EPILOG = """
 A law is a kind with what is known: "q: iid" (mean 0, variance 1), "k: iid mean=mu variance=s kurtosis=3", "k: iid

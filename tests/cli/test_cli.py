@@ -363,3 +363,33 @@ def test_an_unpickled_tensor_has_its_operators_in_a_process_of_its_own(tmp_path)
     program = f"import pickle; x = pickle.loads(open({str(path)!r}, 'rb').read()); print(x.T * 2 + 1)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "2 * softmax(Q @ K.T).T + 1\n"
+
+
+# --- formulas in LaTeX ---
+
+
+SCORES = r"\mathrm{softmax}\left(\frac{QK^\top}{\sqrt{d}}\right)V"
+
+
+def test_an_expression_may_be_latex(run):
+    found = json.loads(run("grad", SCORES, *QKV, "--to", "json"))
+    assert [f"{s['name']} = {s['expression']}" for s in found["steps"]] == FIVE
+    assert run("prove", r"(AB)^\top = B^\top A^\top", "--shape", "A: n m", "--shape", "B: m k").startswith("proved\n")
+    told = run(
+        "variance", r"q^\top k / \sqrt{d}", "--shape", "q: d", "--shape", "k: d", "--law", "q: iid", "--law", "k: iid"
+    )
+    assert "variance: 1" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["grad", r"\frac{Q K^\top}{", *QKV], "{ is not closed"),
+        (["grad", r"Q \le 2 Q", *QKV], "an expression of tensors is asked for here"),
+        (["prove", r"\mathrm{softmax}(Q)", *QKV], "and no claim, such as Z = Q K"),
+        (["grad", r"Q \mathbf{W}", *QKV], "W"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else part[1],
+)
+def test_latex_that_is_not_meant_is_refused_in_one_line(fails, words, said):
+    assert said in fails(*words)
