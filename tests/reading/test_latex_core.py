@@ -142,6 +142,8 @@ READ: list[tuple[str, Any]] = [
     # derivatives have the shape of what they are by
     (r"M \frac{\partial L}{\partial V}", M @ sa.tensor("dV", S, e)),
     (r"\frac{d L}{d w}", sa.tensor("dw", d)),
+    (r"M dV", M @ sa.tensor("dV", S, e)),
+    (r"A [x - y]", A @ (x - y)),
     (r"M \nabla_V L", M @ sa.tensor("dV", S, e)),
     (r"M \, \mathrm{d}V", M @ sa.tensor("dV", S, e)),
 ]  # fmt: skip
@@ -201,7 +203,9 @@ REFUSED: list[tuple[str, str]] = [
     (r"\sum_{k=1}^{T} x_k", "n places"),
     (r"[j]_{ij} + A_{ij}", ""),
     (r"\frac{\partial A}{\partial X}", "Jacobian"),
-    (r"M dV", "d is declared as well"),
+    (r"M d V", "d is declared as well"),
+    (r"x[1]", "written as x_i"),
+    (r"A[i, j]", "written as x_i"),
     (r"e^{\beta}", "e is declared"),
     (r"Q K^{\top", "{ is not closed"),
     (r"(Q K^\top", "expected ) for the ( at character 1"),
@@ -284,6 +288,20 @@ def test_what_is_defined_later_is_known_before() -> None:
     made = sa.parse_latex(r"O = P V \text{ where } P = \mathrm{softmax}(M)", NAMES)
     assert [part.name for part in made] == ["O", "P"]
     assert sa.prove(made[0].value, sa.softmax(M) @ V)
+
+
+@pytest.mark.parametrize("gradients", ["d", "nabla", "partial"])
+def test_printed_gradients_are_read_with_their_reasons(gradients: str) -> None:
+    Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
+    P = sa.let("P", sa.softmax(Z))
+    O = sa.let("O", P @ V)
+    g = sa.gradient(O, [Q, K, V])
+    names = {"Q": Q, "K": K, "V": V, "Z": Z, "P": P, "O": O}
+    read = {part.name: part.value for part in sa.parse_latex(g.latex(gradients=gradients), names)}
+    assert read.keys() == {"dV", "dP", "dZ", "dQ", "dK"}
+    assert sa.prove(read["dV"], P.T @ sa.tensor("dO", T, e))
+    dP = sa.tensor("dO", T, e) @ V.T
+    assert sa.prove(read["dZ"], P * (dP - sa.sum(P * dP, axis=1, keepdims=True)))
 
 
 def test_one_convention_holds_for_all_of_a_text() -> None:

@@ -12,6 +12,7 @@ from ...ops.arithmetic import add, divide, multiply, subtract
 from ...ops.leaves import tensor
 from ...ops.pointwise import power, sqrt
 from .names import items_of, key_of, name_of
+from .parser import INDICES
 from .scripts import Scripts
 from .shapes import SCALAR
 from .terms import Term
@@ -27,6 +28,7 @@ from .tree import (
     Relation,
     Root,
     Scripted,
+    Slice,
     Symbol,
     Total,
     Tree,
@@ -82,6 +84,8 @@ class Algebra(Scripts):
         """The factors, with derivatives as one."""
         factors, signs = list(tree.factors), ["", *tree.signs]
         for n in range(len(factors) - 1, 0, -1):
+            if _is_lookup(factors[n]) and not signs[n]:
+                raise self.error("an entry is written as x_i, not as x[i]", factors[n])
             if _is_indicator(factors[n - 1], factors[n]):  # ``\\mathbf{1}[j \\le i]``
                 del factors[n - 1], signs[n]
                 continue
@@ -93,22 +97,7 @@ class Algebra(Scripts):
     def derivative(self, left: Tree, right: Tree) -> Tree | None:
         r"""``dQ`` and ``\nabla_Q L`` as the name of a derivative."""
         if isinstance(left, Symbol) and left.letters == "d" and not left.accents:
-            name = differential(right)
-            if name is None or (
-                self.names.find(name) is None and self.names.find(left) is None and not self.differentiable(right, name)
-            ):
-                return None
-            if (
-                self.names.find(left) is not None
-                and not self.names.given & {key_of(name), key_of(_base(name))}
-                and self.is_tensor(right)
-            ):
-                raise self.error(
-                    f"{self.shown(left)} {self.shown(right)} is not decided: d is declared as well; write "
-                    r"\mathrm{d} for a derivative, d \cdot for a product",
-                    left,
-                )
-            return name if {key_of(name), key_of(_base(name))} & self.names.entries.keys() else None
+            return self._after_d(left, right)
         if isinstance(left, Scripted) and isinstance(left.base, Mark) and left.base.sign == "∇":
             if left.above is not None or left.below is None:
                 raise self.error(f"{self.shown(left)} is not read: write \\nabla_Q L", left)
@@ -129,6 +118,21 @@ class Algebra(Scripts):
         variable: Tree = replace(tree, base=of) if isinstance(tree, Scripted) else of
         bare = key_of(base)
         return self.names.find(tree) is None and bare not in self.names.entries and self.differentiable(variable, tree)
+
+    def _after_d(self, left: Symbol, right: Tree) -> Tree | None:
+        """``dQ``, close together and for a declared Q, is a derivative, though d may be a size as well."""
+        name = differential(right)
+        if name is None or not self.is_tensor(right):
+            return None
+        declared = bool(self.names.given & {key_of(name), key_of(_base(name))})
+        apart = left.span.end != right.span.start
+        if not declared and ("d" in self.names.given or (apart and self.names.find(left) is not None)):
+            raise self.error(
+                f"{self.shown(left)} {self.shown(right)} is not decided: d is declared as well; write "
+                r"\mathrm{d} for a derivative, d \cdot for a product",
+                left,
+            )
+        return name if self.differentiable(right, name) else None
 
     def derivative_by(self, variable: Tree, of: Tree) -> Tree:
         """The name of the derivative of a scalar by a tensor."""
@@ -158,7 +162,7 @@ class Algebra(Scripts):
             return False
         if self.names.find(named) is None:
             self.names.declare(named, tensor(name_of(named), *entry.value.shape))
-            self.derived.add(key_of(named))
+            self.names.derived.add(key_of(named))
         return True
 
     def _times(self, span: Span, sign: str, a: Term, b: Term) -> Term:
@@ -258,6 +262,13 @@ def _behind_partial(tree: Tree) -> Tree | None:
         case Product(factors=(Mark(sign="∂"), *more), signs=signs):
             return Product(tree.span, tuple(more), signs[1:])
     return None
+
+
+def _is_lookup(tree: Tree) -> bool:
+    """``[1]``, ``[i]`` and ``[i, j]`` behind a name are entries in code."""
+    if not isinstance(tree, Fence) or tree.left != "[":
+        return False
+    return all(isinstance(item, (Number, Slice)) or key_of(item) in INDICES for item in tree.items)
 
 
 def _is_indicator(left: Tree, right: Tree) -> bool:

@@ -149,6 +149,7 @@ class Names:
         self.entries: dict[str, Entry] = {}
         self.ranges: dict[str, Range] = {}
         self.sizes: dict[str, sympy.Symbol] = {}
+        self.derived: set[str] = set()  # derivatives that nobody declared
         self.vectors_are_rows: bool | None = None  # once a statement has decided it
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         for name, value in names.items():
@@ -208,6 +209,9 @@ class Names:
     def define(self, base: Tree, value: Any, indices: tuple[str, ...]) -> None:
         """A name that the text defines, by its entries where it has indices."""
         key = key_of(base)
+        if key in self.derived:  # until now, a tensor of its own
+            self.derived.remove(key)
+            del self.entries[key]
         if key in self.sizes and indices and isinstance(base, Symbol):  # ``m_i`` beside a size m
             self.entries[f"{key}_{','.join(INDEX for _ in indices)}"] = Entry(value, key, indices)
         elif self.find(base) is None:

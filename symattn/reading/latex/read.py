@@ -338,11 +338,11 @@ class _Statement:
             found = reader.derivative_of(left)
         else:
             found = None
-        return found if found is not None and self._is_derived(found, reader) else None
+        return found if found is not None and self._is_derived(found) else None
 
-    def _is_derived(self, name: Tree, reader: Parts) -> bool:
+    def _is_derived(self, name: Tree) -> bool:
         bare = name.base if isinstance(name, Scripted) else name
-        return bool({key_of(name), key_of(bare)} & reader.derived)
+        return bool({key_of(name), key_of(bare)} & self.names.derived)
 
     def _definition(self, left: Tree, right: Tree, shape: Any) -> Definition:
         derivative = self._derivative(left)
@@ -365,10 +365,10 @@ class _Statement:
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
         self._check_shape(value, shape, len(order), right)
-        return self._defined(name_tree, left, value, parameters, order if indices else (), derivative is not None)
+        return self._defined(name_tree, left, value, parameters, order if indices else ())
 
     def _defined(
-        self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...], derived: bool
+        self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...]
     ) -> Definition:
         base = _named(tree)
         if base is tree and indices and isinstance(tree, Scripted):
@@ -376,7 +376,7 @@ class _Statement:
         name = name_of(base) if key_of(base) else self.text.part(left.span)
         if isinstance(value, Tensor):
             value = self._with_name(name, value)
-        if key_of(base) and not parameters and not derived and not is_condition(value):
+        if key_of(base) and not parameters and not is_condition(value):
             self.names.define(base, value, indices)
         return Definition(name, value, parameters, indices)
 

@@ -22,7 +22,7 @@ def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each statement. Raises ParseError where there is none."""
     found: list[list[Token]] = []
     for row in _split(_unwrapped(tokens), "row"):
-        parts = _parts(text, [t for t, depth in _with_depth(row) if t.kind != "&" or depth])
+        parts = _parts(text, _without_reasons(row))
         for n, stripped in enumerate(filter(None, map(_stripped, parts))):
             goes_on = not n and found and stripped[0].kind == "sign" and stripped[0].mark in RELATIONS - _FOLLOWS
             if goes_on:
@@ -72,6 +72,16 @@ def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
         if name in ("array", "alignedat") and inside and inside[0].kind == "{":
             inside = inside[next(n for n, t in enumerate(inside) if t.kind == "}") + 1 :]
     return inside
+
+
+def _without_reasons(row: Sequence[Token]) -> list[Token]:
+    """A row without its marks of alignment, and without cells that hold nothing but words: why a step holds."""
+    cells = _split(row, "&")
+    return [t for n, cell in enumerate(cells) if not (n > 1 and _is_reason(cell)) for t in cell]
+
+
+def _is_reason(cell: Sequence[Token]) -> bool:
+    return bool(cell) and all(token.kind in ("prose", "word") for token in cell)
 
 
 def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:

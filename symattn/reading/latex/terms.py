@@ -78,7 +78,6 @@ class Terms:
         self.uses_vectors = self.uses_parts = False
         self.undeclared: dict[str, tuple[Tree, Slot]] = {}
         self.made: dict[Term, Value] = {}
-        self.derived: set[str] = set()  # derivatives that nobody declared
 
     # --- errors ---
 
