@@ -203,7 +203,7 @@ def is_number(x: Any) -> bool:
 
 def repeated(x: Any, node: Any) -> Literal["", "column", "row"]:
     """Whether an operand of an entrywise operation is repeated as a column or as a row of the result."""
-    if node.rank < 2 or is_number(x) or _shows_new_axes(x):
+    if node.rank < 2 or is_number(x) or shows_new_axes(x):
         return ""
     if x.rank == 1:
         return "row"
@@ -211,7 +211,7 @@ def repeated(x: Any, node: Any) -> Literal["", "column", "row"]:
     return "" if height == width else "row" if height else "column"
 
 
-def _shows_new_axes(x: Any) -> bool:
+def shows_new_axes(x: Any) -> bool:
     """Whether the index of a tensor says itself where its new axes are, as in ``m_{:, new, new}``."""
     return x.op.name == "index" and x.rank > 2 and ("new",) in x.params["items"]
 

@@ -21,13 +21,14 @@ from ..core.sizes import Shape
 from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
+from ..ops.arithmetic import multiply_op
 from ..ops.broadcasting import sum_op
 from ..ops.contraction import einsum_op, matmul_op, trace_op
 from ..ops.gather import reads_outside, shift_op, take_op
 from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
-from ..ops.notation import Binding
+from ..ops.notation import Binding, shows_new_axes
 from ..ops.rows import REDUCTIONS
 from .align import Row as AlignedRow
 from .counting import from_one
@@ -38,6 +39,7 @@ from .symbols import symbol
 from .table import SymbolTable
 
 _SUMMING = {*REDUCTIONS, matmul_op, einsum_op, trace_op}
+_SHORT = 15  # nodes of what is read entry by entry where nothing forces it
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
 
@@ -54,7 +56,20 @@ def moves_entries(x: Tensor) -> bool:
         return True
     while x.op in (index_op, sum_op):
         x = x.inputs[0]
-    return x.op.spreads and not swaps_last_two(x.params.get("order", ()))
+    return (x.op.spreads and not swaps_last_two(x.params.get("order", ()))) or _meets_new_axes(x)
+
+
+def _meets_new_axes(x: Tensor) -> bool:
+    """Whether an entrywise operation of three axes or more has an operand with new axes, which no matrix shows."""
+    if x.rank < 3 or not x.op.broadcasts or x.has_more_nodes(_SHORT):
+        return False
+    pending = [x]
+    while pending:
+        y = pending.pop()
+        if shows_new_axes(y):
+            return True
+        pending += y.inputs if y.op.broadcasts else ()
+    return False
 
 
 def _is_of_indices(x: Tensor) -> bool:
@@ -69,8 +84,9 @@ def _is_of_indices(x: Tensor) -> bool:
     return found
 
 
-def _is_entrywise_vector(x: Tensor) -> bool:
-    return x.rank == 1 and x.op.broadcasts
+def _is_read_through(x: Tensor) -> bool:
+    """Whether an entry is made of entries of its operands: of an entrywise vector, or a number times a tensor."""
+    return (x.rank == 1 and x.op.broadcasts) or (x.op is multiply_op and x.inputs[0].op is constant)
 
 
 class Operands(Protocol):
@@ -95,7 +111,7 @@ def by_entry(p: Operands, x: Tensor) -> Box:
         for y in moved.pop().inputs:
             if y in p.names:
                 read[y] = p.symbol(y)
-            elif y.op.spreads or y.op in (concat_op, index_op) or moves_entries(y) or _is_entrywise_vector(y):
+            elif y.op in (concat_op, index_op) or y.op.spreads or moves_entries(y) or _is_read_through(y):
                 moved.append(y)
             elif y.op not in (constant, from_index_op):
                 read[y] = p.operand(y, Binding.ATOM)

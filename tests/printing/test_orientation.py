@@ -239,3 +239,17 @@ def test_a_sum_of_sizes_among_several_keeps_together():
     assert r"$W \in \mathbb{R}^{(n + 1) \times m}$" in sa.Derivation("Sizes", given=[sa.tensor("W", n + 1, m)]).latex()
     assert sa.latex(sa.ones(n + 1, m)) == r"\mathbf{1}_{(n + 1) \times m}"
     assert sa.latex(sa.zeros(n + 1)) == r"0_{n + 1}"
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        (
+            sa.sum((sa.tensor("Q", "T d")[:, None, :] - sa.tensor("K", "S d")) ** 2, axis=-1),
+            r"\left[ \sum_{k = 0}^{d - 1} (Q_{i k} - K_{j k})^{2} \right]_{i j}",
+        ),
+        (sa.tensor("s", "2")[:, None, None] * A, r"[s_{a} A_{i j}]_{a i j}"),
+    ],
+)
+def test_what_has_three_axes_by_new_ones_is_written_by_entries(made, written):
+    assert sa.latex(made) == written
