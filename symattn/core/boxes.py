@@ -269,6 +269,8 @@ def raised(base: Box, mark: Box) -> Box:
             return Script(base.base, base.below, mark)
         case Script(above=Fence() as head):
             return Script(base.base, base.below, row(head, mark))
+        case Script(base=Accent(), above=Box() as first):  # TeX takes braces off what is one letter under a mark
+            return Script(base.base, base.below, row(first, mark))
         case Row(parts=(*before, (Fence() | Script(base=Fence(), above=None)) as last)):  # behind an argument
             return Row((*before, raised(last, mark)))
     return Script(base, above=mark)

@@ -11,6 +11,8 @@ import symattn as sa
 from symattn.printing.media.latex import latex
 from symattn.printing.table import symbol_table
 
+from ..typeset import compiled, needs_pdflatex
+
 T, S, d, e = sa.sizes("T S d e")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
 A = sa.let("A", sa.softmax(Q @ K.T / sympy.sqrt(d)))
@@ -161,6 +163,12 @@ def test_a_cotangent_is_known_by_its_role_and_not_by_its_letters():
     assert rows(word.latex()) == [r"\mathrm{d}Q &= \mathrm{d}\mathrm{scores} \, K"]
 
 
+def test_a_prime_and_a_head_stand_side_by_side_where_a_bar_is_over_the_letter():
+    q, k = sa.tensor("Q'", "h T d"), sa.tensor("K", "h S d")
+    written = sa.gradient(sa.let("Y", q @ k.mT), q).latex(gradients="bar")
+    assert r"\bar{Q}^{\prime (a)} &= \bar{Y}^{(a)} K^{(a)}" in written
+
+
 def test_a_gradient_of_one_head_has_the_head_at_what_it_is_by():
     q, k = sa.tensor("Q", "h T d"), sa.tensor("K", "h S d")
     written = sa.gradient(sa.let("Y", q @ k.mT), q).latex(gradients="nabla")
@@ -296,3 +304,17 @@ def test_claims_of_a_document_have_its_names_in_all_that_is_said_of_them():
         assert not re.search(rf"(?<![A-Za-z\\{{]){name}(?![a-z])", written)
     assert r"\mathbf{R} \in \mathbb{R}^{S \times S}$ is a permutation" in written
     assert r"\delta = 2" in written
+
+
+@pytest.mark.tex
+@needs_pdflatex
+def test_all_ways_of_writing_gradients_compile(tmp_path):
+    q, k, v = (sa.tensor(f"{name}'", "h T d") for name in "QKV")
+    heads = sa.gradient(sa.let("Y", sa.softmax(sa.let("hat_scores", q @ k.mT)) @ v), [q, k, v])
+    several = [
+        g.latex(gradients=way, style=style, names=names)
+        for g, names in ((G, {"Z": r"\mathbf{S}", "dA": r"\Delta^{*}"}), (heads, {"h": "H", "P": r"\hat{\mathbf{P}}'"}))
+        for way in ("d", "bar", "nabla", "partial")
+        for style in ("matrix", "index")
+    ]
+    compiled("\n\n".join(several), tmp_path)
