@@ -19,9 +19,14 @@ def is_short(box: Box, room: float = _WITHIN) -> bool:
     return Ruler().width(box) <= room
 
 
-def stated(box: Box, end: str = "") -> str:
-    """A formula after a word or two, such as a claim, with what ends the sentence where it is not displayed."""
-    return f"${latex(box)}${end}" if is_short(box, 0.8 * PAGE.width) else displayed_formula(box, PAGE)
+def stated(box: Box) -> str:
+    """A formula after a word or two, such as a claim."""
+    return f"${latex(box)}$" if is_short(box, 0.8 * PAGE.width) else displayed_formula(box, PAGE)
+
+
+def ending(box: Box) -> str:
+    """A formula that ends a sentence."""
+    return f"${latex(box)}$." if is_short(box) else displayed_formula(box, PAGE)
 
 
 def item(box: Box, reason: str) -> str:

@@ -114,8 +114,8 @@ class Proof(_Worded):
         lines += [rf"\textbf{{Notation.}} {self.latex_wording.notation}"] * bool(self.latex_wording.definitions)
         lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(self.latex_wording)]
         if self.assumes_something:
-            shown = "not found" if self.witness is None else self.witness.shown.latex()
-            lines.append(rf"\textbf{{Example.}} {shown}.")
+            shown = "not found." if self.witness is None else self.witness.shown.latex()
+            lines.append(rf"\textbf{{Example.}} {shown}")
         return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
 
     def __str__(self) -> str:

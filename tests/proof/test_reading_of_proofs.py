@@ -239,3 +239,12 @@ def test_what_is_too_wide_for_a_line_is_displayed():
     named = sa.let("L", long)
     tex = sa.prove(named * named, named**2).latex()
     assert "\\textbf{Notation.} \\begin{align*}" in tex
+
+
+def test_a_large_example_is_displayed_and_a_small_one_ends_a_sentence():
+    A, B = sa.tensor("A", "h n n", orthogonal=True), sa.tensor("B", "h n n")
+    C = sa.tensor("C", "h n n")
+    tex = sa.prove(A.mT @ (A @ B) + C, B + C).latex()
+    assert "\\textbf{Example.} \\[\n\\begin{aligned}" in tex
+    x = sa.tensor("x", n)
+    assert r"$x = \begin{bmatrix} 1 & 1 \end{bmatrix}$." in sa.prove(x / x, sa.ones(n)).latex()

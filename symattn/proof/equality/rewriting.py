@@ -19,7 +19,7 @@ from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import cotangent_op, let_op, operands
 from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer, text_printer
-from ...printing.sentences import item, stated
+from ...printing.sentences import ending, item
 from ...printing.table import SymbolTable
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
@@ -116,7 +116,7 @@ class RewritingProof(Argument):
                 blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
             if len(steps) > MOST:
                 blocks.append(f"And {len(steps) - MOST} lemmas more.")
-        form = "." if printer is None else f": {stated(printer.box(self.told.common), '.')}"
+        form = "." if printer is None else f": {ending(printer.box(self.told.common))}"
         return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, f"Both sides have one form{form}"])
 
     def _sides(self) -> list[tuple[str, Sequence[Step]]]:

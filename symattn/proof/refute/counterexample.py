@@ -23,6 +23,7 @@ from .balls import Number, ball, exact_form
 from .values import Point
 
 _DIGITS = 10
+_FEW = 20  # entries of all arrays that are told in a sentence
 _SHOWN = 256  # entries of an array that is printed
 _LONGEST = 14  # operations in an exact value that somebody still wants to read
 
@@ -151,9 +152,12 @@ class Example:
         return ", ".join([*self._numbers(), *self._arrays(), *functions])
 
     def latex(self, within: SymbolTable | None = None) -> str:
-        """The same, each part in mathematics of its own, with the symbols of a document if it stands in one."""
+        """The same as the end of a sentence, with the symbols of a document if it stands in one."""
         boxes = self._boxes(within or SymbolTable({}))
-        return ", ".join(f"${latex(part)}$" for several in boxes for part in several)
+        parts = [part for several in boxes for part in several]
+        if all(is_short(part) for part in parts) and sum(len(array) for array in self.arrays.values()) <= _FEW:
+            return ", ".join(f"${latex(part)}$" for part in parts) + "."
+        return f"\\[\n{_aligned(boxes)}\n\\]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +214,13 @@ class Counterexample(Example):
         below = [Digits(str(i)) for i in self.index]
         values = ((Text("left"), self.left_value), (Text("right"), self.right_value))
         sides = [_equation(entry_box(Fence(side), below), v.box) for side, v in values]
-        parts = (*self._boxes(within or SymbolTable({})), sides)
-        lines = [_beside(several) for boxes in parts for several in _abreast(boxes)]
-        return "\\begin{aligned}\n" + " \\\\\n".join(f"  &{latex(line)}" for line in lines) + "\n\\end{aligned}"
+        return _aligned((*self._boxes(within or SymbolTable({})), sides))
+
+
+def _aligned(groups: Sequence[Sequence[Box]]) -> str:
+    """Formulas in aligned rows, of which each takes as many of a group as fit."""
+    lines = [_beside(several) for boxes in groups for several in _abreast(boxes)]
+    return "\\begin{aligned}\n" + " \\\\\n".join(f"  &{latex(line)}" for line in lines) + "\n\\end{aligned}"
 
 
 def _equation(left: Box, right: Box) -> Box:
