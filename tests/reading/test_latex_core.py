@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from typing import Any
 
 import pytest
@@ -318,6 +320,16 @@ def test_a_name_is_found_however_it_is_written() -> None:
         assert sa.parse_latex(text, names).shape == shape
     assert sa.parse_latex(r"\mathrm{mask} \hat{x}", names).shape == (n,)
     assert sa.parse_latex(r"d_{\text{k}}", names) == names["d_k"]
+
+
+def test_a_formula_is_read_in_about_a_millisecond() -> None:
+    """The median; three are allowed where the machine is busy."""
+    taken = []
+    for text, _ in READ * 2:
+        began = time.perf_counter()
+        sa.parse_latex(text, NAMES)
+        taken.append(time.perf_counter() - began)
+    assert statistics.median(taken) < 0.003
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
 from .tree import Apply, Number, Product, Relation, Scripted, Symbol, Tree
-from .values import Value, as_number, axis_of, entrywise, spread
+from .values import Value, as_number, axis_of, spread
 
 Options: TypeAlias = dict[str, Any]
 
@@ -428,6 +428,3 @@ def _matrix(x: Tensor, form: Form) -> Tensor:
     if form.rows is None:
         return x[None, :]
     return x[:, None] if form.cols is None else x
-
-
-__all__ = ["KNOWN", "Calls", "entrywise"]

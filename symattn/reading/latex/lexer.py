@@ -7,14 +7,15 @@ gone after this stage, but for those of arguments, of scripts, and those that ca
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ...core.boxes import Function, Name, Number, Sign, Space, Style
 from ...printing.media.latex_words import (
     ACCENTED,
     BARS,
     CLOSING,
-    ENVIRONMENTS,
     OPENING,
     SIZES,
     STYLES,
@@ -117,8 +118,7 @@ class Lexer:
             return made("accent", ACCENTED[word])
         return self._leaf(word, made)
 
-    def _leaf(self, word: str, made: object) -> Token | None:
-        assert callable(made)
+    def _leaf(self, word: str, made: Callable[..., Token]) -> Token | None:
         box = leaf(word, "italic")
         token: Token | None
         match box:
@@ -140,8 +140,7 @@ class Lexer:
                 token = self._other(word, made)
         return token
 
-    def _other(self, word: str, made: object) -> Token | None:
-        assert callable(made)
+    def _other(self, word: str, made: Callable[..., Token]) -> Token | None:
         token: Token
         if word[0] == ".":
             token = made("number", f"0{word}") if len(word) > 1 else made("sign", ".")
@@ -198,6 +197,9 @@ def _with_words(tokens: list[Token]) -> list[Token]:
     return out
 
 
+_Stretch: TypeAlias = tuple[int, int, Style | None, Token | None]  # from, to, font, and the brace that closes it
+
+
 class _Groups:
     """Opens groups, sets fonts, and leaves what scripts and arguments need."""
 
@@ -218,7 +220,7 @@ class _Groups:
 
     def arranged(self) -> list[Token]:
         """The tokens in order, by a stack of stretches that are still to be gone through."""
-        stack: list[tuple[int, int, Style | None, Token | None]] = [(0, len(self.tokens), None, None)]
+        stack: list[_Stretch] = [(0, len(self.tokens), None, None)]
         while stack:
             at, end, style, closing = stack.pop()
             if at >= end:
@@ -230,9 +232,7 @@ class _Groups:
             stack += reversed(inside)
         return self.out
 
-    def _step(
-        self, at: int, end: int, style: Style | None
-    ) -> tuple[int, list[tuple[int, int, Style | None, Token | None]]]:
+    def _step(self, at: int, end: int, style: Style | None) -> tuple[int, list[_Stretch]]:
         token = self.tokens[at]
         word = token.mark if token.kind == "command" else ""
         if word in _WITH_ARGUMENT:
@@ -263,21 +263,19 @@ class _Groups:
 
     def _argument(self, at: int, end: int, token: Token) -> tuple[int, int]:
         """Where an argument begins and where it is over."""
-        if at >= end:
+        if at >= end or self.tokens[at].kind not in ("{", "letter", "number", "word", "command"):
             raise self.text.error(f"{token.mark} needs something in braces behind it", token.span)
         return at, (self.ends[at] + 1 if self.tokens[at].kind == "{" else at + 1)
 
     def _stretch(self, first: int, after: int) -> tuple[int, int]:
         return (first + 1, after - 1) if self.tokens[first].kind == "{" else (first, after)
 
-    def _script(self, at: int, style: Style | None) -> tuple[int, list[tuple[int, int, Style | None, Token | None]]]:
+    def _script(self, at: int, style: Style | None) -> tuple[int, list[_Stretch]]:
         self.out += [self.tokens[at], self.tokens[at + 1]]
         close = self.ends[at + 1]
         return close + 1, [(at + 2, close, style, self.tokens[close])]
 
-    def _grouped(
-        self, first: int, after: int, style: Style | None, end: int
-    ) -> list[tuple[int, int, Style | None, Token | None]]:
+    def _grouped(self, first: int, after: int, style: Style | None, end: int) -> list[_Stretch]:
         """The inside of a group, between braces where an argument or a script stands at them."""
         inner = self._stretch(first, after)
         kept = self.tokens[first].kind == "{" and (self._is_argument() or self._carries(inner, after, end))
@@ -329,9 +327,7 @@ class _Groups:
             n -= 1
         return n > 0 and self.out[n - 1].mark == r"\sqrt"
 
-    def _word(
-        self, at: int, end: int, style: Style | None
-    ) -> tuple[int, list[tuple[int, int, Style | None, Token | None]]]:
+    def _word(self, at: int, end: int, style: Style | None) -> tuple[int, list[_Stretch]]:
         r"""``\mathrm{softmax}``: a word; ``\text{if }``: prose; ``\mathrm{QK^\top}``: upright symbols."""
         token = self.tokens[at]
         first, after = self._argument(at + 1, end, token)
@@ -358,9 +354,7 @@ class _Groups:
             return after, []
         return after, self._grouped(first, after, "upright", end)
 
-    def _scripted_word(
-        self, inner: list[Token], span: Span, after: int, apart: bool
-    ) -> tuple[int, list[tuple[int, int, Style | None, Token | None]]]:
+    def _scripted_word(self, inner: list[Token], span: Span, after: int, apart: bool) -> tuple[int, list[_Stretch]]:
         r"""``\mathrm{head_i}``: a word with a subscript."""
         n = next(k for k, t in enumerate(inner) if t.kind == "_")
         self.out.append(Token("word", "".join(t.mark for t in inner[:n]), span, "upright", apart))
@@ -373,8 +367,6 @@ _ARITY = {
     r"\frac": 2, r"\dfrac": 2, r"\tfrac": 2, r"\cfrac": 2, r"\binom": 2, r"\sqrt": 1, r"\begin": 2, r"\end": 1,
     r"\underset": 2, r"\overset": 2, r"\stackrel": 2, r"\underbrace": 1, r"\overbrace": 1,
 }  # fmt: skip
-ENVIRONMENT_NAMES = {*ENVIRONMENTS, "aligned", "align", "align*", "array", "split", "gather", "gather*", "gathered",
-                     "equation", "equation*", "smallmatrix", "alignedat", "eqnarray", "eqnarray*"}  # fmt: skip
 
 
 def tokens_of(text: FormulaText) -> list[Token]:

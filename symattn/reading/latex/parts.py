@@ -86,8 +86,7 @@ class Parts(Calls):
         body = self.term(tree.body)
         if tree.above is None:
             return self._over(tree, body, letter)
-        with self._outside(letter):
-            last = self.term(tree.above)
+        last = self.term(tree.above)
         high = self.value(last)
         if isinstance(high, Tensor):
             raise self.error("a limit of a sum is a size or an index", tree.above)
@@ -100,10 +99,6 @@ class Parts(Calls):
             return self._over(tree, body, letter)
         return self._partly(tree, body, letter, last)
 
-    def _outside(self, letter: str) -> Any:
-        """Where limits stand, an index is not known yet."""
-        return self.bound([])
-
     def _partly(self, tree: Large, body: Term, letter: str, last: Term) -> Term:
         """A sum up to a place that is not the last one."""
         if not self.form(last).labels:
@@ -115,12 +110,13 @@ class Parts(Calls):
         own = self.letters[letter]
         at = Term(tree.span, Slot(Form(labels=((letter, own),))), lambda: self.dummy(letter))
         seen = self.entrywise(tree.span, at, last, logic.less_equal, sympy.Le, "the limits", scalars=True)
-        if self._normalises(tree.body, letter):
+        if self._normalises(tree.body):
             raise self.error(f"whether softmax runs over all {letter} or up to the limit is not decided", tree)
         return self._over(tree, self._where(tree, body, seen), letter)
 
-    def _normalises(self, tree: Tree, letter: str) -> bool:
-        return "softmax" in self.text.part(Span(tree.span.start, tree.span.end)).lower()
+    def _normalises(self, tree: Tree) -> bool:
+        """Whether there is a softmax, which may run over all places or over those of the sum."""
+        return any(isinstance(part, Symbol) and part.letters.lower() == "softmax" for part in parts_of(tree))
 
     def set_first(self, letter: str, first: Any, tree: Tree) -> None:
         """Where an index begins, which is one place for all of a text."""
@@ -345,6 +341,3 @@ class Parts(Calls):
 
 def _complementary(values: list[Any]) -> bool:
     return len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
-
-
-__all__ = ["Parts"]
