@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
@@ -52,7 +52,7 @@ def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
             continue
         line = _read_by_names(part, fold)
         head = len(written) if line.named is not None else head
-        before = [*_taken(line, missing, names)]
+        before = _taken(line, missing, names)
         written[head:head] = before
         head += len(before)
         written.append(line)
@@ -85,12 +85,17 @@ def _by(line: Line) -> list[Tensor]:
     return [x.inputs[1] for x in (*_shown(line), *about) if x.op is cotangent_op]
 
 
-def _taken(line: Line, missing: dict[str, Line], names: Mapping[Tensor, str]) -> Iterator[Line]:
+def _taken(line: Line, missing: dict[str, Line], names: Mapping[Tensor, str]) -> list[Line]:
     """The missing lines that a line needs, each after those that it needs in turn; they are missing no longer."""
-    for x in (*_shown(line), *_by(line)):
-        if (needed := missing.pop(names.get(x, ""), None)) is not None:
-            yield from _taken(needed, missing, names)
-            yield needed
+    taken: list[tuple[int, Line]] = []
+    pending = [line]
+    while pending:
+        needing = pending.pop()
+        for x in (*_shown(needing), *_by(needing)):
+            if (needed := missing.pop(names.get(x, ""), None)) is not None:
+                taken.append((needed.expression.height, needed))
+                pending.append(needed)
+    return [needed for _, needed in sorted(taken, key=lambda pair: pair[0])]
 
 
 def _read_by_names(line: Line, fold: Folding) -> Line:

@@ -64,3 +64,12 @@ def test_what_occurs_is_listed_as_given_and_cotangents_are_not(given, listed):
     assert D.text().splitlines()[3] == listed
     assert r"$\tau > 0$" in D.latex().splitlines()[2]
     assert len(D.given) == len(given)
+
+
+def test_long_chains_of_definitions_are_put_in_order():
+    x = Q
+    for k in range(300):
+        x = sa.let(f"X{k}", sa.tanh(x) * Q)
+    names = [line.partition(" ")[0] for line in lines(sa.gradient(sa.let("L", sa.sum(x)), [Q]))]
+    assert [name for name in names if name.startswith("X")] == [f"X{k}" for k in range(300)]
+    assert names.index("X7") < names.index("dX7")
