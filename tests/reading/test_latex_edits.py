@@ -6,6 +6,7 @@ import pytest
 
 import symattn as sa
 
+from ..shares import one_in
 from .formulas import formulas, told
 from .judge import is_meant
 from .meanings import meaning_of
@@ -17,7 +18,7 @@ for _edit in published_edits():
     EDITED.setdefault(_edit.id, []).append(_edit.latex)
 
 
-@pytest.mark.parametrize("id", EDITED)
+@pytest.mark.parametrize("id", one_in(4, EDITED))
 def test_an_edited_formula_is_not_read_as_the_published_one(id):
     for latex in EDITED[id]:
         try:
