@@ -170,6 +170,12 @@ REFUSED: list[tuple[str, str]] = [
     (r"Q K^\top + N", "no shape for N; it must be T×S. Add: N \\in \\mathbb{R}^{T \\times S}"),
     (r"M Z", "no shape for Z"),
     (r"\phi(Q)", "is not declared"),
+    (r"f^2(x)", "f^2 is not declared"),
+    (r"f'(x)", "f' is not declared"),
+    (r"f_{1}(x)", "f_{1} is not declared"),
+    (r"\operatorname{softmax}(\langle Q_i, K_j \rangle)", "over which index"),
+    (r"\sqrt{-1}", "no value among real numbers"),
+    (r"(-8)^{1/3}", "no value among real numbers"),
     (r"\sum_i x_i + y_i", "where the sum over i ends"),
     (r"|x|", "not decided"),
     (r"\sum_{i < j} A_{ij}", "whether the sum is over j as well"),
@@ -268,6 +274,11 @@ def test_families_have_an_axis_for_their_index() -> None:
     assert sa.parse_latex(r"q_i^\top k_r", names).shape == (T, S)
     assert sa.parse_latex(r"X W_i^Q", names).shape == (T, n, d)
     assert sa.parse_latex(r"X W^Q_i", names).shape == (T, n, d)
+    for text in (r"q_n", r"q_1", r"q_{i+1}"):
+        with pytest.raises(ParseError):
+            sa.parse_latex(text, names)
+    with pytest.raises(ParseError, match="over which index"):
+        sa.parse_latex(r"\operatorname{softmax}(q_i^\top k_j)", names)
 
 
 def test_dots_run_over_a_family() -> None:

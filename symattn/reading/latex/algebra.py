@@ -63,7 +63,7 @@ class Algebra(Scripts):
                 return
             bound = _bound_at_the_end(part)
             if bound & free:
-                raise self.error(
+                raise self.undecided(
                     f"where the sum over {', '.join(sorted(bound & free))} ends is not decided: put it, or what it is "
                     "of, in parentheses",
                     part,
@@ -230,7 +230,7 @@ class Algebra(Scripts):
             value = as_number(self.value(inside))
             if isinstance(value, Tensor):
                 return sqrt(value) if degree == 2 else power(value, 1 / degree)
-            return value ** (1 / degree)
+            return self.checked(value ** (1 / degree), tree.span)
 
         return self.kept(tree.span, inside, make)
 

@@ -95,11 +95,13 @@ class Calls(Algebra):
         return term if above is None else self._raised_function(tree, base.letters, term, above)
 
     def _declared(self, head: Tree) -> Entry | None:
-        candidates = [head, head.base] if isinstance(head, Scripted) else [head]
-        for tree in candidates:
-            entry = self.names.find(tree)
-            if entry is not None and entry.is_function:
-                return entry
+        """The declared function of that name; a script that was not declared with it is not passed over."""
+        entry = self.names.find(head)
+        if entry is not None and entry.is_function:
+            return entry
+        base = self.names.find(head.base) if isinstance(head, Scripted) else None
+        if base is not None and base.is_function:
+            raise self.error(f"{self.shown(head)} is not declared, but {base.name} is", head)
         return None
 
     def _raised_function(self, tree: Apply, name: str, term: Term, above: Tree) -> Term:
@@ -197,12 +199,6 @@ class Calls(Algebra):
 
         return self.kept(span, x, make)
 
-    def checked(self, value: Value, span: Span) -> Value:
-        """A scalar that is a real number."""
-        if isinstance(value, sympy.Basic) and value.has(sympy.nan, sympy.zoo, sympy.I):
-            raise self.error(f"{self.shown(span)} has no value among real numbers", span)
-        return value
-
     def _of_two(self, tree: Apply, name: str) -> Term:
         a, b = (self.term(argument) for argument in tree.arguments)
         public = {"max": symattn.maximum, "min": symattn.minimum}.get(name) or getattr(symattn, name)
@@ -230,7 +226,7 @@ class Calls(Algebra):
             return self._softmax_over(tree, x, function, form.labels[0][0])
         if not form.labels:
             raise self.error(f"{name} of a scalar: a scalar has no entries", tree)
-        raise self.error(f"over which index {name} runs is not decided: write it below, as in {name}_{{j}}", tree)
+        raise self.undecided(f"over which index {name} runs is not decided: write it below, as {name}_{{j}}", tree)
 
     def _is_column(self, form: Form) -> bool:
         return (

@@ -64,7 +64,7 @@ class Parts(Calls):
         for part in parts_of(condition):
             key = key_of(part)
             if key in self.letters and key not in {*letters, *self.bound_letters, *self.given_letters}:
-                raise self.error(f"whether the sum is over {key} as well is not decided: write two sums", tree)
+                raise self.undecided(f"whether the sum is over {key} as well is not decided: write two sums", tree)
 
     def _bound_letters(self, tree: Large) -> tuple[list[str], Tree | None]:
         """The indices below a sign, and the condition on them."""

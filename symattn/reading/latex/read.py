@@ -27,7 +27,7 @@ from .parser import INDICES, Parser
 from .parts import Parts
 from .shapes import ClashError, Form, Unknown
 from .statements import statements
-from .terms import Conventions, Term
+from .terms import Conventions, Term, UndecidedError
 from .text import FormulaText
 from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import as_number, is_condition, spread, with_labels
@@ -477,6 +477,8 @@ class _Statement:
                     term = build(reader)
                     reader.form(term)
                 fits.append((reader, term))
+            except UndecidedError:
+                raise
             except SymattnError as problem:
                 first = first or problem
             except ClashError as clash:

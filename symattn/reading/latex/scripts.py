@@ -92,6 +92,8 @@ class Scripts(Terms):
             return self.entry(tree, entry)
         found = self.names.family(tree)
         if found is not None:
+            if not all(map(self.is_place, found[1])):
+                return self.unknown(tree)
             return self.indexed_by(tree, found[0].value, list(found[1]), tree)
         if self.is_derivative(tree):
             return self._without_turn(tree)
@@ -185,7 +187,7 @@ class Scripts(Terms):
             problem = power_problem(x, y)
             if problem:
                 raise self.error(problem, span)
-            return x**y
+            return self.checked(x**y, span)
 
         return self.entrywise(span, base, exponent, power, of_scalars, "the power", scalars=True)
 

@@ -64,6 +64,10 @@ class Term:
     needs: tuple[Term, ...] = ()  # whose values are built before its own, so that long sums do not recurse
 
 
+class UndecidedError(ParseError):
+    """What people read in two ways, whichever way vectors lie."""
+
+
 class Terms:
     """Reads trees by the names; ``letters`` are the indices that are in scope."""
 
@@ -83,6 +87,11 @@ class Terms:
 
     def error(self, problem: str, where: Tree | Span) -> ParseError:
         return self.text.error(problem, where.span if isinstance(where, Tree) else where)
+
+    def undecided(self, problem: str, where: Tree) -> UndecidedError:
+        """What is wrong whichever way vectors lie."""
+        error = self.error(problem, where)
+        return UndecidedError(error.problem, error.source, error.column)
 
     def shape_error(self, problem: str, where: Tree | Span) -> ShapeError:
         return ShapeError(str(self.error(problem, where)))
@@ -197,6 +206,14 @@ class Terms:
             yield
         finally:
             self.letters, self.bound_letters = outer, bound_letters
+
+    def checked(self, value: Value, span: Span) -> Value:
+        """A scalar that is a real number."""
+        if isinstance(value, sympy.Expr) and (
+            value.is_extended_real is False or value.has(sympy.nan, sympy.zoo, sympy.I)
+        ):
+            raise self.error(f"{self.shown(span)} has no value among real numbers", span)
+        return value
 
     # --- making terms ---
 
