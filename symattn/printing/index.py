@@ -39,7 +39,7 @@ from .symbols import symbol
 from .table import SymbolTable
 
 _SUMMING = {*REDUCTIONS, matmul_op, einsum_op, trace_op}
-_SHORT = 15  # nodes of what is read entry by entry where nothing forces it
+_SHORT = 15  # operations of what is read entry by entry where nothing forces it
 LONGEST = 200  # parts of one printed entry; a larger one is asked to be named in parts
 _INNER, _OUTER = "ij", "abcfghostuvwxyz"
 
@@ -61,13 +61,14 @@ def moves_entries(x: Tensor) -> bool:
 
 def _meets_new_axes(x: Tensor) -> bool:
     """Whether an entrywise operation of three axes or more has an operand with new axes, which no matrix shows."""
-    if x.rank < 3 or not x.op.broadcasts or x.has_more_nodes(_SHORT):
+    if x.rank < 3 or not x.op.broadcasts:
         return False
-    pending = [x]
-    while pending:
+    pending, found = [x], False
+    for _ in range(_SHORT):
+        if not pending:
+            return found
         y = pending.pop()
-        if shows_new_axes(y):
-            return True
+        found |= shows_new_axes(y)
         pending += y.inputs if y.op.broadcasts else ()
     return False
 
