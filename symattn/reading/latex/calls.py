@@ -141,7 +141,7 @@ class Calls(Algebra):
         for item in () if below is None else (items_of(below) if name not in ("broadcast",) else (below,)):
             if isinstance(item, Relation) and item.signs == ("=",) and isinstance(item.sides[0], Symbol):
                 key = item.sides[0].letters
-                if key in ("axis", "keepdims", "k"):
+                if key in ("axis", "keepdims", "k") and self.names.find(item.sides[0]) is None:
                     options[key] = self._option(item.sides[1])
                     continue
             letter = self.index_letter(item)
@@ -208,6 +208,8 @@ class Calls(Algebra):
         form = self.form(x)
         function = getattr(symattn, name)
         at = options.get("at")
+        if not options.keys() <= {"axis", "at"} or len(options) > 1:
+            raise self.error(f"what stands below {name} is not read", tree)
         if "axis" in options:
             axis = options["axis"]
             return self.kept(tree.span, x, lambda: function(self.tensor(x), axis=axis))

@@ -55,6 +55,8 @@ class Parts(Calls):
             body = self.term(tree.body)
             if condition is not None:
                 body = self._where(tree, body, self.term(condition))
+            if tree.above is not None and not self.shapes.unify(self.letters[letters[-1]], self.size_of(tree.above)):
+                raise self.error(f"{letters[-1]} runs over another range than the limits say", tree)
             for letter in letters:
                 body = self._over(tree, body, letter)
             return body

@@ -365,6 +365,9 @@ class _Statement:
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
         self._check_shape(value, shape, len(order), right)
+        entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None
+        if entry is not None and isinstance(entry.value, Tensor):
+            self._check_shape(value, entry.value.shape, 0, right)
         return self._defined(name_tree, left, value, parameters, order if indices else ())
 
     def _defined(
