@@ -300,6 +300,8 @@ def is_large(box: Box) -> bool:
 
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T]) -> T:
     """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion."""
+    if not root.kids:
+        return write(root, ())
     order: list[tuple[Box, int]] = []
     pending: list[Box] = [root]
     while pending:

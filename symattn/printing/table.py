@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -120,23 +120,22 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
     symbols = {name: Symbol(name, role, *boxes.written(name), *found.kept(name)) for name, role in found.roles.items()}
     symbols |= {name: Symbol(name, "loss", box, Binding.ATOM, ()) for name, box in boxes.losses_named()}
     table = SymbolTable(found.names, symbols)
-    _check_apart(table)
+    _check_apart(table, (_in_latex,) if not spelled and gradients == "d" else (_in_latex, _in_text))
     return table
 
 
-def _check_apart(table: SymbolTable) -> None:
+def _check_apart(table: SymbolTable, media: Iterable[Callable[[Box], str]]) -> None:
+    """No two symbols look alike; letters of names do so in all media alike, and what a user spells may in one."""
     shown_as: dict[str, str] = {}
     for name, known in table.items():
-        for printed in _printed(known.box):
+        for printed in (written(known.box) for written in media):
             other = shown_as.setdefault(printed, name)
             if other != name:
                 raise NamingError(f"{other!r} and {name!r} would both print as {printed}: rename one")
 
 
-@lru_cache(maxsize=4096)
-def _printed(box: Box) -> tuple[str, str]:
-    """A box in LaTeX and in Unicode text; those of names are asked for again and again."""
-    return latex(box), unicode_text(box)
+_in_latex = lru_cache(maxsize=4096)(latex)  # names are asked for again and again
+_in_text = lru_cache(maxsize=4096)(unicode_text)
 
 
 # --- what occurs ---
@@ -364,12 +363,12 @@ class _Boxes:
             else:
                 letters[loss] = self._following(name) or symbol(name)
         taken = self._printed_names()
-        free = next(box for box in _LOSSES if _printed(box)[0] not in taken)
+        free = next(box for box in _LOSSES if _in_latex(box) not in taken)
         many = len(unnamed) > 1
         return letters | {loss: Script(free, Number(str(k))) if many else free for k, loss in enumerate(unnamed, 1)}
 
     def _printed_names(self) -> set[str]:
-        return {_printed(self._following(name) or symbol(name))[0] for name in self.found.roles}
+        return {_in_latex(self._following(name) or symbol(name)) for name in self.found.roles}
 
     def losses_named(self) -> list[tuple[str, Box]]:
         """The letters of losses that are no symbol of the expressions."""

@@ -53,7 +53,7 @@ def latex(box: Box, safe: str = "") -> str:
     \operatorname{softmax}\{x\} or \mathrm{softmax}\lbrace x \rbrace
     """
     spelling = spelling_of(safe)
-    return fold(box, lambda part, inside: _write(part, inside, spelling))
+    return fold(box, lambda part, inside: _WRITERS[type(part)](part, inside, spelling))
 
 
 def spelling_of(safe: object) -> Spelling:
@@ -231,3 +231,6 @@ def _(box: Space, parts: Sequence[str], spelling: Spelling) -> str:
 @_write.register
 def _(box: Code, parts: Sequence[str], spelling: Spelling) -> str:
     return box.source
+
+
+_WRITERS = _write.registry
