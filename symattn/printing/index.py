@@ -201,7 +201,7 @@ class IndexPrinter:
         inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
         formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)
         if self.first_index:
-            formula = from_one(formula, index)
+            formula = from_one(formula, {i for i in index if i != 0})
         return self.scalars.ordered(formula, [self.names[node] for node in order])
 
 

@@ -17,7 +17,7 @@ import symattn as sa
 GOLDEN = Path(__file__).parents[1] / "golden" / "index"
 T, S, d, e, h, n, D, C = sa.sizes("T S d e h n D C")
 Q, K, V, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e), sa.tensor("X", T, d)
-H, A = sa.tensor("H", h, T, d), sa.tensor("A", n, n)
+H, A, v = sa.tensor("H", h, T, d), sa.tensor("A", n, n), sa.tensor("v", n)
 gamma, beta, c = sa.tensor("gamma", d), sa.tensor("beta", d), sa.tensor("c")
 epsilon = sympy.Symbol("epsilon", positive=True)
 mask = sa.from_index((T, S), lambda i, j: j <= i)
@@ -447,6 +447,24 @@ def test_indices_are_counted_from_0_or_from_1():
         index(sa.prove(Z, Z), first_index=1)
     with pytest.raises(sa.OperandError, match="claims and moments count from 0"):
         sa.Derivation("A").extend(sa.prove(Z, Z)).latex(style="index", first_index=1)
+
+
+@pytest.mark.parametrize(
+    ("x", "from_one"),
+    [
+        (A @ v[:, None], r"\sum_{k = 1}^{n} A_{i k} v_{k}"),
+        (sa.tensor("r", 1, n) @ A, r"\sum_{k = 1}^{n} r_{k} A_{k j}"),
+        (sa.softmax(v[None]), r"\frac{\mathrm{e}^{v_{j}}}{\sum_{k = 1}^{n} \mathrm{e}^{v_{k}}}"),
+        (sa.sum(v[:, None], axis=0), r"\sum_{k = 1}^{n} v_{k}"),
+        (sa.max(v[:, None], axis=0), r"\max_{k = 1}^{n} v_{k}"),
+        (sa.logsumexp(v[:, None], axis=0), r"\log\left( \sum_{k = 1}^{n} \mathrm{e}^{v_{k}} \right)"),
+        (sa.einsum("ij,jk->ik", A, sa.tensor("c", n, 1)), r"\sum_{k = 1}^{n} A_{i k} c_{k}"),
+        (sa.cumsum(v[None], axis=1), r"\sum_{k = 1}^{j} v_{k}"),
+    ],
+    ids=str,
+)
+def test_sums_beside_an_axis_of_size_1_are_counted_from_1(x, from_one):
+    assert index(x, first_index=1) == from_one
 
 
 @pytest.mark.parametrize(
