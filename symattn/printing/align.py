@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +80,8 @@ def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_
     one_of("latex", "numbered", numbered, "none", "referenced", "all")
     if numbered != "none" and not has_numbers:
         raise OperandError(f"latex: {environment} has no numbers: numbered={numbered!r} needs environment='align'")
-    if isinstance(width, bool) or not isinstance(width, (int, float)) or not width >= _NARROWEST:
+    is_number = isinstance(width, (int, float)) and not isinstance(width, bool)
+    if not is_number or not width >= _NARROWEST or inf > width > sys.float_info.max:  # an integer has no such limit
         raise OperandError(
             f"latex: width is that of the text in em, {TEXT_WIDTH} in a plain article and at least {_NARROWEST:g}, "
             f"not {described(width)}"

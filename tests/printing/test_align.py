@@ -122,6 +122,7 @@ def test_conditions_of_cases_go_below_where_nothing_else_helps() -> None:
             {"environment": "gather*", "numbered": "all"},
             "gather\\* has no numbers: numbered='all' needs environment='align'",
         ),
+        ({"width": 10**400}, "width is that of the text in em, 34.5 in a plain article and at least 10, not"),
         ({"width": "12cm"}, "width is that of the text in em, 34.5 in a plain article and at least 10, not '12cm'"),
         ({"width": 3}, "at least 10, not 3"),
         ({"width": nan}, "not nan"),
