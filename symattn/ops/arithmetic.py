@@ -227,7 +227,9 @@ def diagonal(p: Any, vector: Tensor) -> Box:
 
 def _entrywise(p: Any, sign: Sign, node: Tensor) -> Written:
     a, b = node.inputs
-    left = fitted(p, node, a, Binding.HADAMARD, alone=True)
+    inner = a.inputs[1] if a.op is multiply_op and scalar_value(a.inputs[0]) is not None else a
+    mixed = inner.op in (multiply_op, divide_op) and inner.op is not node.op
+    left = fitted(p, node, a, Binding.HADAMARD + mixed, alone=True)
     return row(left, sign, fitted(p, node, b, Binding.HADAMARD + 1, alone=True)), Binding.HADAMARD
 
 

@@ -46,6 +46,7 @@ Written = tuple[Box, int]
 TRANSPOSED = Sign("⊤")
 ONES = Name("1", "bold")
 COLUMNS = Text("col")
+ROWS = Text("row")
 _EQUALS = Sign("=", "relation")
 
 
@@ -121,7 +122,15 @@ def _option(p: Any, key: str, value: Any) -> Box:
     """What stands below a function: ``col`` for down each column, a word for what is so, and else ``k = -1``."""
     if key == "axis" and value == -2:
         return COLUMNS
+    if key == "axis" and value == -1:
+        return ROWS
     return Text(key) if value is True else row(Text(key), _EQUALS, p.scalar(value))
+
+
+def told_axis(p: Any, x: Any, axis: int) -> int | None:
+    """The axis of a function where it is said: the last is not, but in a column that is printed as a vector is."""
+    column = not p.code and x.rank > 1 and x.shape[-1] == 1 != x.shape[-2]
+    return None if axis == -1 and not column else axis
 
 
 def with_options(head: Box, below: Iterable[Box]) -> Box:

@@ -15,7 +15,7 @@ from ..scalars.formulas import Held, Unknown, UnknownOfRow, bound
 from .arithmetic import multiply
 from .index import replaced
 from .leaves import FLAT, as_tensor
-from .notation import Binding, Written, call, function, source
+from .notation import Binding, Written, call, function, source, told_axis
 
 # --- functions known only by name ---
 
@@ -49,7 +49,8 @@ def _unknown_numpy(code: Any, node: Tensor, x: str) -> str:
 def _unknown_notation(p: Any, node: Tensor) -> Written:
     name = node.params["function"]
     if not p.code:
-        return call(p, name, node, Function(p.letters(name)))
+        axis = told_axis(p, node, -1) if node.params["rowwise"] else None
+        return call(p, name, node, Function(p.letters(name)), axis=axis)
     rowwise = [Code("rowwise=True")] * node.params["rowwise"]
     return source("unknown", Code(f'"{name}"'), p.operand(node.inputs[0], Binding.OR), *rowwise), Binding.ATOM
 

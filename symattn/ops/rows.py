@@ -30,7 +30,7 @@ from .broadcasting import (
 from .index import linear
 from .leaves import as_tensor
 from .logic import as_mask, equal
-from .notation import COLUMNS, Binding, Written, fitted, source, with_options
+from .notation import COLUMNS, ROWS, Binding, Written, fitted, source, told_axis, with_options
 
 
 def checked_axis(axis: Any, x: Tensor, what: str) -> int:
@@ -207,7 +207,8 @@ def _softmax_notation(p: Any, node: Tensor) -> Written:
         options += [Code('empty="error"')] * (node.params["empty"] == "error")
         return source("softmax", x, *options), Binding.ATOM
     whole = node.rank > 1 and len(axes) == node.rank
-    named: list[Box] = [COLUMNS] if axes == (-2,) else [Text("all")] if whole else []
+    of_one = axes == (-1,) and told_axis(p, node, -1) is not None
+    named: list[Box] = [COLUMNS] if axes == (-2,) else [ROWS] if of_one else [Text("all")] if whole else []
     below = named or [row(Text("axis"), Sign("=", "relation"), shown) for shown in axis]
     return applied(with_options(function("softmax"), [*below, *masks]), [x]), Binding.ATOM
 

@@ -14,7 +14,7 @@ from ..scalars.formulas import Choice, bound
 from .gather import whole_number
 from .index import linear, moved, replaced
 from .leaves import as_tensor
-from .notation import Written, call
+from .notation import Written, call, told_axis
 from .rows import along
 
 # --- running sums ---
@@ -35,7 +35,7 @@ def _cumsum_numpy(code: Any, node: Tensor, x: str) -> str:
 
 
 def _cumsum_notation(p: Any, node: Tensor) -> Written:
-    axis = node.params["axis"] if node.params["axis"] != -1 else None
+    axis = told_axis(p, node, node.params["axis"])
     return call(p, "cumsum", node, axis=axis, reverse=node.params["reverse"] or None)
 
 

@@ -20,7 +20,7 @@ from .arithmetic import divide, multiply, subtract
 from .broadcasting import summed
 from .index import replaced
 from .logic import greater, where
-from .notation import call, root
+from .notation import call, root, told_axis
 from .pointwise import maximum
 from .rows import along
 
@@ -92,7 +92,7 @@ def _normaliser(name: str, entry: Entry, rule: Any, head: Box | None = None) -> 
         vjp=lambda g, p, z, axis: (rule(g, p, z, axis),),
         jvp=lambda tangents, p, z, axis: rule(tangents[0], p, z, axis),
         numpy=lambda code, node, z: code.helper(name, z, "" if axis(node) is None else f"axis={axis(node)}"),
-        notation=lambda p, node: call(p, name, node, head, axis=axis(node)),
+        notation=lambda p, node: call(p, name, node, head, axis=told_axis(p, node, node.params["axis"])),
         reason=f"{name}: within the support, each row has the Jacobian diag(s) - outer(s, s) / sum(s)",
         letters=("P", "Z"),
         minus_infinity="absorbed",

@@ -86,3 +86,38 @@ def test_random_terms_that_differ_print_apart(world):
 @pytest.mark.parametrize("world", WORLDS)
 def test_many_random_terms_that_differ_print_apart(world, seed):
     assert refuted(_terms(world, 1 + seed, 500)) == []
+
+
+@pytest.mark.parametrize(
+    "f",
+    [sa.softmax, sa.sparsemax, sa.entmax15, sa.cumsum, sa.logsumexp, lambda x: sa.unknown("f", x, rowwise=True)],
+    ids=["softmax", "sparsemax", "entmax15", "cumsum", "logsumexp", "unknown"],
+)
+def test_rows_of_one_entry_print_apart_from_a_column(f):
+    sums = sa.sum(M, axis=-1)
+    assert sa.latex(f(x[:, None])) != sa.latex(f(x))
+    assert sa.latex(f(sums[:, None])) != sa.latex(f(sums))
+    assert sa.latex(f(sa.sum(M, axis=-1, keepdims=True))) != sa.latex(f(sums))
+    assert r"\text{row}" not in sa.latex(f(M)) + sa.latex(f(x)) + sa.latex(f(R))
+
+
+def test_the_row_of_one_entry_is_said_below_the_function():
+    assert sa.latex(sa.softmax(C) + M) == r"\operatorname{softmax}_{\text{row}}(C) \mathbf{1}^{\top} + M"
+    assert sa.latex(sa.softmax(x)[:, None] + M) == r"\operatorname{softmax}(x) \mathbf{1}^{\top} + M"
+    assert str(sa.softmax(C)) == "softmax(C)"
+
+
+@pytest.mark.parametrize(
+    ("x", "written"),
+    [
+        (M / N * M, r"(M \oslash N) \odot M"),
+        (M * N / M, r"(M \odot N) \oslash M"),
+        (2 * (M / N) * M, r"2 (M \oslash N) \odot M"),
+        (M / (N * M), r"M \oslash (N \odot M)"),
+        (M * N * M, r"M \odot N \odot M"),
+        (M / N / M, r"M \oslash N \oslash M"),
+    ],
+    ids=str,
+)
+def test_entrywise_products_and_quotients_are_told_apart_by_parentheses(x, written):
+    assert sa.latex(x) == written
