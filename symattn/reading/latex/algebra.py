@@ -9,9 +9,8 @@ import sympy
 
 from ...core.node import Tensor
 from ...ops.arithmetic import add, divide, multiply, subtract
-from ...ops.leaves import tensor
 from ...ops.pointwise import power, sqrt
-from .names import items_of, key_of, name_of
+from .names import items_of, key_of
 from .parser import INDICES
 from .scripts import Scripts
 from .shapes import SCALAR
@@ -89,6 +88,8 @@ class Algebra(Scripts):
             if _is_indicator(factors[n - 1], factors[n]):  # ``\\mathbf{1}[j \\le i]``
                 del factors[n - 1], signs[n]
                 continue
+            if not signs[n] and _is_nabla(factors[n - 1]) and n + 1 < len(factors) and not signs[n + 1]:
+                self._check_behind(factors[n + 1])
             if not signs[n] and (joined := self.derivative(factors[n - 1], factors[n])) is not None:
                 factors[n - 1 : n + 1] = [joined]
                 del signs[n]
@@ -103,6 +104,11 @@ class Algebra(Scripts):
                 raise self.error(f"{self.shown(left)} is not read: write \\nabla_Q L", left)
             return self.derivative_by(left.below, right)
         return None
+
+    def _check_behind(self, tree: Tree) -> None:
+        """That what stands behind a gradient is no scalar, which the loss may be multiplied by."""
+        if key_of(tree) and not self.is_tensor(tree) and not self.is_derivative(tree):
+            raise self.error(r"what \nabla is of is not decided: write (\nabla_Q L) before another factor", tree)
 
     def is_tensor(self, tree: Tree) -> bool:
         """Whether a name, perhaps with an index, is that of a declared tensor."""
@@ -139,10 +145,33 @@ class Algebra(Scripts):
         entry = self.names.find(of)
         if entry is not None and isinstance(entry.value, Tensor) and entry.value.rank:
             raise self.error(f"a derivative of {entry.value.brief()} is a Jacobian, which is not read", of)
+        self._check_loss(of)
         name = differential(variable)
         if name is None or not self.differentiable(variable, name):
             raise self.error(f"the derivative by {self.shown(variable)} has its shape: declare that", variable)
         return name
+
+    def _check_loss(self, of: Tree) -> None:
+        """That a derivative is of a name by itself that has no value of its own, and of one in all of a text."""
+        key = key_of(of)
+        entry = self.names.find(of)
+        is_loss = entry is None or (key == "L" and key in self.names.sizes)  # L is the loss beside a length L
+        value = None if is_loss or entry is None else entry.value
+        is_name = isinstance(value, sympy.Symbol) or (isinstance(value, Tensor) and value.name is not None)
+        known = key in self.names.sizes or key in self.letters or key not in self.names.given
+        if not key or _is_turned(of) or (value is not None and (known or not is_name)):
+            raise self.error(
+                f"a derivative is read of the name of a loss by itself, not of {self.shown(of)}: define "
+                "L = ... outside, and declare L as a loss by names={'L': None}",
+                of,
+            )
+        if self.names.loss not in ("", key):
+            raise self.error(
+                f"derivatives of two losses, {self.names.loss} and {key}, in one text are not read: "
+                "declare each derivative by a name of its own",
+                of,
+            )
+        self.names.loss = key
 
     def differentiable(self, variable: Tree, name: Tree) -> bool:
         """Declares the derivative by a tensor, which has its shape."""
@@ -161,7 +190,7 @@ class Algebra(Scripts):
         if entry is None or not isinstance(entry.value, Tensor) or named is None:
             return False
         if self.names.find(named) is None:
-            self.names.declare(named, tensor(name_of(named), *entry.value.shape))
+            self.names.declare(named, self.names.tensor_of(named, entry.value.shape))
             self.names.derived.add(key_of(named))
         return True
 
@@ -246,6 +275,14 @@ def differential(tree: Tree) -> Tree | None:
         case Scripted(base=Symbol() as base):
             return replace(tree, base=replace(base, letters=f"d{base.letters}"))
     return None
+
+
+def _is_nabla(tree: Tree) -> bool:
+    return isinstance(tree, Scripted) and isinstance(tree.base, Mark) and tree.base.sign == "∇"
+
+
+def _is_turned(tree: Tree) -> bool:
+    return isinstance(tree, Scripted) and isinstance(tree.above, Mark)
 
 
 def _base(tree: Tree) -> Tree:

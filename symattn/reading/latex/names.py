@@ -8,7 +8,7 @@ with it, as ``q_i``, is a family: a tensor with an axis for the index in front.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -152,6 +152,11 @@ class Names:
         self.derived: set[str] = set()  # derivatives that nobody declared
         self.vectors_are_rows: bool | None = None  # once a statement has decided it
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
+        self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
+        self.loss = ""  # the one scalar that all derivatives of a text are of
+        for name in names:
+            if not isinstance(name, str):
+                raise OperandError(f"a name is text, not {described(name)}")
         for name, value in names.items():
             if isinstance(value, str) and ".." in value:
                 self.ranges[key_of(tree_of(name))] = _range(name, value)
@@ -169,6 +174,7 @@ class Names:
         if key in self.entries:
             raise NamingError(f"{shown or key!r} looks like the name {self.entries[key].name!r}: rename one of them")
         family = self._family(tree)
+        self._check_apart(key, value)
         entry = Entry(self._meant(tree, value, shown or key), shown or name_of(tree), family)
         self.entries[key] = entry
         meant = entry.value
@@ -176,6 +182,25 @@ class Names:
             for symbol in meant.free_symbols:
                 if isinstance(symbol, sympy.Symbol):
                     self.sizes.setdefault(key_of(tree_of(symbol.name)), symbol)
+
+    def _check_apart(self, key: str, value: Any) -> None:
+        """That a tensor that is given is not taken for one that was made here."""
+        of = value.name if isinstance(value, Tensor) else None
+        if of is not None and self.made.get(of, key) != key:
+            raise NamingError(f"{key} is the tensor {of}, and so is {self.made[of]}: rename one of them")
+
+    def tensor_of(self, tree: Tree, shape: Sequence[Any]) -> Tensor:
+        """A tensor for a name, with the axes of its family. Raises NamingError where another name has it already."""
+        name, key = name_of(tree), key_of(tree, self.indices)
+        given = {e.value.name: k for k, e in self.entries.items() if isinstance(e.value, Tensor)}
+        other = self.made.get(name, given.get(name, key))
+        if other != key:
+            raise NamingError(
+                f"{key} and {other} would both be the tensor {name}: declare one of them by a tensor with a name of "
+                f"its own, as sa.tensor('{name}_other', ...)"
+            )
+        self.made[name] = key
+        return tensor(name, *(r.size for r in self.family_ranges(tree)), *shape)
 
     def _family(self, tree: Tree) -> tuple[str, ...]:
         """The indices that a name is written with."""
@@ -198,8 +223,7 @@ class Names:
         if getattr(value, "is_Matrix", False):
             return as_tensor(value)
         if isinstance(value, (str, tuple, list)):
-            shape = as_shape((value,))
-            return tensor(name_of(tree), *(r.size for r in self.family_ranges(tree)), *shape)
+            return self.tensor_of(tree, as_shape((value,)))
         if isinstance(value, (int, float, sympy.Expr)) and not isinstance(value, bool):
             return sympy.sympify(value)
         raise OperandError(

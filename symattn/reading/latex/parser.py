@@ -46,6 +46,7 @@ _LABELLED = frozenset({r"\underset", r"\overset", r"\stackrel"})
 _BRACES = frozenset({r"\underbrace", r"\overbrace"})
 _CLOSES = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|": "|", "‖": "‖"}
 _MARKS = frozenset("⊤∞…∗⋆†+−⊥∂∇")
+_BOLD = frozenset({"bold", "blackboard"})  # numbers in these are vectors
 DEEPEST = 100
 INDICES = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
 
@@ -177,9 +178,20 @@ class Parser:
             return Infix(Span(first.span.start, right.span.end), "mod", first, right)
         factors, signs = [first], []
         while self._level() == level and not (level == _TIMES and self.token.mark in ("/", "÷", "mod")):
+            if level == _BESIDE:
+                self._check_beside(factors[-1])
             signs.append(self.next().mark if level == _TIMES else "")
             factors.append(self.expression(level))
         return Product(Span(first.span.start, factors[-1].span.end), tuple(factors), tuple(signs))
+
+    def _check_beside(self, left: Tree) -> None:
+        r"""That no two numbers stand side by side, and that no 1 that may be ``\mathbf{1}`` stands behind a factor."""
+        if not self.meets("number") or self.token.style in _BOLD:
+            return
+        if isinstance(left, Number) and not left.bold:
+            raise self.error(r"two numbers side by side are not decided: write 1000, or 2 \cdot 3")
+        if self.token.mark == "1":
+            raise self.error(r"a 1 behind a factor is not decided: write ones as \mathbf{1}")
 
     def _quotient(self, above: Tree) -> Tree:
         sign = self.next()
@@ -288,7 +300,7 @@ class Parser:
             case "letter" | "word":
                 return Symbol(token.span, token.mark, token.style)
             case "number":
-                return Number(token.span, token.mark, token.style == "bold")
+                return Number(token.span, token.mark, token.style in _BOLD)
             case "open":
                 return self._fence(token)
             case "bar":

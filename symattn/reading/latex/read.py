@@ -191,11 +191,17 @@ class _Statement:
             if shape == "N":
                 value: Any = sympy.Symbol(check_name(name_of(tree)), integer=True, positive=True)
             else:
-                value = tensor(name_of(tree), *(r.size for r in self.names.family_ranges(tree)), *shape)
+                value = self._tensor(tree, shape)
             if self.names.find(tree) is None:
                 self.names.declare(tree, value)
             made.append(Declaration(name_of(tree), value))
         return made
+
+    def _tensor(self, tree: Tree, shape: Any) -> Tensor:
+        """The tensor that a declaration makes; of a name that is known already it says the shape."""
+        if self.names.find(tree) is None:
+            return self.names.tensor_of(tree, shape)
+        return tensor(name_of(tree), *(r.size for r in self.names.family_ranges(tree)), *shape)
 
     def _shape(self, tree: Tree) -> Any:
         """The sizes of a shape, "N" for the natural numbers, None for what is none."""
@@ -378,14 +384,15 @@ class _Statement:
             base = replace(tree, below=None) if tree.above is not None or tree.primes else tree.base
         name = name_of(base) if key_of(base) else self.text.part(left.span)
         if isinstance(value, Tensor):
-            value = self._with_name(name, value)
+            value = self._with_name(name, value, key_of(base))
         if key_of(base) and not parameters and not is_condition(value):
             self.names.define(base, value, indices)
         return Definition(name, value, parameters, indices)
 
-    def _with_name(self, name: str, value: Tensor) -> Tensor:
-        """The tensor under its name, where symattn allows it and no size has it."""
+    def _with_name(self, name: str, value: Tensor, key: str) -> Tensor:
+        """The tensor under its name, where symattn allows it and neither a size nor another name has it."""
         taken = {size.name for size in self.names.sizes.values()}
+        taken |= {other for other, of in self.names.made.items() if of != key}
         try:
             return let(fresh_name(check_name(name), taken), value)
         except NamingError:  # such as Self-Attention
