@@ -25,4 +25,4 @@ def first_of_each(kind: Callable[[Any], Any], cases: Iterable[Any]) -> list[Any]
 def _slow(case: Any) -> Any:
     if isinstance(case, type(pytest.param())):
         return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.slow])
-    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+    return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.slow)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 import sympy
 
 import symattn as sa
@@ -111,6 +112,7 @@ def test_terms_that_cancel_are_not_only_reordered():
     assert reasons(sa.prove(a + a + b, 2 * a + b))[0] == "Like terms are added."
 
 
+@pytest.mark.slow
 def test_no_sentence_is_the_reason_of_most_steps():
     """Over the true claims of the corpus that are proved by rewriting."""
     said: Counter[str] = Counter()

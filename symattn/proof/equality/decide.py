@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sympy
 
@@ -55,6 +55,7 @@ class Comparison:
     alike: Mapping[int, Sequence[Definition]]  # the nodes that have the normal form of a definition
     roots: tuple[Tensor, ...]  # of which names are taken
     facts: tuple[Fact, ...] = ()  # what is given, as it is put in
+    met: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)  # where pieces meet, once it is asked
 
     @property
     def equal(self) -> bool:

@@ -54,8 +54,8 @@ class EntriesTold(ABC, Generic[W]):
 
     def pieces(self) -> Iterator[PieceTold[W]]:
         """The pieces of the ranges, of sides that are equal."""
-        for piece, told in zip(self.comparison.pieces, self._sides, strict=True):
-            found = meeting(self.comparison, piece)
+        for number, (piece, told) in enumerate(zip(self.comparison.pieces, self._sides, strict=True)):
+            found = meeting(self.comparison, number)
             if found is None:
                 yield told
             elif found.form is piece.left:

@@ -11,6 +11,8 @@ from ...normal_form.ring import Ring
 from ...normal_form.terms import Labels, Poly, TooLarge, Undefined, Unsupported
 from .decide import Comparison, Piece, changes, definitions_in, written_out
 
+_MOST_TRIED = 8  # definitions of which each is left out to see whether it is needed
+
 
 class Meeting(NamedTuple):
     """The form in which both sides are one, after definitions were written out, and times denominators.
@@ -24,8 +26,15 @@ class Meeting(NamedTuple):
     inside: tuple[tuple[Poly, Poly], ...] = ()
 
 
-def meeting(comparison: Comparison, piece: Piece) -> Meeting | None:
+def meeting(comparison: Comparison, number: int) -> Meeting | None:
     """Where the sides of a piece meet; None where only their difference is seen to vanish."""
+    if number not in comparison.met:
+        comparison.met[number] = _meeting(comparison, comparison.pieces[number])
+    found: Meeting | None = comparison.met[number]
+    return found
+
+
+def _meeting(comparison: Comparison, piece: Piece) -> Meeting | None:
     left, right = piece.left, piece.right
     opened: dict[int, None] = {}
     times: list[Poly] = []
@@ -56,7 +65,7 @@ def meaning(comparison: Comparison, poly: Poly, labels: Labels) -> int:
 def _with_fewer(comparison: Comparison, piece: Piece, found: Meeting) -> Meeting:
     """The meeting with as few definitions written out as are needed, where nothing else had to be done."""
     kept, form = set(found.written_out), found.form
-    for key in found.written_out if not found.times else ():
+    for key in found.written_out if not found.times and len(kept) <= _MOST_TRIED else ():
         left, right = (_written_out(comparison, kept - {key}, side) for side in (piece.left, piece.right))
         if not comparison.ring.subtract(left, right):
             kept, form = kept - {key}, right
@@ -77,7 +86,7 @@ def _inside(comparison: Comparison, piece: Piece, chosen: set[int]) -> tuple[tup
 
 
 def _written_out(comparison: Comparison, chosen: set[int], poly: Poly) -> Poly:
-    for _ in chosen:  # one may stand in what another stands for
+    while definitions_in(poly) & chosen:  # one may stand in what another stands for
         poly = written_out(comparison.ring, comparison.definitions, chosen, poly)
     return poly
 
