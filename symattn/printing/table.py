@@ -27,6 +27,7 @@ from .gradients import Gradients, accented, differential, gradient_box, names_th
 from .media.latex import latex
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
+from .misleading import by_shape, check_spellings, is_unseen
 from .scalars import Scalars, scalar_box
 from .symbols import letters_of, symbol
 
@@ -116,11 +117,14 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
     """
     roots = list(roots)
     found = _Occurring(roots)
-    boxes = _Boxes(found, _Spelled(found, spelled), gradients)
+    by_user = _Spelled(found, spelled)
+    boxes = _Boxes(found, by_user, gradients)
     symbols = {name: Symbol(name, role, *boxes.written(name), *found.kept(name)) for name, role in found.roles.items()}
     symbols |= {name: Symbol(name, "loss", box, Binding.ATOM, ()) for name, box in boxes.losses_named()}
     table = SymbolTable(found.names, symbols)
     _check_apart(table, (_in_latex,) if not spelled and gradients == "d" else (_in_latex, _in_text))
+    sizes = [name for name, role in found.roles.items() if role == "size"]
+    check_spellings(by_user.boxes, table.spelling(), sizes)
     return table
 
 
@@ -135,7 +139,7 @@ def _check_apart(table: SymbolTable, media: Iterable[Callable[[Box], str]]) -> N
 
 
 _in_latex = lru_cache(maxsize=4096)(latex)  # names are asked for again and again
-_in_text = lru_cache(maxsize=4096)(unicode_text)
+_in_text = lru_cache(maxsize=4096)(lambda box: by_shape(unicode_text(box)))
 
 
 # --- what occurs ---
@@ -270,7 +274,11 @@ def _box_of(key: Any, written: Any) -> Box:
     if not isinstance(written, str) or not written.strip():
         shown = key.brief() if isinstance(key, Tensor) else str(key)
         raise OperandError(f"names spells {shown} by LaTeX text, not {described(written)}")
-    return box_of_latex(written)
+    box = box_of_latex(written)
+    if is_unseen(box):
+        shown = key.brief() if isinstance(key, Tensor) else str(key)
+        raise OperandError(f"names spells {shown} as {written}, of which nothing is seen")
+    return box
 
 
 def _does_not_occur(name: str, known: Iterable[str]) -> NamingError:

@@ -243,6 +243,47 @@ def test_a_name_that_is_no_latex_is_refused(spelled, problem):
     assert problem in str(caught.value)
 
 
+M, N = sa.tensor("M", T, T), sa.tensor("N", T, T)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        r"M^\top", "M^T", "M^{-1}", "M^2", "M M", "2 M", "-M", "M + M", "(M)", r"\sigma(M)", r"\exp(M)", r"\frac{1}{M}",
+        r"\sqrt{M}", r"M^\top M", r"\mathbf{1} M", "T M",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("style", ["matrix", "index"])
+def test_a_spelling_that_is_an_expression_of_other_symbols_is_refused(spelled, style):
+    with pytest.raises(sa.NamingError, match="names spells 'N' as .*, an expression of other symbols"):
+        sa.latex(M.T + N, names={N: spelled}, style=style)
+
+
+@pytest.mark.parametrize("spelled", ["I_T", "I_2", r"\mathbf{1}_T", r"\mathbf{1}", "0", "1", r"\pi", r"\mathrm{e}"])
+def test_a_spelling_that_is_a_constant_is_refused(spelled):
+    with pytest.raises(sa.NamingError, match="names spells 'N' as .*, which is a constant"):
+        sa.latex(M + N + sa.eye(T), names={N: spelled})
+
+
+@pytest.mark.parametrize("spelled", ["{}", r"\phantom{N}", r"\,", r"{}_{}", r"\quad"])
+def test_a_spelling_of_which_nothing_is_seen_is_refused(spelled):
+    with pytest.raises(sa.OperandError, match="names spells N.* of which nothing is seen"):
+        sa.latex(M + N, names={N: spelled})
+
+
+@pytest.mark.parametrize(("one", "other"), [("K", "Κ"), ("A", "А"), ("x", "х")])
+def test_letters_of_other_alphabets_that_look_alike_are_refused(one, other):
+    with pytest.raises(sa.NamingError, match="would both print as"):
+        sa.latex(M + N, names={M: one, N: other})
+
+
+@pytest.mark.parametrize(
+    "spelled", ["M'", "M_1", r"\hat{M}", r"M^{(1)}", r"\Delta M", "M^*", "I", "I_q", r"f(M)", "K^T", r"\mathbb{1}"]
+)
+def test_a_name_made_from_the_letter_of_another_symbol_is_taken(spelled):
+    assert sa.latex(M + N, names={N: spelled}).startswith("M + ")
+
+
 def test_a_gradient_of_a_gradient_is_by_that_gradient():
     first = sa.gradient(sa.let("L", sa.sum(sa.tanh(Q) * Q)), [Q])
     second = sa.gradient(sa.let("M", sa.sum(first[Q] * first[Q])), [Q])
