@@ -153,6 +153,7 @@ class Names:
         self.vectors_are_rows: bool | None = None  # once a statement has decided it
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
+        self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
         self.loss = ""  # the one scalar that all derivatives of a text are of
         for name in names:
             if not isinstance(name, str):

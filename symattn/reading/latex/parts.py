@@ -122,6 +122,7 @@ class Parts(Calls):
 
     def set_first(self, letter: str, first: Any, tree: Tree) -> None:
         """Where an index begins, which is one place for all of a text."""
+        self.set_base(0 if first == 0 else 1, tree)
         known = self.firsts.setdefault(letter, first)
         if known != first:
             raise self.error(f"the index {letter} begins at {known} in one place and at {first} here", tree)

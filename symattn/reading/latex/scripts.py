@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from ...core.node import Tensor
+from ...core.sizes import same_size
 from ...ops.broadcasting import broadcast_to
 from ...ops.contraction import diag_op
 from ...ops.gather import take
@@ -34,6 +35,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    parts_of,
 )
 from .values import exponential, is_condition, spread, with_labels
 
@@ -47,12 +49,34 @@ class Scripts(Terms):
         """A name with its scripts, an entry, a power, a transpose."""
         above, turned = self._without_transposition(tree)
         plainly = replace(tree, above=above) if turned else tree
-        if turned and above is None and tree.below is None and not tree.primes:
-            return self.transposed(tree.span, self.term(tree.base))
-        term = self._without_turn(plainly)
+        bare = turned and above is None and tree.below is None and not tree.primes
+        term = self.term(tree.base) if bare else self._without_turn(plainly)
+        if turned and self._is_power(tree, term):
+            return self._without_turn(tree)
+        if bare:
+            return self.transposed(tree.span, term)
         if turned and tree.below is not None and isinstance(tree.base, Symbol) and self._is_entry(tree, term):
             raise self.error("a transposed entry is not decided: write (A^\\top)_{ij}, or A_{ji}", tree)
         return self.transposed(tree.span, term) if turned else term
+
+    def _is_power(self, tree: Scripted, term: Term) -> bool:
+        """Whether ``^T`` is a power of a scalar; of a square matrix it is not decided where T is declared."""
+        if isinstance(tree.base, Number) and tree.base.digits == "1" and not tree.base.bold:
+            raise self.undecided(r"a transposed 1 is no number: write ones as \mathbf{1}^\top", tree)
+        letter = next((x for x in parts_of(tree.above) if _is_plain_turn(x)), None) if tree.above is not None else None
+        if letter is None:
+            return False
+        self.shapes.solve()
+        form = term.slot.form
+        declared = self.names.find(letter) is not None or key_of(letter) in {*self.letters, *self.ranges}
+        if form is not None and form.is_scalar:
+            if not declared:
+                raise self.undecided("^T of a scalar is not decided: declare T, or leave it out", tree)
+            return True
+        square = form is not None and len(form.core) == 2 and same_size(*map(self.shapes.size, form.core))
+        if declared and square:
+            raise self.undecided(r"whether ^T is a power is not decided, as T is declared: write ^\top", tree)
+        return False
 
     def _is_entry(self, tree: Scripted, term: Term) -> bool:
         """Whether a name with a subscript is one number of a matrix."""
@@ -238,7 +262,8 @@ class Scripts(Terms):
             raise self.error("a subscript stands at a name", tree)
         factors = below.factors if isinstance(below, Product) and set(below.signs) == {"×"} else (below,)
         shape = tuple(map(self.size_of, factors))
-        return self.of_tensor(tree.span, (ones if base.digits == "1" else zeros)(*shape))
+        x = (ones if base.digits == "1" else zeros)(*shape)
+        return self.of_tensor(tree.span, x, x.rank == 1 and self.conventions.vectors_are_rows)
 
     def size_of(self, tree: Tree) -> sympy.Expr:
         """A size, as it stands in a shape."""
@@ -261,6 +286,8 @@ class Scripts(Terms):
         form = self.form(inside)
         if len(items) != len(form.axes) or form.labels or (form.rows is None and form.cols is not None):
             raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
+        if any(isinstance(part, Number) for item in items for part in parts_of(item)):
+            self.set_base(0, tree)
         x = self.tensor(inside)
         row = x.rank == 2 and not isinstance(items[0], Slice) and isinstance(items[1], Slice)
         for axis in reversed(range(len(items))):
@@ -345,7 +372,7 @@ class Scripts(Terms):
 
         def make() -> Tensor:
             full = Form(labels=tuple(sorted({**dict(form.labels), **sizes}.items())))
-            full = self.shapes.resolved(full)
+            full = Form(tuple((le, self.known_size(size, f"the index {le}", span)) for le, size in full.labels))
             value = self.value(x)
             if isinstance(value, Tensor):
                 y = broadcast_to(spread(value, self.form(x), full, core=False), full.axes)
@@ -356,6 +383,11 @@ class Scripts(Terms):
             return transpose(y, tuple(n - len(have) for n in order)) if order != sorted(order) else y
 
         return Term(span, Slot(out), make)
+
+
+def _is_plain_turn(tree: Tree) -> bool:
+    """Whether a superscript is the plain letter T, which may be a power too."""
+    return isinstance(tree, Symbol) and tree.letters == "T" and tree.style not in ("upright", "sans")
 
 
 def _number(value: Any) -> Any:

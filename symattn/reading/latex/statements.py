@@ -1,6 +1,6 @@
 r"""A text of formulas as its statements: rows, ``\quad``, words, and commas between two relations set them apart.
 
-A row that begins with a relation goes on with the statement above it.
+A row that begins with a relation, or with a sign such as ``+`` between two operands, goes on with the statement above.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ _ALIGNED = frozenset(
 )
 _PUNCTUATION = frozenset(".,;")
 _FOLLOWS = frozenset("⟹⇒")
+_BINARY = frozenset("+−⋅×∗/÷⊙⊘∘⊗⋆•∧∨") | {"mod"}
+_CONDITIONS = frozenset({"if", "when", "or", "otherwise", "else"})
 
 
 def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
@@ -24,8 +26,7 @@ def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     for row in _split(_unwrapped(tokens), "row"):
         parts = _parts(text, _without_reasons(row))
         for n, stripped in enumerate(filter(None, map(_stripped, parts))):
-            goes_on = not n and found and stripped[0].kind == "sign" and stripped[0].mark in RELATIONS - _FOLLOWS
-            if goes_on:
+            if found and _goes_on(text, stripped, first=not n):
                 found[-1] += stripped
             elif stripped[0].mark in _FOLLOWS:
                 found.append(stripped[1:])
@@ -34,6 +35,16 @@ def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     if not found:
         raise text.error("there is nothing to read: write a formula such as \\mathrm{softmax}(Q K^\\top) V")
     return found
+
+
+def _goes_on(text: FormulaText, tokens: Sequence[Token], first: bool) -> bool:
+    """Whether a stretch goes on with the statement before it; ``first``: it begins a row."""
+    sign = tokens[0]
+    if sign.kind != "sign" or sign.mark not in _BINARY:
+        return first and sign.kind == "sign" and sign.mark in RELATIONS - _FOLLOWS
+    if not first or (sign.mark in "+−" and _relates(tokens)):
+        raise text.error(f"whether this {sign.mark} goes on with what stands before it is not decided", sign.span)
+    return True
 
 
 def _with_depth(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
@@ -91,6 +102,7 @@ def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
         segments = _commas(stretch)
         for n, segment in enumerate(segments):
             relates, told = _relates(segment), any(t.kind == "prose" for t in segment)
+            _check_conditions(text, segment)
             if told and not relates and n:
                 continue  # a remark in words
             if n and not (relates and _relates(parts[-1])):
@@ -104,13 +116,22 @@ def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     return [[t for t, depth in _with_depth(part) if t.kind != "prose" or depth] for part in parts]
 
 
+def _check_conditions(text: FormulaText, tokens: Sequence[Token]) -> None:
+    """That no words say when a formula holds: that would be lost."""
+    for token, depth in _with_depth(tokens):
+        if token.kind == "prose" and not depth and token.mark in _CONDITIONS:
+            raise text.error(r"a condition in words is read in \begin{cases} only", token.span)
+
+
 def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
     r"""What ``\quad``, ``\implies`` and words between formulas set apart."""
     stretches: list[list[Token]] = [[]]
     for token, depth in _with_depth(tokens):
         if not depth and token.kind in ("wide", "prose"):
             behind = stretches[-1]
-            if token.kind == "prose" and behind and behind[-1].mark not in _PUNCTUATION and token.mark not in _JOINS:
+            if token.kind == "prose" and token.mark in _CONDITIONS:
+                behind.append(token)
+            elif token.kind == "prose" and behind and behind[-1].mark not in _PUNCTUATION and token.mark not in _JOINS:
                 behind.append(token)
             else:
                 stretches.append([])
@@ -121,7 +142,7 @@ def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
     return stretches
 
 
-_JOINS = frozenset({"where", "and", "with", "for", "if", "when", "or"})
+_JOINS = frozenset({"where", "and", "with", "for"})
 
 
 def _commas(tokens: Sequence[Token]) -> list[list[Token]]:

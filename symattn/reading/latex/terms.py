@@ -304,9 +304,8 @@ class Terms:
         if tree.bold and tree.digits in ("0", "1"):
             size = Unknown(self.shown(tree))
             maker = ones if tree.digits == "1" else zeros
-            return Term(
-                tree.span, Slot(Form(rows=size)), lambda: maker(self.known_size(size, self.shown(tree), tree.span))
-            )
+            slot = Slot(form_of((size,), self.conventions.vectors_are_rows))
+            return Term(tree.span, slot, lambda: maker(self.known_size(size, self.shown(tree), tree.span)))
         digits = tree.digits
         if len(digits) > 64 or sympy.Rational(digits) > LARGEST:
             raise self.error("the number has too many digits", tree)
@@ -378,6 +377,17 @@ class Terms:
         return self.of_tensor(span, x, self.conventions.vectors_are_rows)
 
     # --- entries ---
+
+    def set_base(self, base: int, where: Tree) -> None:
+        """Where a text counts from, 0 or 1: there is one such place for all of it."""
+        declared = {0 if r.first == 0 else 1 for r in self.names.ranges.values()}
+        self.names.bases.add(base)
+        if len(self.names.bases | declared) > 1:
+            raise self.undecided(
+                "indices are counted from 0 in one place and from 1 in another: literal places are counted from 0, "
+                r"so write sums as \sum_{i=0}^{n-1}",
+                where,
+            )
 
     def is_place(self, tree: Tree) -> bool:
         """Whether a subscript says where an entry stands: an index, a number, or a sum of them."""
