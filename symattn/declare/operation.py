@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from ..core.arguments import check_takes
-from ..core.boxes import Name, Row
+from ..core.boxes import Box, Fence, Name, Row, Sign, fold
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Notation, Operation, Pullback, Pushforward
@@ -21,9 +21,10 @@ from ..ops.broadcasting import unbroadcast
 from ..ops.contraction import einsum_op
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
-from ..ops.notation import Binding, function
+from ..ops.notation import Binding, function, without_transpose
 from ..printing.media.neighbours import Level, level_of
 from ..printing.media.read_latex import box_of_latex
+from ..printing.misleading import is_unseen
 from .facts import PROVED, checked_facts, monotone_function
 from .from_entry import entry_code, function_code
 from .signature import Signature, check_declared, check_kind, derivative_formula, formula_entry, user_formula
@@ -202,8 +203,9 @@ _BINDINGS = {Level.LIST: Binding.OR, Level.SUM: Binding.SUM, Level.PRODUCT: Bind
 
 
 def _template(signature: Signature, name: str, latex: Any) -> Notation:
+    places = [Name("x") for _ in signature.inputs]
     try:
-        box_of_latex(latex, [Name("x") for _ in signature.inputs])
+        _check_shown(box_of_latex(latex, places), places)
     except OperandError as error:
         raise OperandError(
             f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ...: {error}"
@@ -214,10 +216,29 @@ def _template(signature: Signature, name: str, latex: Any) -> Notation:
         if p.code:
             return plain(p, node)
         written = box_of_latex(latex, [p.operand(x, Binding.OR) for x in node.inputs])
+        if without_transpose(written) is not None:  # the transpose of the result would take the mark away
+            return Fence(written), Binding.ATOM
         level = level_of(written.parts) if isinstance(written, Row) else Level.ATOM
         return written, _BINDINGS.get(level, Binding.ATOM)
 
     return notation
+
+
+def _is_half_a_fence(box: Box) -> bool:
+    return isinstance(box, Sign) and box.kind in ("opening", "closing")
+
+
+def _check_shown(written: Box, places: Sequence[Box]) -> None:
+    """What a template shows is a formula with closed fences, and more than an input alone."""
+    if is_unseen(written):
+        raise OperandError("nothing of it is seen")
+    if fold(written, lambda part, kids: any(kids) or _is_half_a_fence(part)):
+        raise OperandError("a parenthesis is opened and not closed, or closed and not opened")
+    inside = written
+    while isinstance(inside, Fence) and (inside.left, inside.right) in (("(", ")"), ("[", "]"), ("{", "}"), ("", "")):
+        inside = inside.inside
+    if any(inside is place for place in places):
+        raise OperandError("it shows an input alone, as if there were no operation")
 
 
 def _summed_vjp(signature: Signature, vjp: Callable[..., Any]) -> Pullback:

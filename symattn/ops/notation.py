@@ -180,21 +180,21 @@ def flipped(p: Any, x: Any) -> Written:
     if coefficient != 1:
         return scaled(p, coefficient, rest, flipped(p, rest))
     box, binding = written_as(p, x)
-    if (base := _without_transpose(box)) is not None:
+    if (base := without_transpose(box)) is not None:
         return base, Binding.ATOM
     if isinstance(box, Row) and x.op.name in ("matmul", "sum"):
         *others, last = box.parts
-        bases = [_without_transpose(factor) for factor in reversed(others)]
+        bases = [without_transpose(factor) for factor in reversed(others)]
         if None not in bases:
             return juxtaposed(transposed(last), *(base for base in bases if base is not None)), Binding.PRODUCT
     return transposed(fenced((box, binding), Binding.ATOM)), Binding.POWER
 
 
-def _without_transpose(box: Box) -> Box | None:
+def without_transpose(box: Box) -> Box | None:
     """What stands below the mark of a transpose, or None where there is none."""
     match box:
         case Differential(of=inside):
-            base = _without_transpose(inside)
+            base = without_transpose(inside)
             return None if base is None else Differential(base)
         case Script(above=Sign(mark="⊤")):
             return box.base if box.below is None else Script(box.base, box.below)

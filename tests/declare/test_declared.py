@@ -315,6 +315,40 @@ def test_inputs_and_results_of_a_template_are_held_together():
     assert sa.latex(raised(a + b, a - b)) == r"(a + b)^{a - b}"
 
 
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("({0}", "opened and not closed"),
+        ("{0})", "closed and not opened"),
+        (r"\phi\{{0}", "opened and not closed"),
+        (r"\sqrt{({0}}", "opened and not closed"),
+        ("{}", "nothing of it is seen"),
+        (r"\phantom{{0}}", "nothing of it is seen"),
+        ("{0}", "an input alone"),
+        ("{{0}}", "an input alone"),
+        (r"\left({0}\right)", "an input alone"),
+    ],
+)
+def test_a_template_that_hides_the_operation_or_is_no_formula_is_refused(template, problem):
+    with pytest.raises(sa.OperandError, match=f"latex= of operation 'f' is a template .*{problem}"):
+        sa.operation("f", shape="n n -> n n", entry=lambda i, s: 2 * s[i], latex=template)
+
+
+@pytest.mark.parametrize(
+    ("template", "plain", "flipped"),
+    [
+        (r"{0}^{\top}", r"(A^{\top})", r"(A^{\top})^{\top}"),
+        (r"\psi({0})^\top", r"(\psi(A)^{\top})", r"(\psi(A)^{\top})^{\top}"),
+        (r"\psi({0})", r"\psi(A)", r"\psi(A)^{\top}"),
+        (r"[0, {0})", "[0, A)", r"[0, A)^{\top}"),
+    ],
+)
+def test_the_transpose_of_a_result_takes_no_mark_of_the_template_away(template, plain, flipped):
+    f = sa.operation("f", shape="n n -> n n", entry=lambda i, s: 2 * s[i], latex=template)
+    A = sa.tensor("A", "n", "n")
+    assert [sa.latex(f(A)), sa.latex(f(A).T)] == [plain, flipped]
+
+
 def one_numpy():
     def foo(s):
         return s + 1
