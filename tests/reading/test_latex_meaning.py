@@ -40,6 +40,11 @@ def test_two_names_are_never_one_tensor(first: str, second: str) -> None:
     assert sa.parse_latex(r"\mathcal{A} - A", {r"\mathcal{A}": other, "A": A}) == other - A
 
 
+def test_two_sizes_are_never_one() -> None:
+    refused(r"X \in \mathbb{R}^{d_k \times d^k}")
+    assert sa.parse_latex(r"X \in \mathbb{R}^{d_k \times d_k}").value.rank == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -52,6 +57,10 @@ def test_two_names_are_never_one_tensor(first: str, second: str) -> None:
         r"\frac{\partial v^\top A u}{\partial A}",
         r"\frac{\partial (v^\top A u)}{\partial A}",
         r"\nabla_A n",
+        r"\nabla_A L^2",
+        r"\sum_i \nabla_A L_i",
+        r"\nabla_A v_i",
+        r"\nabla_A f(A)",
     ],
 )
 def test_a_gradient_is_of_one_loss_by_its_name(text: str) -> None:
@@ -62,7 +71,9 @@ def test_a_gradient_of_a_loss_has_the_shape_of_its_variable() -> None:
     assert sa.parse_latex(r"\nabla_A L u + \frac{\partial L}{\partial v}", NAMES).shape == (n,)
 
 
-@pytest.mark.parametrize("text", [r"1\,000 v", "1 2", "1 0 v", "2^{1 0}", "1.5.2 v", "A_{1 0}", r"v \, 2 \, 3"])
+@pytest.mark.parametrize(
+    "text", [r"1\,000 v", "1 2", "1 0 v", "2^{1 0}", "1.5.2 v", "A_{1 0}", r"v \, 2 \, 3", "2e5 v"]
+)
 def test_numbers_side_by_side_are_not_multiplied(text: str) -> None:
     refused(text)
 
@@ -102,7 +113,9 @@ def test_a_plain_T_is_a_transpose_or_a_power_and_never_nothing() -> None:
         refused(text, beside)
 
 
-@pytest.mark.parametrize("text", [r"1^\top v", r"1^T v", r"v - 1(1^\top v)/n", r"A\,1", r"v 1^\top", r"1^\top A 1"])
+@pytest.mark.parametrize(
+    "text", [r"1^\top v", r"1^T v", r"v - 1(1^\top v)/n", r"A\,1", r"v 1^\top", r"1^\top A 1", r"1 v^\top"]
+)
 def test_a_one_that_may_be_a_vector_is_no_number(text: str) -> None:
     refused(text)
 
@@ -127,7 +140,7 @@ def test_a_row_and_a_column_are_not_added(text: str) -> None:
     "text",
     [
         r"A_{1,:} u + \sum_{i=1}^n v_i", r"\sum_{i=1}^n v_i + A_{1,:} u", r"\sum_{i=1}^{n} v_i + v_0",
-        r"A_{:, 0}^\top u + \sum_{i=1}^n v_i", r"A_{1:, :} u, \quad \sum_{i=1}^n v_i",
+        r"A_{:, 0}^\top u + \sum_{i=1}^n v_i", r"A_{1:, :} u, \quad \sum_{i=1}^n v_i", r"(v_i)_{i=1}^{n} + v_0 u",
     ],
 )  # fmt: skip
 def test_a_text_counts_from_one_place(text: str) -> None:

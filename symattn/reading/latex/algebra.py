@@ -159,7 +159,8 @@ class Algebra(Scripts):
         value = None if is_loss or entry is None else entry.value
         is_name = isinstance(value, sympy.Symbol) or (isinstance(value, Tensor) and value.name is not None)
         known = key in self.names.sizes or key in self.letters or key not in self.names.given
-        if not key or _is_turned(of) or (value is not None and (known or not is_name)):
+        part_of_another = entry is None and isinstance(of, Scripted) and self._is_of_another(of)
+        if not key or part_of_another or (value is not None and (known or not is_name)):
             raise self.error(
                 f"a derivative is read of the name of a loss by itself, not of {self.shown(of)}: define "
                 "L = ... outside, and declare L as a loss by names={'L': None}",
@@ -172,6 +173,12 @@ class Algebra(Scripts):
                 of,
             )
         self.names.loss = key
+
+    def _is_of_another(self, tree: Scripted) -> bool:
+        """Whether scripts make something else of a name: a power, a transpose, an entry, one of a family."""
+        below = () if tree.below is None else items_of(tree.below)
+        indexed = any(key_of(item) in INDICES or key_of(item) in self.letters for item in below)
+        return indexed or isinstance(tree.above, (Mark, Number, Total)) or self.names.find(tree.base) is not None
 
     def differentiable(self, variable: Tree, name: Tree) -> bool:
         """Declares the derivative by a tensor, which has its shape."""
@@ -279,10 +286,6 @@ def differential(tree: Tree) -> Tree | None:
 
 def _is_nabla(tree: Tree) -> bool:
     return isinstance(tree, Scripted) and isinstance(tree.base, Mark) and tree.base.sign == "∇"
-
-
-def _is_turned(tree: Tree) -> bool:
-    return isinstance(tree, Scripted) and isinstance(tree.above, Mark)
 
 
 def _base(tree: Tree) -> Tree:

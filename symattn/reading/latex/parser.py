@@ -185,11 +185,15 @@ class Parser:
         return Product(Span(first.span.start, factors[-1].span.end), tuple(factors), tuple(signs))
 
     def _check_beside(self, left: Tree) -> None:
-        r"""That no two numbers stand side by side, and that no 1 that may be ``\mathbf{1}`` stands behind a factor."""
+        r"""That no two numbers stand side by side, and no 1 that may be ``\mathbf{1}`` beside a factor."""
+        if isinstance(left, Number) and left.digits == "1" and not left.bold:
+            raise self.error(r"a 1 in front of a factor is not decided: write ones as \mathbf{1}", left.span)
         if not self.meets("number") or self.token.style in _BOLD:
             return
         if isinstance(left, Number) and not left.bold:
             raise self.error(r"two numbers side by side are not decided: write 1000, or 2 \cdot 3")
+        if isinstance(left, Symbol) and left.letters in ("e", "E") and not self.token.apart:
+            raise self.error(r"whether this is a power of ten is not decided: write \cdot 10^{5}, or a space")
         if self.token.mark == "1":
             raise self.error(r"a 1 behind a factor is not decided: write ones as \mathbf{1}")
 

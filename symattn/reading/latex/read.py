@@ -236,6 +236,8 @@ class _Statement:
         for name in _letters(tree):
             if self.names.find(name) is None:
                 size = sympy.Symbol(check_name(name_of(name)), integer=True, positive=True)
+                if size in self.names.sizes.values():
+                    raise self.error(f"{self.text.part(name.span)} would be the size {size}, as another name is", name)
                 self.names.sizes[key_of(name)] = size
         return Parts(self.text, self._only_sizes()).size_of(tree)
 

@@ -352,6 +352,7 @@ class Scripts(Terms):
             raise self.error("a family is written as (...)_{i=1}^{n}", tree)
         first = self.size_of(below.sides[1])
         size = sympy.expand(self.size_of(tree.above) - first + 1)
+        self.set_base(0 if first == 0 else 1, tree)
         with self.bound([letter]):
             self.firsts[letter] = first
             self.shapes.unify(self.letters[letter], size)
