@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from ..core.arguments import check_takes
-from ..core.boxes import Box, Fence, Name, Row, Sign, fold
+from ..core.boxes import Box, Fence, Name, Row, Sign, fold, lowered
 from ..core.naming import check_name
 from ..core.node import Tensor
 from ..core.operation import Notation, Operation, Pullback, Pushforward
@@ -21,7 +21,7 @@ from ..ops.broadcasting import unbroadcast
 from ..ops.contraction import einsum_op
 from ..ops.leaves import as_tensor, zeros
 from ..ops.logic import as_mask
-from ..ops.notation import Binding, function, without_transpose
+from ..ops.notation import ROWS, Binding, call, told_axis, without_transpose
 from ..printing.media.neighbours import Level, level_of
 from ..printing.media.read_latex import box_of_latex
 from ..printing.misleading import is_unseen
@@ -202,6 +202,17 @@ def _is_importable(function: Any) -> bool:
 _BINDINGS = {Level.LIST: Binding.OR, Level.SUM: Binding.SUM, Level.PRODUCT: Binding.SUM, Level.FACTORS: Binding.PRODUCT}
 
 
+def _call_of(signature: Signature, name: str) -> Notation:
+    """``f(x, y)``, which says where it takes rows of one entry."""
+    return lambda p, node: call(p, name, node, axis=_told_axis(p, signature, node))
+
+
+def _told_axis(p: Any, signature: Signature, node: Tensor) -> int | None:
+    """The last axis, where an input of which rows are taken is printed as a column."""
+    of_rows = [x for x, own in zip(node.inputs, signature.inputs, strict=False) if len(own) == 1]
+    return next((-1 for x in of_rows if told_axis(p, x, -1) is not None), None)
+
+
 def _template(signature: Signature, name: str, latex: Any) -> Notation:
     places = [Name("x") for _ in signature.inputs]
     try:
@@ -210,12 +221,14 @@ def _template(signature: Signature, name: str, latex: Any) -> Notation:
         raise OperandError(
             f"latex= of operation {name!r} is a template of its inputs {{0}}, {{1}}, ...: {error}"
         ) from None
-    plain = function(name)
+    plain = _call_of(signature, name)
 
     def notation(p: Any, node: Tensor) -> Any:
         if p.code:
             return plain(p, node)
         written = box_of_latex(latex, [p.operand(x, Binding.OR) for x in node.inputs])
+        if _told_axis(p, signature, node) is not None:
+            return lowered(written, ROWS), Binding.ATOM
         if without_transpose(written) is not None:  # the transpose of the result would take the mark away
             return Fence(written), Binding.ATOM
         level = level_of(written.parts) if isinstance(written, Row) else Level.ATOM
@@ -286,7 +299,7 @@ def _made(
         "vjp": _derived_vjp(signature, slopes, masks),
         "jvp": _derived_jvp(signature, slopes, masks),
         "numpy": entry_code(signature, formula),
-        "notation": function(name),
+        "notation": _call_of(signature, name),
         "reason": f"derivative of {name}",
     }
     return Record(name, masks=tuple(masks), slopes=slopes, origin=origin, **{**derived, **given})

@@ -87,7 +87,7 @@ def _reads(box: Box, others: Collection[str]) -> bool:
 def _is_power(above: Any) -> bool:
     """Whether a superscript means a transpose, an inverse or a power, and is no mark of a name."""
     match above:
-        case Sign(mark="⊤") | Name(letters="T") | Number() | Row(parts=(Sign(), Number() | Sign(mark="⊤"))):
+        case Sign(mark="⊤" | "⊺") | Name(letters="T") | Number() | Row(parts=(Sign(), Number() | Sign(mark="⊤"))):
             return True
         case Row(parts=(Sign(mark="−"), Name(letters="T"))):
             return True

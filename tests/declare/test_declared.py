@@ -349,6 +349,16 @@ def test_the_transpose_of_a_result_takes_no_mark_of_the_template_away(template, 
     assert [sa.latex(f(A)), sa.latex(f(A).T)] == [plain, flipped]
 
 
+@pytest.mark.parametrize("template", [None, r"\psi({0})", r"{0}^{\star}", r"\sqrt{{0}}", r"{0}^\top"])
+@pytest.mark.parametrize("shape", ["n -> n", "n ->"])
+def test_a_function_of_rows_of_one_entry_prints_apart_from_one_of_a_column(template, shape):
+    f = sa.operation("f", shape=shape, entry=lambda i, s: 2 * s[0], latex=template)
+    A, v = sa.tensor("A", "n", "n"), sa.tensor("v", "n")
+    assert sa.latex(f(v[:, None])) != sa.latex(f(v))
+    assert sa.latex(f(sa.sum(A, axis=-1, keepdims=True))) != sa.latex(f(sa.sum(A, axis=-1)))
+    assert r"\text{row}" not in sa.latex(f(A)) + sa.latex(f(v)) + str(f(v[:, None]))
+
+
 def one_numpy():
     def foo(s):
         return s + 1

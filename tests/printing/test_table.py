@@ -249,8 +249,8 @@ M, N = sa.tensor("M", T, T), sa.tensor("N", T, T)
 @pytest.mark.parametrize(
     "spelled",
     [
-        r"M^\top", "M^T", "M^{-1}", "M^2", "M M", "2 M", "-M", "M + M", "(M)", r"\sigma(M)", r"\exp(M)", r"\frac{1}{M}",
-        r"\sqrt{M}", r"M^\top M", r"\mathbf{1} M", "T M",
+        r"M^\top", "M^T", r"M^\intercal", r"M^{\mathsf{T}}", "M^{-1}", "M^2", "M M", "2 M", "-M", "M + M",
+        "(M)", r"\sigma(M)", r"\exp(M)", r"\frac{1}{M}", r"\sqrt{M}", r"M^\top M", r"\mathbf{1} M", "T M",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("style", ["matrix", "index"])
