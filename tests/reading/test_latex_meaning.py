@@ -162,3 +162,15 @@ def test_what_has_no_shape_and_no_name_is_refused_in_our_own_words() -> None:
         sa.parse_latex(r"[(\mathbf{1}^\top r)_{j}]_{i j}", {"r": (1, n)})
     with pytest.raises(OperandError, match="a name is text"):
         sa.parse_latex("v", {5: (n,)})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("text", [r"\text{the transpose of } A", r"\text{if and only if } A", r"\text{not that } A"])
+def test_words_in_front_are_not_left_out(text: str) -> None:
+    refused(text)
+
+
+def test_a_definition_does_not_take_the_name_of_another_tensor() -> None:
+    for given in ((n, n), A):
+        made = sa.parse_latex(r"\mathcal{A} = A + B, \quad \mathcal{A} - A", {"A": given, "B": B})
+        assert made[0].value.name != "A"
+        assert sa.prove(made[1], B)

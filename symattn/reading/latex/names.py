@@ -203,6 +203,11 @@ class Names:
         self.made[name] = key
         return tensor(name, *(r.size for r in self.family_ranges(tree)), *shape)
 
+    def taken(self, key: str) -> set[str]:
+        """The names of the sizes, and of the tensors that other names than this one stand for."""
+        tensors = {e.value.name for of, e in self.entries.items() if isinstance(e.value, Tensor) and of != key}
+        return {size.name for size in self.sizes.values()} | {name for name in tensors if name is not None}
+
     def _family(self, tree: Tree) -> tuple[str, ...]:
         """The indices that a name is written with."""
         if not isinstance(tree, Scripted):

@@ -393,10 +393,8 @@ class _Statement:
 
     def _with_name(self, name: str, value: Tensor, key: str) -> Tensor:
         """The tensor under its name, where symattn allows it and neither a size nor another name has it."""
-        taken = {size.name for size in self.names.sizes.values()}
-        taken |= {other for other, of in self.names.made.items() if of != key}
         try:
-            return let(fresh_name(check_name(name), taken), value)
+            return let(fresh_name(check_name(name), self.names.taken(key)), value)
         except NamingError:  # such as Self-Attention
             return value
 

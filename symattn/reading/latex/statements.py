@@ -129,9 +129,9 @@ def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
     for token, depth in _with_depth(tokens):
         if not depth and token.kind in ("wide", "prose"):
             behind = stretches[-1]
-            if token.kind == "prose" and token.mark in _CONDITIONS:
-                behind.append(token)
-            elif token.kind == "prose" and behind and behind[-1].mark not in _PUNCTUATION and token.mark not in _JOINS:
+            begins = not any(stretches) or (behind and behind[-1].mark not in _PUNCTUATION)
+            told = token.kind == "prose" and token.mark not in {"", *_JOINS}
+            if told and (begins or token.mark in _CONDITIONS):
                 behind.append(token)
             else:
                 stretches.append([])
