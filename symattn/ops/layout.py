@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Code, Fence, Matrix, commas, row
+from ..core.boxes import Code, Fence, Matrix, Script, Sign, Text, applied, commas, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape, as_size, same_shape, same_size
@@ -187,7 +187,8 @@ def _concat_notation(p: Any, node: Tensor) -> Written:
         return Matrix(
             (tuple(parts),) if axis == -1 and node.rank == 2 else tuple((part,) for part in parts)
         ), Binding.ATOM
-    return call(p, "concat", node, axis=axis)
+    said = row(Text("axis"), Sign("=", "relation"), p.scalar(axis))  # parts lie along it, which is no row of a matrix
+    return applied(Script(function("concat"), said), parts), Binding.ATOM
 
 
 concat_op = Operation(
