@@ -249,4 +249,4 @@ def test_a_large_example_is_displayed_and_a_small_one_ends_a_sentence():
     tex = sa.prove(A.mT @ (A @ B) + C, B + C).latex()
     assert "\\textbf{Example.} \\[\n\\begin{aligned}" in tex
     x = sa.tensor("x", n)
-    assert r"$x = \begin{bmatrix} 1 & 1 \end{bmatrix}$." in sa.prove(x / x, sa.ones(n)).latex()
+    assert r"$x = \begin{bmatrix} 1 & 1 \end{bmatrix}^{\top}$." in sa.prove(x / x, sa.ones(n)).latex()

@@ -199,7 +199,7 @@ def test_hypotheses_are_mathematics_in_latex():
 
 def test_a_proof_in_latex_shows_its_example():
     tex = sa.prove(x / x, sa.ones(n)).latex()
-    assert r"\textbf{Example.} $n = 2$, $x = \begin{bmatrix} 1 & 1 \end{bmatrix}$." in tex
+    assert r"\textbf{Example.} $n = 2$, $x = \begin{bmatrix} 1 & 1 \end{bmatrix}^{\top}$." in tex
     phi = sa.unknown("phi", x) / x
     assert r"$\phi(x) = " in sa.prove(phi * x, sa.unknown("phi", x)).latex().split("Example")[1]
     assert "Example" not in sa.prove(x + x, 2 * x).latex()

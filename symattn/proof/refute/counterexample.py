@@ -13,6 +13,7 @@ from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Space, Tex
 from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
+from ...ops.notation import transposed
 from ...printing.index import entry_box
 from ...printing.media.latex import latex
 from ...printing.scalars import scalar_box
@@ -83,15 +84,17 @@ def _array_text(array: sympy.ImmutableDenseNDimArray) -> str:
 
 
 def _array_box(array: sympy.ImmutableDenseNDimArray) -> Box:
-    """An array in brackets; those of more than two axes are a row of smaller ones."""
+    """An array in brackets, a vector as a column lying down; those of more than two axes are a row of smaller ones."""
     if len(array) > _SHOWN:
         return Sign("…")
     if array.rank() == 0:
         return scalar_box(array[()])
     if array.rank() == 2:
         return Matrix(tuple(tuple(map(scalar_box, cells)) for cells in array.tolist()))
-    parts = (scalar_box(part) if array.rank() == 1 else _array_box(part) for part in array)
-    return Matrix((tuple(parts),))
+    if array.rank() == 1:
+        cells = Matrix((tuple(map(scalar_box, array)),))
+        return cells if len(array) == 1 else transposed(cells)
+    return Matrix((tuple(map(_array_box, array)),))
 
 
 @dataclass(frozen=True)
