@@ -34,7 +34,7 @@ from .media.latex import spelling_of
 from .media.numpy import numpy_text
 from .media.spelling import PLAIN
 from .scalars import is_loose, scalar_box
-from .table import Spellings, SymbolTable, symbol_table
+from .table import Spellings, SymbolTable, checked_table, symbol_table
 from .terms import with_like_terms_added
 
 _LETTERS = "ijlmnpqrtuvwxyz"
@@ -385,7 +385,7 @@ def latex_printer(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
             )
     table = symbol_table(roots, names, checked_gradients(gradients))
-    return Printer(table if within is None else within.over(table), code=False, first_index=first_index)
+    return Printer(table if within is None else checked_table(within).over(table), code=False, first_index=first_index)
 
 
 def printer_in(

@@ -110,6 +110,13 @@ class SymbolTable(Mapping[str, Symbol]):
         return {*names, *(name.partition("_")[0].rstrip("'") for name in names), *printed}
 
 
+def checked_table(within: SymbolTable | None) -> SymbolTable:
+    """The symbols of the document that something stands in, none if it stands alone; raises OperandError."""
+    if within is not None and not isinstance(within, SymbolTable):
+        raise OperandError(f"within= is the symbol table of a document, not {described(within)}")
+    return SymbolTable({}) if within is None else within
+
+
 def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, gradients: Gradients = "d") -> SymbolTable:
     """The symbols of some expressions, some of them as the user spells them.
 

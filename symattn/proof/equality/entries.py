@@ -19,7 +19,7 @@ from ...ops.leaves import bare, definition, is_named, variable
 from ...printing.index import entry_box
 from ...printing.matrix import Printer
 from ...printing.media.latex import latex
-from ...printing.table import SymbolTable
+from ...printing.table import SymbolTable, checked_table
 from .decide import Comparison, Piece
 from .meeting import Meeting, meaning, meeting
 
@@ -164,7 +164,7 @@ class LatexTold(EntriesTold[Box]):
     """A comparison as boxes, for LaTeX, with the symbols of a document if it stands in one."""
 
     def __init__(self, comparison: Comparison, roots: Sequence[Tensor], within: SymbolTable | None = None) -> None:
-        self.within = within or SymbolTable({})
+        self.within = checked_table(within)
         super().__init__(comparison, roots)
 
     def writer(self, free: Mapping[int, str]) -> BoxWriter:

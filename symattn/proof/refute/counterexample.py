@@ -19,7 +19,7 @@ from ...printing.media.latex import latex
 from ...printing.scalars import scalar_box
 from ...printing.sentences import PAGE, is_short
 from ...printing.symbols import symbol
-from ...printing.table import SymbolTable
+from ...printing.table import SymbolTable, checked_table
 from .balls import Number, ball, exact_form
 from .values import Point
 
@@ -156,7 +156,7 @@ class Example:
 
     def latex(self, within: SymbolTable | None = None) -> str:
         """The same as the end of a sentence, with the symbols of a document if it stands in one."""
-        boxes = self._boxes(within or SymbolTable({}))
+        boxes = self._boxes(checked_table(within))
         parts = [part for several in boxes for part in several]
         if all(is_short(part) for part in parts) and sum(len(array) for array in self.arrays.values()) <= _FEW:
             return ", ".join(f"${latex(part)}$" for part in parts) + "."
@@ -217,7 +217,7 @@ class Counterexample(Example):
         below = [Digits(str(i)) for i in self.index]
         values = ((Text("left"), self.left_value), (Text("right"), self.right_value))
         sides = [_equation(entry_box(Fence(side), below), v.box) for side, v in values]
-        return _aligned((*self._boxes(within or SymbolTable({})), sides))
+        return _aligned((*self._boxes(checked_table(within)), sides))
 
 
 def _aligned(groups: Sequence[Sequence[Box]]) -> str:

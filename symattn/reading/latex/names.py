@@ -155,6 +155,8 @@ class Names:
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
         self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
         self.loss = ""  # the one scalar that all derivatives of a text are of
+        if not isinstance(names, Mapping):
+            raise OperandError(f"names says what names are, {{'Q': (T, d)}}, and is not {described(names)}")
         for name in names:
             if not isinstance(name, str):
                 raise OperandError(f"a name is text, not {described(name)}")
