@@ -211,7 +211,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
 
     def _logical(self, mark: str, expr: Any) -> Box:
         args = sorted(expr.args, key=sympy.default_sort_key)
-        return separated(Sign(mark, "product"), [Fence(self.box(x)) if _is_separated(x) else self.box(x) for x in args])
+        return separated(Sign(mark, "product"), [Fence(self.box(x)) if _is_joined(x) else self.box(x) for x in args])
 
     def _print_Not(self, expr: Any) -> Box:
         return row(Sign("¬", "prefix"), Fence(self.box(expr.args[0])))
@@ -255,7 +255,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         if factor.is_number:
             kind = 0
         elif extends(factor):
-            kind = 5 + is_choice([factor])
+            kind = 5 + is_choice(factor)
         elif factor.as_base_exp()[0].is_Add or is_indicator(factor) or isinstance(factor, sympy.KroneckerDelta):
             kind = 4
         else:
@@ -282,7 +282,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         """``1 + x``, ``x + c``, ``n - 1``: what is subtracted after what is added, and sums and choices last."""
         number, rest = term.as_coeff_Mul()
         factors = sympy.Mul.make_args(rest)
-        last = max((1 + is_choice([f]) for f in factors if extends(f)), default=0)
+        last = max((1 + is_choice(f) for f in factors if extends(f)), default=0)
         kind = (0 if among_entries else 3) if term.is_number else 1 + (not term.has(sympy.Indexed))
         return last, bool(number.is_negative), kind, self._first(term), -len(factors), str(rest)
 
@@ -385,16 +385,16 @@ def is_indicator(expr: Any) -> bool:
     return isinstance(expr, Choice) and expr.args[1:] == (1, 0)
 
 
-def is_choice(factors: Sequence[Any]) -> bool:
-    return any(isinstance(f, Choice) and not is_indicator(f) for f in factors)
+def is_choice(factor: Any) -> bool:
+    return isinstance(factor, Choice) and not is_indicator(factor)
 
 
 def extends(factor: Any) -> bool:
     """Whether what is written after a factor would be read as a part of it."""
-    return isinstance(factor, sympy.Sum | Max | Min) or is_choice([factor])
+    return isinstance(factor, sympy.Sum | Max | Min) or is_choice(factor)
 
 
-def _is_separated(expr: Any) -> bool:
+def _is_joined(expr: Any) -> bool:
     return isinstance(expr, (sympy.And, sympy.Or))
 
 

@@ -10,8 +10,8 @@ import sympy
 from ..core.boxes import Box, Fence, Function, Name, Sign, function, row, separated
 from ..core.node import Tensor
 from ..printing.index import IndexPrinter
-from ..printing.scalars import scalar_latex
 from ..printing.table import SymbolTable, symbol_table, with_laws
+from ..scalars.formulas import in_latex
 
 
 def moment_sign(sign: str) -> Function:
@@ -30,8 +30,7 @@ class Mean(sympy.Function):  # type: ignore[misc, unused-ignore]
     def _boxes(self, printer: Any) -> Box:
         return row(moment_sign(self.sign), Fence(printer.box(self.args[0]), "[", "]"))
 
-    def _latex(self, printer: Any) -> str:
-        return scalar_latex(self)
+    _latex = in_latex
 
 
 class Variance(Mean):
@@ -54,6 +53,8 @@ class Kurtosis(Mean):
 
 class Difference(sympy.Function):  # type: ignore[misc, unused-ignore]
     """``a - b``, in this order."""
+
+    _latex = in_latex
 
     def _sympystr(self, printer: Any) -> str:
         return " - ".join(map(printer._print, self.args))

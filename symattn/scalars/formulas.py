@@ -53,7 +53,7 @@ class Read(sympy.Function):
         return True
 
 
-def _in_latex(x: Any, printer: Any, exp: Any = None) -> str:
+def in_latex(x: Any, printer: Any, exp: Any = None) -> str:
     """What SymPy's printer is told: the boxes of the expression in LaTeX."""
     written: str = late("scalar_latex")(x)
     return written if exp is None else rf"\left({written}\right)^{{{exp}}}"
@@ -69,7 +69,7 @@ class _Extreme(ExprWithLimits):
     def doit(self, **hints: Any) -> Any:
         return self
 
-    _latex = _in_latex
+    _latex = in_latex
 
 
 class Max(_Extreme):
@@ -113,7 +113,7 @@ class Choice(sympy.Function):
         where = printer._module_format("numpy.where")
         return f"{where}({', '.join(map(printer.doprint, self.args))})"
 
-    _latex = _in_latex
+    _latex = in_latex
 
 
 class Ranged(sympy.Function):
@@ -130,7 +130,7 @@ class Ranged(sympy.Function):
         return str(printer.doprint(self.args[0]))
 
     _sympystr = _pretty = _pythoncode = _numpycode = _lambdacode = _written
-    _latex = _in_latex
+    _latex = in_latex
 
     def _boxes(self, printer: Any) -> Any:
         return printer.box(self.args[0])
@@ -208,7 +208,7 @@ class Held(sympy.Function):
     def _eval_derivative(self, s: Any) -> Any:
         return sympy.S.Zero
 
-    _latex = _in_latex
+    _latex = in_latex
 
     def _boxes(self, printer: Any) -> Box:
         return applied(function("stop"), [printer.box(self.args[0])])
@@ -232,7 +232,7 @@ class Unknown(sympy.Function):
     def _sympystr(self, printer: Any) -> str:
         return f"{self.args[0]}({printer.doprint(self.args[1])})"
 
-    _latex = _in_latex
+    _latex = in_latex
 
     def _boxes(self, printer: Any) -> Box:
         name, argument = self.args

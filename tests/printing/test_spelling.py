@@ -3,7 +3,6 @@ from collections import Counter
 from symattn.printing.media.spelling import (
     ACCENTS,
     ALIKE,
-    BRACES,
     FONTS,
     FONTS_ALIKE,
     LEFT,
@@ -20,7 +19,7 @@ MARKS = [marks for kind, marks in SIGNS.items() if kind not in ("opening", "clos
 
 def test_a_control_word_means_one_thing():
     words = [word for table in (LETTERS, *MARKS, ACCENTS, WIDE_ACCENTS, FONTS) for word in table.values()]
-    words += [*LEFT.values(), *RIGHT.values(), *SPACES.values(), *ALIKE, *FONTS_ALIKE, *BRACES]
+    words += [*LEFT.values(), *RIGHT.values(), *SPACES.values(), *ALIKE, *FONTS_ALIKE]
     assert not [word for word, number in Counter(words).items() if number > 1]
 
 

@@ -39,7 +39,7 @@ HOSTILE = {
     "a macro that recurses": r"\def\a{\a\a}\a",
     "a new command": r"\newcommand{\x}{\x\x}\x",
     "input": r"\input{/etc/passwd}",
-    "write": r"\immediate\write18{touch /tmp/owned}",
+    "write": r"\immediate\write18{touch owned}",
     "names of Python": r"\mathrm{__import__}(\text{os})",
     "a call": "os.system('id')",
     "a null": "Q\0K",

@@ -96,7 +96,6 @@ ACCENTS = {
 }  # fmt: skip
 WIDE_ACCENTS = {"^": r"\widehat", "~": r"\widetilde", "‾": r"\overline", "→": r"\overrightarrow"}
 
-BRACES = {r"\lbrace": "{", r"\rbrace": "}", r"\lbrack": "[", r"\rbrack": "]"}
 
 MATRICES = {
     ("[", "]"): "bmatrix", ("(", ")"): "pmatrix", ("|", "|"): "vmatrix", ("‖", "‖"): "Vmatrix", ("{", "}"): "Bmatrix",
