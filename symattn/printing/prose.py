@@ -1,0 +1,160 @@
+"""What a page is made of, with no medium in mind: words with formulas in them, chains of steps, claims, tables.
+
+Formulas are trees of boxes. What writes a page in some medium decides nothing but how it looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..core.boxes import Box, Sign
+
+Words: TypeAlias = tuple[str | Box, ...]  # words, with formulas in the line
+Status = Literal["proved", "computed", "numeric", "assumed", "refuted", "defined", "unverified"]
+
+EQUALS, DEFINED = Sign("=", "relation"), Sign("≔", "relation")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a medium shows that a step was proved, or what else was done: a glyph, and what it is called."""
+
+    glyph: str
+    word: str  # of one step
+    counted: str  # behind the number of such steps
+
+
+MARKS: dict[Status, Mark] = {
+    "proved": Mark("✓", "proved", "proved"),
+    "computed": Mark("✓", "computed", "computed exactly"),
+    "refuted": Mark("✗", "false", "refuted as stated"),
+    "numeric": Mark("≈", "checked numerically", "checked numerically"),
+    "assumed": Mark("!", "assumed", "assumed"),
+    "unverified": Mark("?", "not verified", "not verified"),
+    "defined": Mark("≔", "by definition", "by definition"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Paragraph:
+    words: Words
+
+
+@dataclass(frozen=True, eq=False)
+class Display:
+    """Formulas between paragraphs, side by side as far as they fit."""
+
+    formulas: tuple[Box, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """A list, of which each item is a few words."""
+
+    items: tuple[Words, ...]
+    numbered: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A row of a chain: its two sides, why, and what was done to check it; no left side goes on from the row above.
+
+    ``each`` says for what it holds, ``i = 1, 2``, and ``detail`` under which conditions, or with which errors.
+    """
+
+    left: Box | None
+    right: Box
+    reason: Words = ()
+    relation: Sign = EQUALS
+    each: Box | None = None
+    status: Status | None = None
+    detail: Words = ()
+    label: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A claim with its proof, or with the counterexample that refutes it."""
+
+    kind: str  # "Claim", "Lemma", "Proposition", "Theorem"
+    number: int
+    title: Words
+    status: Status
+    formulas: tuple[Box, ...]  # what is claimed, where that is a formula
+    words: Words = ()  # what is claimed, where that is a sentence
+    given: tuple[Words, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    head: tuple[Words, ...]
+    rows: tuple[tuple[Words, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What is opened by those who want it; on paper it is open, or left out where it is ``for_machines``."""
+
+    title: Words
+    parts: tuple[Part, ...]
+    for_machines: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    text: str
+    language: str = "python"
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A picture as SVG, what it shows in words, and the same as one formula or as lines of text where there is one."""
+
+    svg: str
+    alternative: str
+    caption: Words = ()
+    formula: Box | None = None
+    text: str = ""
+
+
+Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold | Source | Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    title: Words
+    parts: tuple[Part, ...]
+    anchor: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A symbol, where it lives, and what it means."""
+
+    symbol: Box
+    where: Words
+    meaning: Words = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A whole page. ``tally`` counts the steps by what was done; ``command`` checks the page again."""
+
+    title: Words
+    summary: Words
+    tally: tuple[tuple[Status, int], ...]
+    result: tuple[Part, ...]
+    given: tuple[Given, ...]
+    conventions: Words
+    sections: tuple[Section, ...]
+    references: tuple[Words, ...] = ()
+    command: str = ""
+    first_index: int = 0
