@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,11 @@ def test_the_recipes_name_files_that_are_there():
     named = re.findall(r"`((?:symattn|tests|derivations|\.ci)/[\w./*]*)`", (ROOT / "CONTRIBUTING.md").read_text())
     assert len(named) > 12
     assert not [path for path in named if not list(ROOT.glob(path))]
+
+
+def test_our_helpers_are_found_before_a_package_that_others_install_as_tests(tmp_path: Path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").write_text("")
+    found = PathFinder.find_spec("tests", [str(ROOT), str(tmp_path)])
+    assert found is not None
+    assert found.origin == str(ROOT / "tests" / "__init__.py")
