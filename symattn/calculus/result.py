@@ -15,7 +15,8 @@ from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
-from ..printing.align import TEXT_WIDTH, Row, align, page_of
+from ..printing import prose
+from ..printing.align import TEXT_WIDTH, align, page_of
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
 from ..printing.parts import Rows
 from ..printing.table import Spellings
@@ -133,7 +134,7 @@ class Gradient(Mapping[Any, Tensor]):
         for s in self.lines():
             readable = tree_size(s.expression) <= LONGEST
             shown = printer.box(s.expression) if readable else Code(text(s.expression))
-            rows.append(Row(Name(s.name), shown, s.reason))
+            rows.append(prose.Step(Name(s.name), shown, prose.sentence(s.reason)))
         if not rows:
             given = self.cotangents.items()
             return "\n".join(f"the gradient by {y.brief()} is {c.brief()}, as given" for y, c in given)

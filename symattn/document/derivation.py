@@ -21,12 +21,13 @@ from ..core.sizes import same_shape
 from ..errors import OperandError, ShapeError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
-from ..printing.align import TEXT_WIDTH, Page, Row, displayed, page_of, tex_text
+from ..printing.align import TEXT_WIDTH, Page, displayed, page_of, tex_text
 from ..printing.counting import checked_first_index
 from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, membership, printer_in, text_printer
 from ..printing.media.latex import latex
 from ..printing.parts import Rows
+from ..printing.prose import Step, sentence
 from ..printing.table import Spellings
 from ..printing.text_block import WIDTH
 from ..probability.report import Moments
@@ -272,8 +273,9 @@ def _as_text(d: Derivation) -> list[str]:
 
 def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
     names = (None if line.named is None else printer.symbol(line.named) for line in lines)
-    rows = zip(names, (printer.box(line.expression) for line in lines), (line.reason for line in lines), strict=True)
-    return indented_block(Row(*row) for row in rows)
+    return indented_block(
+        Step(name, printer.box(line.expression), sentence(line.reason)) for name, line in zip(names, lines, strict=True)
+    )
 
 
 def _given_text(x: Tensor | sympy.Symbol | str) -> str:

@@ -12,7 +12,8 @@ import sympy
 from ..core.boxes import Box, Code, Sign, row
 from ..core.node import Tensor
 from ..ops.leaves import definition
-from ..printing.align import Page, Row, displayed, displayed_formula, tex_text
+from ..printing import prose
+from ..printing.align import Page, displayed, displayed_formula, tex_text
 from ..printing.matrix import Printer
 from ..printing.sentences import item
 from ..printing.text_block import WIDTH, numpy_block, numpy_lines
@@ -136,7 +137,7 @@ class Calculation:
 
     def text(self, printer: Printer) -> str:
         """What is assumed, how it is calculated, and the lines."""
-        rows = (Row(*row) for row in self._rows(printer, lambda value: Code(str(sympy.sstr(value)))))
+        rows = self._rows(printer, lambda value: Code(str(sympy.sstr(value))))
         return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), indented_block(rows)])
 
     def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
@@ -144,20 +145,19 @@ class Calculation:
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
         rows = self._rows(printer, box_writer(self.moments.tensors, sides, printer.table))
-        block = displayed((Row(*row) for row in rows), page)
+        block = displayed(rows, page)
         return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
 
-    def _rows(
-        self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], Box]
-    ) -> list[tuple[Box | None, Box, str]]:
-        """The lines as left side, right side and reason; the quantity has the name under which it is shown."""
+    def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], Box]) -> list[prose.Step]:
+        """The lines; the quantity has the name under which it is shown."""
         found, x = self.moments.explanation, self.moments.quantity
         shown = {found.name: sympy.Symbol(printer.names[x])} if x in printer.names else {}
 
         def box(side: sympy.Expr | Tensor) -> Box:
             return printer.box(definition(side)) if isinstance(side, Tensor) else scalar(side.xreplace(shown))
 
-        return [(line.left and box(line.left), box(line.right), line.reason) for line in found.lines]
+        rows = ((line.left and box(line.left), box(line.right), prose.sentence(line.reason)) for line in found.lines)
+        return [prose.Step(*row) for row in rows]
 
     def checked(self, checker: Checker) -> Check:
         return checker.moments(self.name, self.moments)
@@ -169,7 +169,7 @@ class Calculation:
         return assumed if self.way_is_told else f"{assumed} {found.way}"
 
 
-def indented_block(rows: Iterable[Row]) -> str:
+def indented_block(rows: Iterable[prose.Step]) -> str:
     """Rows as lines of text, which go on under their relation signs."""
     return "\n".join(f"  {line}" for line in numpy_block(rows, WIDTH - 2))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ..core.arguments import one_of
 from ..core.boxes import Box, Fence, Sign, Space, Text, row
@@ -17,36 +17,20 @@ from ..errors import OperandError, described
 from .breaking import broken
 from .layout import Block, Equation, Line, Room, laid_out
 from .media.latex import latex, plain_text, spelling_of
+from .prose import MARKS, Step, Words
 from .stacking import stacked
-from .widths import Ruler, width
+from .widths import Ruler, width_of_words
 
 Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
 Numbered = Literal["none", "referenced", "all"]
 
 TEXT_WIDTH = 34.5  # em: of an article in 10pt on letter paper
-EQUALS, DEFINED = Sign("=", "relation"), Sign("≔", "relation")
 _SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
 _NARROWEST = 10.0
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 _SMALL = 0.9  # the size of reasons below rows
-
-
-class Row(NamedTuple):
-    """A row of a block: its two sides, why, and for each of what it holds; no left side goes on from the row above.
-
-    A row with a label may be referred to; one that says what a name stands for has the relation ``:=``.
-    """
-
-    left: Box | None
-    right: Box
-    reason: str = ""
-    each: Box | None = None
-    label: str = ""
-    relation: Sign = EQUALS
-
-    def defined(self) -> Row:
-        """The row that says by itself that its left side is a name for the right one."""
-        return self._replace(relation=DEFINED, reason="")
+_CHECKED = Sign("✓")
+_UNMARKED = ("defined", "unverified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +47,7 @@ class Page:
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
-        return Room(
-            _SURE * self.width, Ruler().width, lambda words: width(Text(words)), indent=2.0, apart=2.0, narrow=14.0
-        )
+        return Room(_SURE * self.width, Ruler().width, width_of_words, indent=2.0, apart=2.0, narrow=14.0)
 
 
 def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:
@@ -89,7 +71,7 @@ def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_
     return Page(environment, numbered, float(width), safe)
 
 
-def align(rows: Iterable[Row], page: Page) -> str:
+def align(rows: Iterable[Step], page: Page) -> str:
     """Rows as a block of LaTeX that fits the page; what they hold for stands above several rows, and beside one."""
     equations = [*_equations(rows)]
     if page.numbered == "none" or (page.numbered == "referenced" and not any(e.label for e in equations)):
@@ -107,7 +89,7 @@ def align(rows: Iterable[Row], page: Page) -> str:
     return _environment(f"{name}*" if starred else name, written, page)
 
 
-def displayed(rows: Iterable[Row], page: Page) -> str:
+def displayed(rows: Iterable[Step], page: Page) -> str:
     """The same between paragraphs."""
     block = align(rows, page)
     return rf"\[{block}\]" if page.environment == "aligned" else block
@@ -124,7 +106,7 @@ def displayed_formula(box: Box, page: Page) -> str:
     return _environment("align*", written, page)
 
 
-def _equations(rows: Iterable[Row]) -> Iterator[Equation]:
+def _equations(rows: Iterable[Step]) -> Iterator[Equation]:
     for _, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each)):
         several = [*group]
         holds_for = several[0].each
@@ -132,7 +114,19 @@ def _equations(rows: Iterable[Row]) -> Iterator[Equation]:
             yield Equation(None, row(Text("for "), holds_for, Text(":")), is_heading=True)
         beside = [Space(1.0), Fence(holds_for)] if holds_for is not None and len(several) == 1 else []
         for line in several:
-            yield Equation(line.left, row(line.relation, line.right, *beside), line.reason, line.label)
+            yield Equation(line.left, row(line.relation, line.right, *beside), told(line), line.label)
+
+
+def told(step: Step) -> Words:
+    """Why a step holds, and what was done to check it."""
+    if step.status is None or step.status in _UNMARKED:
+        return step.reason
+    before = (*step.reason, "\u00a0") if step.reason else ()
+    if MARKS[step.status].glyph != _CHECKED.mark:
+        detail = (": ", *step.detail) if step.detail else ()
+        return (*before, f"({MARKS[step.status].word}", *detail, ")")
+    detail = (" (", *step.detail, ")") if step.detail else ()
+    return (*before, _CHECKED, *detail)
 
 
 def _chains(equations: Iterable[Equation]) -> list[list[Equation]]:
@@ -190,23 +184,25 @@ def _number(row: Equation | None, page: Page) -> str:
     return rf" \label{{{row.label}}}" if row.label else ""
 
 
-def _reason(reason: str, beside: bool, page: Page) -> str:
+def _reason(reason: Words, beside: bool, page: Page) -> str:
     if not reason:
         return ""
     return f" && {_text(reason, page)}" if beside else rf" \qquad {_note(reason, inf, page)}"
 
 
-def _text(reason: str, page: Page) -> str:
-    return page.written(Text(reason)) if page.safe else rf"\text{{{tex_text(reason)}}}"
+def _text(reason: Words, page: Page) -> str:
+    if not page.safe:
+        return rf"\text{{{tex_words(reason)}}}"
+    return page.written(row(*(Text(part) if isinstance(part, str) else part for part in reason)))
 
 
-def _note(reason: str, room: float, page: Page) -> str:
+def _note(reason: Words, room: float, page: Page) -> str:
     """A reason in small type, in several lines where one is too long; who reads safe LaTeX knows neither."""
     if page.safe:
         return _text(reason, page)
-    if _SMALL * width(Text(reason)) <= room:
-        return rf"\text{{\small {tex_text(reason)}}}"
-    return rf"\parbox[t]{{{room:.1f}em}}{{\small\raggedright {tex_text(reason)}}}"
+    if _SMALL * width_of_words(reason) <= room:
+        return rf"\text{{\small {tex_words(reason)}}}"
+    return rf"\parbox[t]{{{room:.1f}em}}{{\small\raggedright {tex_words(reason)}}}"
 
 
 _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}
@@ -215,6 +211,11 @@ _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}
 def itemised(lines: Iterable[str]) -> str:
     """Lines of LaTeX as a list."""
     return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+
+
+def tex_words(words: Words) -> str:
+    """Words as LaTeX text, with their formulas in the line."""
+    return "".join(tex_text(part) if isinstance(part, str) else f"${latex(part)}$" for part in words)
 
 
 def tex_text(sentence: str) -> str:

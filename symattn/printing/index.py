@@ -30,10 +30,10 @@ from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
 from ..ops.notation import Binding, shows_new_axes
 from ..ops.rows import REDUCTIONS
-from .align import Row as AlignedRow
 from .counting import from_one
 from .gradients import at_entry
 from .media.latex import latex
+from .prose import Step, sentence
 from .scalars import Scalars, side_by_side
 from .symbols import symbol
 from .table import SymbolTable
@@ -157,9 +157,9 @@ class IndexPrinter:
         left = self._left(self.names[x], x)
         return left if definition(x) is x else row(left, Sign("=", "relation"), self._entry(definition(x)))
 
-    def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
+    def row(self, name: str, x: Tensor, reason: str) -> Step:
         """The line ``name = x``; no name continues the line above."""
-        return AlignedRow(self._left(name, x) if name else None, self._entry(x), reason)
+        return Step(self._left(name, x) if name else None, self._entry(x), sentence(reason))
 
     def refer(self, x: Tensor) -> str:
         """The whole tensor: its name, or its entries between brackets."""

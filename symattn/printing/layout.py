@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..core.boxes import Box, Row, row
 from .breaking import broken
+from .prose import Words
 
 _WIDE_LEFT = 0.45  # of the room: a left side that is wider has no column
 _ROWS_KEEP = 0.55  # of the room, where reasons stand beside rows that are broken
@@ -21,7 +22,7 @@ class Equation(NamedTuple):
 
     left: Box | None
     right: Box  # with the relation sign before it
-    reason: str = ""
+    reason: Words = ()
     label: str = ""
     is_heading: bool = False
 
@@ -32,7 +33,7 @@ class Line(NamedTuple):
     kind: Literal["heading", "first", "more", "reason"]  # what goes on, or a reason that has the line for itself
     left: Box | None
     right: Box
-    reason: str = ""
+    reason: Words = ()
     ends: Equation | None = None
 
 
@@ -42,7 +43,7 @@ class Room:
 
     width: float
     measure: Callable[[Box], float]
-    words: Callable[[str], float]  # the width of a reason
+    words: Callable[[Words], float]  # the width of a reason
     indent: float  # of a line that goes on
     apart: float  # between a formula and its reason
     narrow: float  # of a reason that rows are broken for
@@ -101,7 +102,7 @@ def _fits(lines: Sequence[Line], width: float, room: Room) -> bool:
 def _with_reason_below(lines: Sequence[Line], width: float, room: Room) -> list[Line]:
     """The lines of a row, with the reason after the last where it fits, and else below."""
     reason = lines[0].reason
-    bare = [line._replace(reason="") for line in lines]
+    bare = [line._replace(reason=()) for line in lines]
     after = bare[-1]._replace(reason=reason)
     if not reason or _fits([after], width - room.apart - room.words(reason), room):
         return [*bare[:-1], after]

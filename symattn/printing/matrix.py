@@ -24,7 +24,6 @@ from ..ops.arithmetic import add_op
 from ..ops.index import index_op, steps_back
 from ..ops.leaves import as_tensor, definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced, sizes_apart
-from .align import Row as AlignedRow
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
@@ -33,6 +32,7 @@ from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.numpy import numpy_text
 from .media.spelling import PLAIN
+from .prose import Step, sentence
 from .scalars import is_loose, scalar_box
 from .table import Spellings, SymbolTable, checked_table, symbol_table
 from .terms import with_like_terms_added
@@ -107,16 +107,16 @@ class Printer:
                 self.known[node] = self._notation(node)
         return self.known[x][0]
 
-    def row(self, name: str, x: Tensor, reason: str) -> AlignedRow:
+    def row(self, name: str, x: Tensor, reason: str) -> Step:
         """The line ``name = x``; no name continues the line above."""
         left = self.table.box(name) if name else None
         x = with_like_terms_added(x, self.names)
         head = one_head(x, self.names)
         if head is None:
-            return AlignedRow(left, self.box(x), reason)
+            return Step(left, self.box(x), sentence(reason))
         letter = self._letter_of_heads()
         each = ranging(letter, self.scalar(head.axis))
-        return AlignedRow(left and of_head(left, mark_of(letter)), self._of_one(head, letter), reason, each)
+        return Step(left and of_head(left, mark_of(letter)), self._of_one(head, letter), sentence(reason), each=each)
 
     def _whole(self, x: Tensor) -> Box:
         """The expression; of one head, with the heads for which it holds, where nothing acts across them."""

@@ -3,6 +3,7 @@ r"""Slices that take a named tensor apart, under its letter with numbers: ``[P_1
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import sympy
@@ -13,10 +14,10 @@ from ..core.sizes import same_size
 from ..ops.index import Item, index_op, reads_all
 from ..ops.leaves import definition, let_op
 from ..ops.notation import Binding
-from .align import DEFINED, Row
 from .gradients import subscripted
 from .index import IndexPrinter
 from .matrix import Printer
+from .prose import DEFINED, Step, sentence
 
 
 class Parts(NamedTuple):
@@ -34,17 +35,17 @@ class Rows:
         self.printer = printer
         self._waiting = _taken_apart(expressions, printer.names) if isinstance(printer, Printer) else []
 
-    def of(self, lines: Iterable[tuple[str, Tensor, str, bool, str]]) -> Iterator[Row]:
+    def of(self, lines: Iterable[tuple[str, Tensor, str, bool, str]]) -> Iterator[Step]:
         """The rows of lines ``(name, expression, reason, whether it is a definition, label)``."""
         for name, x, reason, defines, label in lines:
             shown = {*topological([x], stop=self.printer.names)} if self._waiting else set()
             for parts in [each for each in self._waiting if not shown.isdisjoint(each.slices)]:
                 self._waiting.remove(parts)
                 yield self._definition(parts)
-            made = self.printer.row(name, x, reason)._replace(label=label)
+            made = replace(self.printer.row(name, x, reason), label=label)
             yield made.defined() if defines else made
 
-    def _definition(self, parts: Parts) -> Row:
+    def _definition(self, parts: Parts) -> Step:
         """The row that defines the parts, which are written by their names from then on."""
         assert isinstance(self.printer, Printer)
         whole = self.printer.symbol(parts.whole)
@@ -54,7 +55,7 @@ class Rows:
         joined = Matrix((tuple(boxes),) if side_by_side else tuple((box,) for box in boxes))
         *most, last = (str(x.shape[parts.axis]) for x in parts.slices)
         what = "entries" if parts.whole.rank == 1 else "columns" if parts.axis == -1 else "rows"
-        return Row(joined, whole, f"parts of {', '.join(most)} and {last} {what}", relation=DEFINED)
+        return Step(joined, whole, sentence(f"parts of {', '.join(most)} and {last} {what}"), DEFINED)
 
 
 def _taken_apart(expressions: Sequence[Tensor], names: Mapping[Tensor, str]) -> list[Parts]:

@@ -5,7 +5,7 @@ Formulas are trees of boxes. What writes a page in some medium decides nothing b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from ..core.boxes import Box, Sign
@@ -34,6 +34,11 @@ MARKS: dict[Status, Mark] = {
     "unverified": Mark("?", "not verified", "not verified"),
     "defined": Mark("≔", "by definition", "by definition"),
 }
+
+
+def sentence(text: str) -> Words:
+    """Words without a formula."""
+    return (text,) if text else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,10 @@ class Step:
     detail: Words = ()
     label: str = ""
     number: int = 0
+
+    def defined(self) -> Step:
+        """The row that says by itself that its left side is a name for the right one."""
+        return replace(self, relation=DEFINED, reason=())
 
 
 @dataclass(frozen=True, eq=False)

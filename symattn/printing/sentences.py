@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.boxes import Box, Fence, Space, row
-from .align import EQUALS, Page, Row, align, displayed_formula
+from .align import Page, align, displayed_formula
 from .media.latex import latex
+from .prose import EQUALS, Step
 from .widths import Ruler
 
 PAGE = Page("align*", "none")
@@ -38,7 +39,7 @@ def item(box: Box, reason: str) -> str:
     return rf"\item {reason} {displayed_formula(box, _LIST)}"
 
 
-def defined(rows: Sequence[Row], more: str = "") -> str:
+def defined(rows: Sequence[Step], more: str = "") -> str:
     """What names stand for, in a sentence or row by row."""
     formulas = list(map(_in_one, rows))
     if all(map(is_short, formulas)):
@@ -46,7 +47,7 @@ def defined(rows: Sequence[Row], more: str = "") -> str:
     return align(rows, PAGE) + (f"\n{more}." if more else "")
 
 
-def _in_one(line: Row) -> Box:
+def _in_one(line: Step) -> Box:
     left = [] if line.left is None else [line.left]
     heads = [] if line.each is None else [Space(1.0), Fence(line.each)]
     return row(*left, EQUALS, line.right, *heads)

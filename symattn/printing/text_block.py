@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..core.boxes import Box, row
-from .align import EQUALS, Row
 from .breaking import broken
 from .layout import Equation, Line, Room, laid_out
 from .media.numpy import numpy_text
+from .prose import EQUALS, Step, Words
 
 WIDTH = 100  # of a line of text
 COLUMN = 50
@@ -20,7 +20,7 @@ def numpy_lines(box: Box, width: int = WIDTH) -> list[str]:
     return [_numpy(line) for line in broken(box, width, 2, lambda part: len(_numpy(part)), factors=False)]
 
 
-def numpy_block(rows: Iterable[Row], width: int = WIDTH, column: int = COLUMN, ragged: bool = False) -> list[str]:
+def numpy_block(rows: Iterable[Step], width: int = WIDTH, column: int = COLUMN, ragged: bool = False) -> list[str]:
     """Rows in the NumPy dialect as lines: see ``text_block``."""
     equations = [Equation(r.left, row(EQUALS, r.right), r.reason) for r in rows]
     return text_block(equations, _numpy, width, column, ragged, factors=False)
@@ -43,14 +43,23 @@ def text_block(
     Relation signs stand below each other, or where ``ragged`` behind the left side of each row. Reasons begin at
     ``column`` at most: behind rows that are longer they are out of line.
     """
-    room = Room(width - 1, lambda box: len(write(box)), len, indent=2, apart=len(_REASON), narrow=0, factors=factors)
+
+    def told(words: Words) -> str:
+        return "".join(part if isinstance(part, str) else write(part) for part in words)
+
+    def told_width(words: Words) -> float:
+        return len(told(words))
+
+    room = Room(
+        width - 1, lambda box: len(write(box)), told_width, indent=2, apart=len(_REASON), narrow=0, factors=factors
+    )
     block = laid_out(equations, room)
     left, texts = int(block.left), list[str]()
     for line in block.lines:
         before = "" if line.left is None else write(line.left)
         left = len(before) if ragged and line.kind == "first" else left
         texts.append((f"{before:<{left}} " if left else "") + _right(line, write))
-    lines = [*zip(texts, (line.reason for line in block.lines), strict=True)]
+    lines = [*zip(texts, (told(line.reason) for line in block.lines), strict=True)]
     start = max((len(text) for text, reason in lines if reason and len(text) <= column), default=0)
     return [_with_reason(text, reason, start, width) if reason else text for text, reason in lines]
 

@@ -29,6 +29,7 @@ from ..core.boxes import (
     is_large,
 )
 from .media.neighbours import edge, is_apart, link
+from .prose import Words
 
 Widths = tuple[float, float, float, float]  # in em: in display style, in text style, and in the two sizes of scripts
 Atom = Literal["ord", "op", "bin", "rel", "open", "close", "punct", "inner"]
@@ -83,6 +84,11 @@ _LARGE = {"∑": (1.44, 1.06), "∏": (1.28, 0.94), "∫": (1.0, 0.66)}
 def width(box: Box) -> float:
     """The width of a formula, in em of Computer Modern."""
     return fold(box, _widths)[_DISPLAY]
+
+
+def width_of_words(words: Words) -> float:
+    """The width of words with formulas in the line, in em."""
+    return sum(fold(Text(part) if isinstance(part, str) else part, _widths)[_TEXT] for part in words)
 
 
 class Ruler:

@@ -10,7 +10,8 @@ import sympy
 from ..core.late import late
 from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..printing.align import Page, Row, align, tex_text
+from ..printing.align import Page, align, tex_text
+from ..printing.prose import Step
 from ..printing.table import Spellings, symbol_table
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
@@ -114,7 +115,7 @@ class Moments:
         """The same as a LaTeX fragment (amsmath, amssymb); ``names`` is that of ``sa.latex``."""
         found, used = self.known()
         written = box_writer(self.roots, list(found.values()), symbol_table(self.roots, names))
-        rows = [Row(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
+        rows = [Step(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
         assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
         return f"{align(rows, Page('align*', 'none'))}\n{tex_text(assumed)}"
 

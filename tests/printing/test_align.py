@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import nan
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from symattn.core.boxes import Box, Fence, Fraction, Matrix, Name, Number, Sign, Text, function, row
 from symattn.errors import OperandError
-from symattn.printing.align import Row, align, page_of
+from symattn.printing.align import align, page_of
+from symattn.printing.prose import Step, sentence
 
 from ..typeset import compiled, needs_pdflatex
 
@@ -24,8 +26,8 @@ def sum_of(terms: int) -> Box:
     return row(*[part for _ in range(terms) for part in (Name("x"), PLUS)][:-1])
 
 
-def equation(left: str, terms: int, reason: str = "", label: str = "") -> Row:
-    return Row(Name(left) if left else None, sum_of(terms), reason, label=label)
+def equation(left: str, terms: int, reason: str = "", label: str = "") -> Step:
+    return Step(Name(left) if left else None, sum_of(terms), sentence(reason), label=label)
 
 
 def test_reasons_are_a_column() -> None:
@@ -55,7 +57,7 @@ def test_long_reasons_are_small_and_below() -> None:
 
 def test_what_several_rows_hold_for_stands_above_them() -> None:
     each = row(Name("h"), Sign("=", "relation"), Number("1"))
-    rows = [equation("A", 1), *(equation(name, 1)._replace(each=each) for name in "BC")]
+    rows = [equation("A", 1), *(replace(equation(name, 1), each=each) for name in "BC")]
     assert align(rows, page_of()).splitlines()[1:-1] == [
         r"  A &= x \\",
         r"  & \text{for } h = 1\text{:} \notag \\",
@@ -66,7 +68,7 @@ def test_what_several_rows_hold_for_stands_above_them() -> None:
 
 
 def test_a_row_that_defines_a_name_says_so_by_its_sign() -> None:
-    assert align([equation("A", 1)._replace(reason="where").defined()], page_of()).splitlines()[1] == "  A &:= x"
+    assert align([equation("A", 1, "where").defined()], page_of()).splitlines()[1] == "  A &:= x"
 
 
 def test_what_is_referred_to_has_a_number() -> None:
@@ -107,7 +109,7 @@ def test_conditions_of_cases_go_below_where_nothing_else_helps() -> None:
     wide = row(*(Name("x") for _ in range(40)))
     condition = row(Text("for "), Name("i"), EQUALS, wide)
     cases = Matrix(((wide, condition), (Number("0"), Text("otherwise"))), "{", "")
-    written = align([Row(Name("A"), row(Fence(cases, "[", "]")))], page_of())
+    written = align([Step(Name("A"), row(Fence(cases, "[", "]")))], page_of())
     assert r"\\ \quad \text{for }" in written
     assert r"0 \quad \text{otherwise}" in written
 
@@ -142,10 +144,10 @@ def test_every_block_fits_the_page_of(tmp_path: Path) -> None:
         "short": [equation("A", 2, "sum"), equation("", 3), equation("B", 4, "sum rule")],
         "long": [
             equation("A", 30, "sum rule"),
-            Row(Name("B"), row(function("softmax"), fence, fence), LONG),
+            Step(Name("B"), row(function("softmax"), fence, fence), sentence(LONG)),
         ],
-        "tall": [Row(Name("A"), row(Fraction(fence, Name("d")), PLUS, Fraction(fence, Name("d"))), LONG)],
-        "wide": [Row(row(sum_of(14)), row(fence), "sum rule")],
+        "tall": [Step(Name("A"), row(Fraction(fence, Name("d")), PLUS, Fraction(fence, Name("d"))), sentence(LONG))],
+        "wide": [Step(row(sum_of(14)), row(fence), sentence("sum rule"))],
     }
     for em in (20, 34.5):
         blocks = [

@@ -15,7 +15,8 @@ import sympy
 
 import symattn as sa
 from symattn.core.boxes import Name
-from symattn.printing.align import Page, Row, align, tex_text
+from symattn.printing.align import Page, align, tex_text
+from symattn.printing.prose import Step, sentence
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 T, S, d, e, h, n = sa.sizes("T S d e h n")
@@ -321,7 +322,8 @@ def test_a_block_longer_than_a_page_may_break():
 
 
 def test_an_align_block_has_a_row_a_line_and_a_reason_column():
-    block = align([Row(Name("a"), Name("b"), "by 100% & luck"), Row(Name("c"), Name("d"))], Page("aligned", "none"))
+    rows = [Step(Name("a"), Name("b"), sentence("by 100% & luck")), Step(Name("c"), Name("d"))]
+    block = align(rows, Page("aligned", "none"))
     assert block == "\\begin{aligned}\n  a &= b && \\text{by 100\\% \\& luck} \\\\\n  c &= d\n\\end{aligned}"
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from symattn.core.boxes import Box, Name, Sign, Text, row
+from symattn.core.boxes import Box, Name, Sign, row
 from symattn.printing.layout import Block, Equation, Room, laid_out
-from symattn.printing.widths import width
+from symattn.printing.prose import sentence
+from symattn.printing.widths import width, width_of_words
 
 EQUALS, PLUS = Sign("=", "relation"), Sign("+", "sum")
-ROOM = Room(width=20, measure=width, words=lambda words: width(Text(words)), indent=2, apart=2, narrow=7)
+ROOM = Room(width=20, measure=width, words=width_of_words, indent=2, apart=2, narrow=7)
 
 
 def equation(left: str, terms: int, reason: str = "") -> Equation:
     """``left = x + x + ... + x``, an em and three quarters for a term."""
     parts = [part for _ in range(terms) for part in (Name("x"), PLUS)]
-    return Equation(Name(left) if left else None, row(EQUALS, *parts[:-1]), reason)
+    return Equation(Name(left) if left else None, row(EQUALS, *parts[:-1]), sentence(reason))
 
 
 def kinds(block: Block) -> str:
@@ -42,7 +43,7 @@ def test_long_reasons_stand_below() -> None:
 
 
 def test_one_decision_for_a_block() -> None:
-    wide = Equation(Name("B"), row(EQUALS, *(Name("x") for _ in range(28))), "sum")  # no place for a break
+    wide = Equation(Name("B"), row(EQUALS, *(Name("x") for _ in range(28))), sentence("sum"))  # no place for a break
     block = laid_out([equation("A", 9, "sum rule"), wide], ROOM)
     assert not block.beside
     assert kinds(block) == "frfr"

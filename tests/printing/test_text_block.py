@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from symattn.core.boxes import Code, Fence, Name, Sign, row
-from symattn.printing.align import Row
 from symattn.printing.layout import Equation
 from symattn.printing.media.unicode import unicode_text
+from symattn.printing.prose import Step, sentence
 from symattn.printing.text_block import numpy_block, text_block
 
 EQUALS, PLUS = Sign("=", "relation"), Sign("+", "sum")
@@ -13,7 +13,7 @@ EQUALS, PLUS = Sign("=", "relation"), Sign("+", "sum")
 
 def equation(left: str, terms: int, reason: str = "") -> Equation:
     parts = [part for _ in range(terms) for part in (Name("x"), PLUS)]
-    return Equation(Name(left) if left else None, row(EQUALS, *parts[:-1]), reason)
+    return Equation(Name(left) if left else None, row(EQUALS, *parts[:-1]), sentence(reason))
 
 
 def lines(*equations: Equation) -> list[str]:
@@ -61,7 +61,7 @@ def test_left_sides_of_their_own_width() -> None:
 def test_source_text_does_not_break_where_neighbours_are_no_factors() -> None:
     called = row(Code("x.reshape"), Fence(row(Code("n"), Sign(",", "punctuation"), Code("m"))), Code("[:, 0]"))
     terms = row(called, Sign("@", "product"), called, Sign("+", "sum"), called)
-    assert numpy_block([Row(Name("y"), terms, "a reason")], 46) == [
+    assert numpy_block([Step(Name("y"), terms, sentence("a reason"))], 46) == [
         "y = x.reshape(n, m)[:, 0]",
         "    @ x.reshape(n, m)[:, 0]",
         "    + x.reshape(n, m)[:, 0]  # a reason",

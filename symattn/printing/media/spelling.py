@@ -108,6 +108,7 @@ SPACES = {-THIN: r"\!", THIN: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 
 WORDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "#": r"\#", "$": r"\$",
     "%": r"\%", "&": r"\&", "_": r"\_", "<": "$<$", ">": "$>$", "|": "$|$",
+    "\u00a0": "~",
 }  # fmt: skip
 """What stands for a character within ``\text{...}``."""
 
@@ -148,7 +149,7 @@ GITHUB = Spelling(
     right=RIGHT | _RIGHT,
     spaces={-THIN: r"\negthinspace", THIN: r"\thinspace", 2 / 9: r"\thinspace", 5 / 18: r"\thinspace",
             1 / 3: r"\enspace", 1.0: r"\quad", 2.0: r"\qquad"},
-    words={mark: rf"}}{written}\text{{" for mark, written in _OUTSIDE.items()} | _WIDE,
+    words={mark: rf"}}{written}\text{{" for mark, written in _OUTSIDE.items()} | _WIDE | {"\u00a0": " "},
     letters=LETTERS | {"_": _LINE},
     function=r"\mathrm{%s}",
     large=r"\mathop{\mathrm{%s}}\limits",

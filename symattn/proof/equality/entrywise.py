@@ -9,8 +9,9 @@ from ...core.boxes import Box, Number, Script, Sign, Text, row, separated
 from ...core.budget import Budget
 from ...core.node import Tensor
 from ...normal_form.ring import Used
-from ...printing.align import EQUALS, Page, Row, align, displayed_formula, itemised, tex_text
+from ...printing.align import Page, align, displayed_formula, itemised, tex_text
 from ...printing.media.latex import latex
+from ...printing.prose import EQUALS, Step
 from ...printing.scalars import side_by_side
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable
@@ -125,12 +126,12 @@ def _piece_latex(piece: PieceTold[Box]) -> list[str]:
     return [*blocks, f"In it\n{_displayed(inside)}"] if inside else blocks
 
 
-def _equation(left: Box, *sides: Box) -> Row:
+def _equation(left: Box, *sides: Box) -> Step:
     """A formula of several sides that are equal."""
-    return Row(left, separated(EQUALS, sides))
+    return Step(left, separated(EQUALS, sides))
 
 
-def _displayed(rows: Sequence[Row]) -> str:
+def _displayed(rows: Sequence[Step]) -> str:
     return align(rows, _PAGE)
 
 

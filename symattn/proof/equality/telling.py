@@ -11,9 +11,10 @@ from ...core.node import Tensor
 from ...graph.folding import Folding
 from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import definition
-from ...printing.align import EQUALS, tex_text
+from ...printing.align import tex_text
 from ...printing.index import IndexPrinter
 from ...printing.matrix import Printer, latex_printer
+from ...printing.prose import EQUALS
 from ..rules import RULES, Rule
 from ..rules.rule import Said
 
