@@ -28,7 +28,7 @@ _HOMES = {
     "calculus.gradient": "gradient jvp",
     "calculus.jacobians": "jacobian hessian hvp",
     "codegen": "lambdify",
-    "printing.matrix": "latex",
+    "printing.asked": "latex",
     "sympy_bridge": "from_sympy",
     "reading.latex.read": "parse_latex",
     "document.derivation": "Derivation",

@@ -12,7 +12,8 @@ from .errors import OperandError
 from .graph.entries import entry
 from .ops import arithmetic, contraction, layout, logic, pointwise
 from .ops.index import getitem
-from .printing.matrix import latex, outline, text, text_and_names
+from .printing.asked import latex
+from .printing.matrix import latex_printer, outline, text, text_and_names
 from .scalars.formulas import ranged
 from .sympy_bridge import as_explicit, to_sympy
 
@@ -44,6 +45,11 @@ def _getitem(self: Tensor, key: Any) -> Any:
             entry(self, keys), {i: n for i, n in zip(keys, self.shape, strict=True) if isinstance(i, sympy.Symbol)}
         )
     return getitem(self, key)
+
+
+def _within_sympy(self: Tensor, printer: Any) -> str:
+    """What SymPy prints of a tensor: alone as we do, and inside of a list the formula."""
+    return latex(self) if printer._print_level == 1 else latex_printer([self]).write(self)
 
 
 _BINARY = {
@@ -82,7 +88,7 @@ def attach() -> None:
     Tensor.mT = property(layout.matrix_transpose)  # type: ignore[assignment]
     Tensor.to_sympy = to_sympy  # type: ignore[method-assign,assignment]
     Tensor.as_explicit = as_explicit  # type: ignore[method-assign,assignment]
-    Tensor._latex = lambda self, printer: latex(self)  # type: ignore[attr-defined]
+    Tensor._latex = _within_sympy  # type: ignore[attr-defined]
     Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: text(self)  # type: ignore[attr-defined]
     Tensor._pretty = lambda self, printer: prettyForm(text(self))  # type: ignore[attr-defined]
     Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]

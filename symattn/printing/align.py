@@ -86,7 +86,7 @@ def align(rows: Iterable[Step], page: Page) -> str:
             f"latex: an equation holds one row, and there are {len(written)}: environment='align' holds them"
         )
     starred = page.numbered == "none" and name in ("align", "equation")
-    return _environment(f"{name}*" if starred else name, written, page)
+    return environment(f"{name}*" if starred else name, written, page)
 
 
 def displayed(rows: Iterable[Step], page: Page) -> str:
@@ -103,7 +103,7 @@ def displayed_formula(box: Box, page: Page) -> str:
     if not rest:
         return rf"\[ {page.written(first)} \]"
     written = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
-    return _environment("align*", written, page)
+    return environment("align*", written, page)
 
 
 def _equations(rows: Iterable[Step]) -> Iterator[Equation]:
@@ -139,7 +139,8 @@ def _chains(equations: Iterable[Equation]) -> list[list[Equation]]:
     return chains
 
 
-def _environment(name: str, lines: Sequence[str], page: Page) -> str:
+def environment(name: str, lines: Sequence[str], page: Page) -> str:
+    """Lines of LaTeX between the begin and the end of an environment."""
     ends = f" {spelling_of(page.safe).ends_row}\n"
     block = rf"\begin{{{name}}}" + "\n" + ends.join(lines) + "\n" + rf"\end{{{name}}}"
     if len(lines) > _ON_A_PAGE and name != "aligned" and not page.safe:
@@ -153,7 +154,7 @@ def _in_one(chain: Sequence[Equation], room: Room, page: Page) -> str:
     label = _number(chain[-1], page)
     if len(laid.lines) > 1:
         inner = replace(page, environment="aligned", numbered="none")
-        block = _environment("aligned", _lines(laid, room, inner), inner)
+        block = environment("aligned", _lines(laid, room, inner), inner)
         return textwrap.indent(block, "  ") + label
     first = laid.lines[0]
     left = "" if first.left is None else page.written(first.left) + " "

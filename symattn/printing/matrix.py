@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from inspect import signature
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import sympy
-from sympy.logic.boolalg import Boolean
 
 from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
@@ -22,16 +19,14 @@ from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
 from ..ops.index import index_op, steps_back
-from ..ops.leaves import as_tensor, definition, is_named, named_by
+from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
 from .index import IndexPrinter, by_entry, moves_entries
 from .media.latex import latex as latex_text
-from .media.latex import spelling_of
 from .media.numpy import numpy_text
-from .media.spelling import PLAIN
 from .prose import Step, sentence
 from .scalars import is_loose, scalar_box
 from .table import Spellings, SymbolTable, checked_table, symbol_table
@@ -300,71 +295,7 @@ def names_in(roots: Sequence[Tensor]) -> set[str]:
     return {*displayed_names(roots).values(), *inner, *symbol_names(roots)}
 
 
-def latex(
-    x: Any,
-    style: str = "matrix",
-    names: Spellings | None = None,
-    safe: str = "",
-    gradients: str = "d",
-    first_index: int = 0,
-) -> str:
-    r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
-
-    ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
-    and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
-    this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
-    ``gradients="d"`` writes the gradient by S as ``\mathrm{d}S``, "bar" as ``\bar{S}``, "nabla" as ``\nabla_{S} L``,
-    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows; ``first_index=1`` counts
-    all indices from 1. Raises NamingError where two names would
-    look the same or one does not occur, and OperandError for another style and for an expression too large to read.
-
-    >>> import symattn as sa
-    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
-    >>> print(sa.latex(sa.softmax(Q @ K.T)))
-    \operatorname{softmax}(Q K^{\top})
-    >>> print(sa.latex(sa.let("Z", Q @ K.T), style="index"))
-    Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
-    """
-    if isinstance(x, Tensor):
-        return latex_text(printer_in(style, [x], names, gradients, first_index).shown(x), safe)
-    if isinstance(x, (sympy.Expr, Boolean)):
-        return latex_text(scalar_box(x) if names is None else symbol_table([as_tensor(x)], names).scalar(x), safe)
-    method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
-    taken = signature(method).parameters if callable(method) else {}
-    asked = {"safe": spelling_of(safe) is not PLAIN, "names": names is not None, "gradients": gradients != "d"}
-    for option in (key for key, is_asked in asked.items() if is_asked and key not in taken):
-        raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
-    if not callable(method):
-        return sympy.latex(_printable(x))
-    if checked_first_index(first_index) and "first_index" not in taken:
-        raise OperandError(f"first_index=1 is for tensors, gradients and derivations, not for {described(x)}")
-    given = {"style": _checked_style(style), "names": names, "safe": safe, "gradients": gradients}
-    options = {**given, "first_index": first_index}
-    return method(**{key: value for key, value in options.items() if key in taken})
-
-
-_TAKE_OPTIONS = {
-    "safe": "tensors, scalars and gradients",
-    "names": "tensors, scalars, gradients, moments and derivations",
-    "gradients": "tensors, gradients and derivations",
-}
-
-
-def _printable(x: Any) -> Any:
-    """What SymPy prints: its own objects, numbers, text, and lists, tuples, sets and mappings of them."""
-    if isinstance(x, Mapping):
-        return {_printable(key): _printable(value) for key, value in x.items()}
-    if isinstance(x, (list, tuple, set, frozenset)):
-        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(x, kind))
-        return kind(map(_printable, x))
-    if isinstance(x, (int, float, complex, sympy.Basic)) and not isinstance(x, bool):
-        return sympy.Symbol(latex_text(scalar_box(sympy.sympify(x)))) if not isinstance(x, sympy.MatrixBase) else x
-    if not isinstance(x, (Tensor, bool, str, sympy.MatrixBase, sympy.NDimArray)):
-        raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
-    return x
-
-
-def _checked_style(style: str) -> str:
+def checked_style(style: str) -> str:
     if not isinstance(style, str) or style not in ("matrix", "index"):
         raise OperandError(f'latex has the styles "matrix" and "index", not {described(style)}')
     return style
@@ -393,7 +324,7 @@ def printer_in(
 ) -> Printer | IndexPrinter:
     """One printer in the style for several expressions."""
     first = checked_first_index(first_index)
-    if _checked_style(style) == "matrix":
+    if checked_style(style) == "matrix":
         return latex_printer(roots, names, gradients, first)
     return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)), first_index=first)
 

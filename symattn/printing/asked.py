@@ -1,0 +1,140 @@
+r"""LaTeX of whatever is asked for: of a tensor, with what its names stand for where no user gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import signature
+from types import ModuleType
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean
+
+from ..core.boxes import Box, Fence, Sign, Space, Text, commas, row
+from ..core.node import Tensor
+from ..errors import OperandError, described
+from ..graph.names import LONGEST, mentioned_names, tree_size
+from ..ops.leaves import as_tensor, cotangent_op, definition
+from .align import Page, environment
+from .counting import checked_first_index
+from .index import IndexPrinter
+from .matrix import MOST_DEFINITIONS, Printer, checked_style, printer_in
+from .media.latex import latex as latex_text
+from .media.latex import spelling_of
+from .media.spelling import PLAIN
+from .prose import DEFINED
+from .scalars import scalar_box
+from .table import Spellings, symbol_table
+
+_WHERE = Text("where ")
+
+
+def latex(
+    x: Any,
+    style: str = "matrix",
+    names: Spellings | None = None,
+    safe: str = "",
+    gradients: str = "d",
+    first_index: int = 0,
+) -> str:
+    r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
+
+    ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
+    and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
+    this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
+    ``gradients="d"`` writes the gradient by S as ``\mathrm{d}S``, "bar" as ``\bar{S}``, "nabla" as ``\nabla_{S} L``,
+    and "partial" as a quotient. ``safe="github"`` uses only what GitHub shows; ``first_index=1`` counts
+    all indices from 1. Raises NamingError where two names would
+    look the same or one does not occur, and OperandError for another style and for an expression too large to read.
+
+    >>> import symattn as sa
+    >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
+    >>> print(sa.latex(sa.softmax(Q @ K.T)))
+    \operatorname{softmax}(Q K^{\top})
+    >>> print(sa.latex(sa.let("Z", Q @ K.T), style="index"))
+    Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
+    """
+    if isinstance(x, (sympy.Expr, Boolean)):
+        return latex_text(scalar_box(x) if names is None else symbol_table([as_tensor(x)], names).scalar(x), safe)
+    method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
+    if isinstance(x, Tensor) or not callable(method):
+        roots = [*_tensors_in(x)]
+        printer = printer_in(style, roots, names, gradients, first_index)
+        return _explained(_collected(x, printer), roots, printer, safe)
+    taken = signature(method).parameters
+    asked = {"safe": spelling_of(safe) is not PLAIN, "names": names is not None, "gradients": gradients != "d"}
+    for option in (key for key, is_asked in asked.items() if is_asked and key not in taken):
+        raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
+    if checked_first_index(first_index) and "first_index" not in taken:
+        raise OperandError(f"first_index=1 is for tensors, gradients and derivations, not for {described(x)}")
+    given = {"style": checked_style(style), "names": names, "safe": safe, "gradients": gradients}
+    options = {**given, "first_index": first_index}
+    return method(**{key: value for key, value in options.items() if key in taken})
+
+
+_TAKE_OPTIONS = {
+    "safe": "tensors, scalars and gradients",
+    "names": "tensors, scalars, gradients, moments and derivations",
+    "gradients": "tensors, gradients and derivations",
+}
+_TO = Sign("↦", "relation")
+
+
+# --- lists and mappings ---
+
+
+def _tensors_in(x: Any) -> Iterator[Tensor]:
+    """A tensor, or those of a list, a tuple, a set or a mapping, and of what is in it."""
+    if isinstance(x, Tensor):
+        yield x
+    elif isinstance(x, (Mapping, list, tuple, set, frozenset)):
+        for part in [*x, *x.values()] if isinstance(x, Mapping) else x:
+            yield from _tensors_in(part)
+
+
+def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
+    """A collection of tensors and scalars, or what else SymPy prints."""
+    if isinstance(x, Tensor):
+        return printer.shown(x)
+    if isinstance(x, Mapping):
+        keys = (printer.box(key) if isinstance(key, Tensor) else _collected(key, printer) for key in x)
+        values = (_collected(value, printer) for value in x.values())
+        return Fence(commas(row(key, _TO, value) for key, value in zip(keys, values, strict=True)), "{", "}")
+    if isinstance(x, (list, tuple, set, frozenset)):
+        fence = ("[", "]") if isinstance(x, list) else ("(", ")") if isinstance(x, tuple) else ("{", "}")
+        return Fence(commas(_collected(part, printer) for part in x), *fence)
+    if isinstance(x, str):
+        raise OperandError(
+            f"latex prints tensors, and {described(x)} is text: sa.tensor makes a tensor of a name and a shape, and "
+            "sa.parse_latex reads a formula"
+        )
+    if isinstance(x, (bool, int, float, complex, sympy.Basic, sympy.MatrixBase, sympy.NDimArray)):
+        return printer.scalar(x)
+    raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
+
+
+# --- names that no user gave ---
+
+
+def _explained(formula: Box, roots: Iterable[Tensor], printer: Printer | IndexPrinter, safe: str) -> str:
+    """A formula of some tensors in LaTeX, with rows that define the names in it that no user gave."""
+    page = Page("aligned", "none", safe=safe)
+    said = (definition(x) for x in roots if x.op is not cotangent_op)  # its Gradient says what its names are
+    unknown = {printer.names[y]: y for y in mentioned_names(said)}
+    if not unknown:
+        return page.written(formula)
+    last = [*unknown.items()][-MOST_DEFINITIONS:]
+    left_out = len(unknown) - len(last)
+    more = [Text(f"and {left_out} intermediates more")] * bool(left_out)
+    below = [*(_defined(name, y, printer) for name, y in last), *more]
+    lines = [f"  & {page.written(formula)}", f"  {page.written(_WHERE)} & {page.written(below[0])}"]
+    return environment("aligned", [*lines, *(f"  & {page.written(box)}" for box in below[1:])], page)
+
+
+def _defined(name: str, y: Tensor, printer: Printer | IndexPrinter) -> Box:
+    if tree_size(y) > LONGEST:
+        return row(printer.table.box(name), DEFINED, Text(definition(y).brief()))
+    line = printer.row(name, definition(y), "")
+    assert line.left is not None
+    heads = [] if line.each is None else [Space(1.0), Fence(line.each)]
+    return row(line.left, DEFINED, line.right, *heads)

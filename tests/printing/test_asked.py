@@ -1,0 +1,69 @@
+"""What ``sa.latex`` makes of tensors whose names no user gave, of collections, and of what is no mathematics."""
+
+import pytest
+import sympy
+
+import symattn as sa
+
+n, d = sa.sizes("n d")
+Q, K, V, A = sa.tensor("Q", n, d), sa.tensor("K", n, d), sa.tensor("V", n, d), sa.tensor("A", n, n)
+x, y, v = sa.tensor("x", n), sa.tensor("y", n), sa.tensor("v", n)
+P = r"P := \operatorname{softmax}("
+EXPLAINED = {
+    "jacobian": (sa.jacobian(sa.softmax(x), x), [P + "x)"]),
+    "hessian": (sa.hessian(sa.logsumexp(A @ x), x), ["Z := A x", P + "Z)"]),
+    "jvp": (sa.jvp(sa.softmax(Q @ K.T) @ V, {Q: sa.tensor("Qdot", n, d)}), ["Z := Q", r"\dot{Z} :=", P, r"\dot{P} :="]),
+    "hvp": (sa.hvp(sa.logsumexp(A @ x), x, v), [r"\dot{Z} := A v", P, r"\dot{P} := P \odot"]),
+    "library": (sa.attention.rms_norm(Q), ["r := "]),
+    "of a gradient": (2 * sa.gradient(sa.softmax(x) @ y, x)[x], [P, r"\mathrm{d}x :="]),
+    "a mapping": (sa.jacobian(sa.softmax(x * y), [x, y]), [r"x \mapsto", r"y \mapsto", r"Z := x \odot y", P]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EXPLAINED)
+@pytest.mark.parametrize("asked", [{}, {"safe": "github"}, {"style": "index"}], ids=["matrix", "github", "index"])
+def test_names_that_no_user_gave_are_defined(what, asked):
+    made, defined = EXPLAINED[what]
+    written = sa.latex(made, **asked)
+    assert written.startswith(r"\begin{aligned}")
+    assert written.count(r"\text{where }") == 1
+    if not asked:
+        at = [written.index(part) for part in defined]
+        assert at == sorted(at)
+        assert isinstance(made, dict) or made._repr_latex_() == rf"$\displaystyle {written}$"
+
+
+def test_names_that_a_user_gave_are_not_defined():
+    assert sa.latex(sa.let("P", sa.softmax(x)) @ y) == r"P^{\top} y"
+    assert sa.latex(sa.gradient(sa.let("P", sa.softmax(x)) @ y, x)["dx"]).startswith("P")
+
+
+def test_names_that_no_user_gave_follow_their_spelling():
+    made = sa.jacobian(sa.softmax(x), x)
+    assert r"\mathbf{p} := \operatorname{softmax}(x)" in sa.latex(made, names={"P": r"\mathbf{p}"})
+    assert sympy.latex([made, x]).count("where") == 0
+
+
+COLLECTIONS = [
+    ([A, 2], "[A, 2]"),
+    ((x, sympy.Rational(1, 2)), r"\left( x, \frac{1}{2} \right)"),
+    ({x: A @ x}, r"\{x \mapsto A x\}"),
+    ([], "[]"),
+    ([sympy.Matrix([[1, 2]])], r"\left[\begin{matrix}1 & 2\end{matrix}\right]"),
+]
+
+
+@pytest.mark.parametrize(("made", "written"), COLLECTIONS)
+def test_collections_print_their_members_in_brackets(made, written):
+    assert written in sa.latex(made)
+
+
+def test_the_members_of_a_collection_share_their_names():
+    bold = sa.latex([sa.jacobian(sa.softmax(x), x), x], names={x: r"\mathbf{x}"})
+    assert bold.count(r"\mathbf{x}") == 2
+
+
+@pytest.mark.parametrize("made", ["A", "x^2", ["a", A], {"a": A}])
+def test_text_is_no_formula(made):
+    with pytest.raises(sa.OperandError, match="is text: sa.tensor makes a tensor"):
+        sa.latex(made)
