@@ -53,7 +53,8 @@ def test_the_wheel_holds_the_package_its_types_and_the_derivations(wheel):
     assert "symattn/ops/rows.py" in names
     assert derivation_files() == {Path(n).name for n in names if re.fullmatch(r"symattn/derivations/[^/]+\.py", n)}
     assert not [n for n in names if n.startswith(("tests/", "derivations/"))]
-    assert {Path(n).suffix for n in names if n.startswith("symattn/")} == {".py", ".typed"}
+    assert "symattn/document/render/page.css" in names
+    assert {Path(n).suffix for n in names if n.startswith("symattn/")} == {".py", ".typed", ".css"}
 
 
 def test_derivations_are_found_from_a_wheel_in_another_folder(installed, tmp_path):

@@ -43,6 +43,18 @@ def broken(
     return lines
 
 
+class Piece(NamedTuple):
+    """What stays together in a line, and the price of a break before it: below zero where another formula begins."""
+
+    price: float
+    box: Box
+
+
+def pieces(box: Box) -> list[Piece]:
+    """A formula for a medium that breaks lines by itself, at the cheapest places first; together they are the whole."""
+    return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Half:
     """One of the two marks of a fence that may be broken open."""

@@ -23,16 +23,17 @@ class Mark:
     glyph: str
     word: str  # of one step
     counted: str  # behind the number of such steps
+    meaning: str  # in a legend
 
 
 MARKS: dict[Status, Mark] = {
-    "proved": Mark("✓", "proved", "proved"),
-    "computed": Mark("✓", "computed", "computed exactly"),
-    "refuted": Mark("✗", "false", "refuted as stated"),
-    "numeric": Mark("≈", "checked numerically", "checked numerically"),
-    "assumed": Mark("!", "assumed", "assumed"),
-    "unverified": Mark("?", "not verified", "not verified"),
-    "defined": Mark("≔", "by definition", "by definition"),
+    "proved": Mark("✓", "proved", "proved", "an identity for all sizes and all real values, found and checked again"),
+    "computed": Mark("✓", "computed", "computed exactly", "calculated without rounding, for all sizes"),
+    "refuted": Mark("✗", "false", "refuted as stated", "refuted by an exact counterexample"),
+    "numeric": Mark("≈", "checked numerically", "checked numerically", "agrees in floating point, not proved"),
+    "assumed": Mark("!", "assumed", "assumed", "taken as given"),
+    "unverified": Mark("?", "not verified", "not verified", "not checked yet"),
+    "defined": Mark("≔", "by definition", "by definition", "says what a symbol stands for"),
 }
 
 

@@ -1,0 +1,1 @@
+"""A composed page in each medium: who renders knows no mathematics."""

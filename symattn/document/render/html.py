@@ -1,0 +1,307 @@
+"""A page as one HTML file: no script, nothing loaded from elsewhere, formulas in MathML, its looks in ``page.css``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ...core.boxes import Box, Space, row
+from ...printing.breaking import Piece, pieces
+from ...printing.media.mathml import mathml
+from ...printing.media.neighbours import is_apart, link
+from ...printing.media.unicode import unicode_text
+from ...printing.prose import (
+    MARKS,
+    Chain,
+    Display,
+    Document,
+    Figure,
+    Fold,
+    Given,
+    Items,
+    Paragraph,
+    Part,
+    Section,
+    Source,
+    Statement,
+    Status,
+    Step,
+    Table,
+    Words,
+)
+from ...printing.widths import width
+from .drawings import inline_svg
+
+_STYLE = Path(__file__).with_name("page.css")
+_LANGUAGE = "en"
+_BESIDE = 23.0  # em: formulas as wide as this leave room for reasons beside them
+_LONG_LEFT = 5.0  # em: a left side that has a line of its own where the page is narrow
+_WHOLE = 9.0  # em: a formula within words that is not broken
+_SHORT = 4.5  # em: what stays with what follows it
+_THIN = Space(1 / 6)
+
+
+def html(document: Document, standalone: bool = True) -> str:
+    """The whole file; or, for a notebook, the article with its style, which touches nothing else there."""
+    article = _Page().article(document)
+    style = f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
+    if not standalone:
+        return f"{style}{article}\n"
+    return (
+        f'<!doctype html>\n<html lang="{_LANGUAGE}" class="symattn-page">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_text(_plain(document.title))}</title>\n{style}</head>\n<body>\n<main>\n{article}\n</main>\n</body>\n</html>\n"
+    )
+
+
+# --- words and formulas ---
+
+
+def _text(words: str) -> str:
+    """Words as they stand in HTML, where some characters are not allowed at all."""
+    return escape("".join(c if c in "\n\t" or _is_allowed(ord(c)) else "\ufffd" for c in words))
+
+
+def _is_allowed(code: int) -> bool:
+    """No control character, no half of a surrogate pair, no code that is never a character."""
+    return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and code & 0xFFFE != 0xFFFE
+
+
+def _words(words: Words) -> str:
+    return "".join(_text(part) if isinstance(part, str) else _within_words(part) for part in words)
+
+
+def _plain(words: Words) -> str:
+    return " ".join("".join(part if isinstance(part, str) else unicode_text(part) for part in words).split())
+
+
+def _within_words(box: Box) -> str:
+    return mathml(box, display=False) if width(box) <= _WHOLE else _formula(box)
+
+
+def _formula(box: Box) -> str:
+    """A formula that a browser breaks over lines."""
+    return _in_line(list(_merged(pieces(box))))
+
+
+def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
+    """The pieces, of which a short one has its neighbour with it, and what was between two factors."""
+    held: Piece | None = None
+    for piece in parts:
+        if held is None:
+            held = piece
+        elif piece.price >= 0 and (width(held.box) < _SHORT or (piece.price and width(piece.box) < _SHORT / 2)):
+            held = Piece(held.price, row(held.box, piece.box))
+        else:
+            yield held
+            apart = link(held.box, piece.box) and is_apart(held.box, piece.box)
+            held = Piece(piece.price, row(_THIN, piece.box)) if apart else piece
+    if held is not None:
+        yield held
+
+
+def _in_line(parts: Sequence[Piece]) -> str:
+    """Pieces side by side; those between which a break costs more are held together as long as that is possible."""
+    if len(parts) == 1:
+        return mathml(parts[0].box, display=False)
+    cheapest = min(piece.price for piece in parts[1:])
+    groups: list[list[Piece]] = []
+    for piece in parts:
+        if not groups or piece.price == cheapest:
+            groups.append([])
+        groups[-1].append(piece)
+    written = (_span("piece", _in_line(group)) if len(group) > 1 else _in_line(group) for group in groups)
+    return ("\u2003" if cheapest < 0 else "<wbr>").join(written)
+
+
+def _span(kind: str, inside: str) -> str:
+    return f'<span class="{kind}">{inside}</span>'
+
+
+def _badge(status: Status, words: str) -> str:
+    return f'<span class="badge {status}"><b aria-hidden="true">{MARKS[status].glyph}</b> {words}</span>'
+
+
+# --- the page ---
+
+
+class _Page:
+    """Writes the parts of one page, and gives every anchor once."""
+
+    def __init__(self) -> None:
+        self.anchors: set[str] = set()
+
+    def anchor(self, wanted: str) -> str:
+        found, n = wanted, 1
+        while found in self.anchors:
+            n += 1
+            found = f"{wanted}-{n}"
+        self.anchors.add(found)
+        return found
+
+    def article(self, document: Document) -> str:
+        parts = [
+            f'<article class="symattn" lang="{_LANGUAGE}">',
+            self.header(document),
+            self.result(document.result),
+            self.given(document.given, document.conventions),
+            *(self.section(section) for section in document.sections),
+            self.references(document.references),
+            self.footer(document),
+            "</article>",
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def header(self, document: Document) -> str:
+        summary = f'\n<p class="summary">{_words(document.summary)}</p>' if document.summary else ""
+        tally = "".join(f"<li>{_badge(status, f'{n} {MARKS[status].counted}')}</li>" for status, n in document.tally)
+        counted = f'\n<ul class="tally" aria-label="How the steps were checked">{tally}</ul>' if tally else ""
+        return f"<header>\n<h1>{_words(document.title)}</h1>{summary}{counted}\n</header>"
+
+    def result(self, parts: Sequence[Part]) -> str:
+        if not parts:
+            return ""
+        return f'<section class="result" aria-label="Result">\n<h2>Result</h2>\n{self.parts(parts, 3)}\n</section>'
+
+    def given(self, given: Sequence[Given], conventions: Words) -> str:
+        if not given and not conventions:
+            return ""
+        rows = tuple(((symbol.symbol,), symbol.where, symbol.meaning) for symbol in given)
+        table = _table(Table((("Symbol",), ("Where it lives",), ("Meaning",)), rows), "given") if given else ""
+        words = f"<p>{_words(conventions)}</p>" if conventions else ""
+        return f"{self.heading('Given', ('Given',))}\n{table}\n{words}\n</section>"
+
+    def section(self, section: Section) -> str:
+        heading = self.heading(section.anchor or _plain(section.title), section.title)
+        return f"{heading}\n{self.parts(section.parts, 3)}\n</section>"
+
+    def heading(self, wanted: str, title: Words) -> str:
+        """The beginning of a section, with a heading that leads to itself."""
+        letters = "".join(c if c.isalnum() else " " for c in wanted.lower())
+        anchor = escape(self.anchor("-".join(letters.split()) or "section"))
+        return f'<section id="{anchor}">\n<h2><a href="#{anchor}">{_words(title)}</a></h2>'
+
+    def references(self, references: Sequence[Words]) -> str:
+        if not references:
+            return ""
+        return f"{self.heading('References', ('References',))}\n{_list(references, 'ul')}\n</section>"
+
+    def footer(self, document: Document) -> str:
+        """What the marks of this page mean, and how it is checked again."""
+        marks = [MARKS[status] for status, _ in document.tally]
+        legend = " ".join(f"<span><b>{mark.glyph} {mark.word}</b>: {mark.meaning}.</span>" for mark in marks)
+        again = f" To check this page again: <code>{_text(document.command)}</code>" if document.command else ""
+        return f"<footer>\n<p>{legend}{again}</p>\n</footer>" if legend or again else ""
+
+    # --- parts ---
+
+    def parts(self, parts: Iterable[Part], level: int) -> str:
+        """Parts one below the other; ``level`` is that of a heading among them."""
+        return "\n".join(_WRITERS[type(part)](self, part, level) for part in parts)
+
+    def chain(self, chain: Chain, level: int) -> str:
+        lefts = [width(step.left) for step in chain.steps if step.left is not None]
+        widest = max(lefts, default=0.0) + max((_right_width(step) for step in chain.steps), default=0.0)
+        has_notes = any(step.reason or step.detail or _has_badge(step) for step in chain.steps)
+        kind = "steps" if not has_notes else "steps beside" if widest <= _BESIDE else "steps below"
+        rows = "\n".join(self.step(step) for step in chain.steps)
+        return f'<ol class="{kind}" role="list">\n{rows}\n</ol>'
+
+    def step(self, step: Step) -> str:
+        anchor = self.anchor(f"step-{step.number}") if step.number else ""
+        number = f'<a class="number" href="#{anchor}">{step.number}</a>' if anchor else _span("number", "")
+        left = "" if step.left is None else _formula(step.left)
+        each = f" {_span('each', f'({_words((step.each,))})')}" if step.each is not None else ""
+        right = _formula(row(step.relation, step.right)) + each
+        detail = f" {_span('detail', _words(step.detail))}" if step.detail else ""
+        why = _span("why", _words(step.reason) + detail) if step.reason or step.detail else ""
+        badge = _badge(step.status, MARKS[step.status].word) if step.status and _has_badge(step) else ""
+        kind = "on" if step.left is None else "long" if width(step.left) > _LONG_LEFT else ""
+        attributes = (f' id="{anchor}"' if anchor else "") + (f' class="{kind}"' if kind else "")
+        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', right)}{why}{badge}</li>"
+
+    def statement(self, statement: Statement, level: int) -> str:
+        number = f" {statement.number}" if statement.number else ""
+        name = f"{_text(statement.kind)}{number}" + (f". {_words(statement.title)}" if statement.title else "")
+        heading = f"h{min(level, 6)}"
+        parts = [
+            f'<section class="statement {statement.status}">',
+            f"<{heading}>{_span('name', name)} {_badge(statement.status, MARKS[statement.status].word)}</{heading}>",
+            f"<p>{_words(statement.words)}</p>" if statement.words else "",
+            _display(statement.formulas),
+            f"<p>Given: {'; '.join(_words(given) for given in statement.given)}.</p>" if statement.given else "",
+            self.parts(statement.parts, level + 1),
+            "</section>",
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def fold(self, fold: Fold, level: int) -> str:
+        kind = ' class="machines"' if fold.for_machines else ""
+        inside = f'<div class="inside">\n{self.parts(fold.parts, level)}\n</div>'
+        return f"<details{kind}>\n<summary>{_words(fold.title)}</summary>\n{inside}\n</details>"
+
+
+def _has_badge(step: Step) -> bool:
+    """A definition says so by its relation."""
+    return step.status not in (None, "defined")
+
+
+def _right_width(step: Step) -> float:
+    each = 0.0 if step.each is None else width(step.each) + 3
+    return width(row(step.relation, step.right)) + each
+
+
+# --- parts that need nothing of the page ---
+
+
+def _display(formulas: Iterable[Box]) -> str:
+    written = " ".join(_span("formula", _formula(formula)) for formula in formulas)
+    return f'<div class="display">{written}</div>' if written else ""
+
+
+def _list(items: Iterable[Words], kind: str) -> str:
+    return f"<{kind}>{''.join(f'<li>{_words(item)}</li>' for item in items)}</{kind}>"
+
+
+def _table(table: Table, kind: str) -> str:
+    """On a narrow page the head is gone, and each cell has its label with it."""
+    titles = [_words(title) for title in table.head]
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
+    rows = ("".join(_cell(cell, title) for cell, title in zip(cells, titles, strict=True)) for cells in table.rows)
+    body = "\n".join(f"<tr>{cells}</tr>" for cells in rows)
+    inside = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+    return f'<div class="scroll">\n<table class="{kind}">\n{inside}\n</table>\n</div>'
+
+
+def _cell(words: Words, title: str) -> str:
+    alone = len(words) == 1 and not isinstance(words[0], str)
+    inside = _span("formula", _formula(words[0])) if alone else _span("words", _words(words))  # type: ignore[arg-type]
+    return f'<td><span class="label" aria-hidden="true">{title}</span>{inside}</td>'
+
+
+def _source(source: Source) -> str:
+    return f'<pre tabindex="0"><code>{_text(source.text)}</code></pre>'
+
+
+def _figure(figure: Figure) -> str:
+    if figure.svg:
+        drawing = inline_svg(figure.svg, figure.alternative)
+    else:
+        drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
+    caption = f"<figcaption>{_words(figure.caption)}</figcaption>" if figure.caption else ""
+    return f"<figure>\n{drawing}\n{caption}\n</figure>"
+
+
+_WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
+    Paragraph: lambda page, part, level: f"<p>{_words(part.words)}</p>",
+    Display: lambda page, part, level: _display(part.formulas),
+    Items: lambda page, part, level: _list(part.items, "ol" if part.numbered else "ul"),
+    Chain: _Page.chain,
+    Statement: _Page.statement,
+    Table: lambda page, part, level: _table(part, "cases"),
+    Fold: _Page.fold,
+    Source: lambda page, part, level: _source(part),
+    Figure: lambda page, part, level: _figure(part),
+}
