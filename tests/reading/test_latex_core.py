@@ -21,8 +21,9 @@ Y = sa.tensor("Y", n, d)
 H = sa.tensor("H", h, T, d)
 beta = sympy.Symbol("beta", real=True)
 MASK = sa.tensor("B_m", T, S, binary=True)
+F, INTEGERS = sa.tensor("F", n, h * d), sa.tensor("t", T, integer=True)
 NAMES: dict[str, Any] = {
-    **{t.name: t for t in (Q, K, V, M, A, B, X, x, y, w, u, Y, H, MASK)},
+    **{t.name: t for t in (Q, K, V, M, A, B, X, x, y, w, u, Y, H, F, INTEGERS, MASK)},
     "beta": beta,
     "f": lambda z: sa.unknown("f", z),
 }
@@ -102,6 +103,25 @@ READ: list[tuple[str, Any]] = [
     (r"A_{:, 1:}", A[:, 1:]),
     (r"x_0 A", x[0] * A),
     (r"\operatorname{tril}(A)", sa.tril(A)),
+    # at places: stretches, new axes, calculated places, entries of integers
+    (r"A_{i, :}", A),
+    (r"A_{:, i}", A.T),
+    (r"\sum_i A_{:, i}", ROWS),
+    (r"H^{(a)}_{:, 2:} \quad (a = 1, \ldots, h)", H[:, :, 2:]),
+    (r"A_{:, \text{new}, :}", A[:, None, :]),
+    (r"X_{t, :}", sa.take(X, INTEGERS, axis=0)),
+    (r"[x_{t_i}]_i", sa.take(x, INTEGERS, axis=0)),
+    (r"[X_{n - i - 1, j}]_{i j} \in \mathbb{R}^{n \times d}", X[::-1]),
+    (r"[F_{i, a d + j}]_{a i j} \in \mathbb{R}^{h \times n \times d}",
+     sa.moveaxis(sa.split_axis(F, -1, (h, d)), 1, 0)),
+    (r"[H_{\lfloor j/d \rfloor, i, j \bmod d}]_{i j} \in \mathbb{R}^{T \times h d}",
+     sa.merge_axes(sa.moveaxis(H, 0, 1), (-2, -1))),
+    # the shape that is said decides what the formula leaves open
+    (r"A \mathbf{1} \in \mathbb{R}^{n \times 1}", ROWS[:, None]),
+    (r"\mathbf{1}^\top A \in \mathbb{R}^{1 \times n}", sa.sum(A, axis=0)[None]),
+    (r"[i - j]_{ij} \in \mathbb{R}^{n \times d}", sa.from_index((n, d), lambda i, j: i - j)),
+    (r"\operatorname{onehot}_{n}(t)", sa.attention.one_hot(INTEGERS, n)),
+    (r"\operatorname{entmax}_{1.5}(M)", sa.entmax15(M)),
     # entries and sums
     (r"\sum_{k} Q_{ik} K_{jk}", Q @ K.T),
     (r"\sum_{k=1}^{d} Q_{ik} K_{jk}", Q @ K.T),
@@ -184,7 +204,10 @@ REFUSED: list[tuple[str, str]] = [
     (r"|x|", "not decided"),
     (r"\sum_{i < j} A_{ij}", "whether the sum is over j as well"),
     (r"A^2_{ij}", "not decided"),
-    (r"A_{:, i}", "not read together"),
+    (r"[A_{i, 2 j}]_{ij} \in \mathbb{R}^{n \times n}", "stays within an axis of n is not seen"),
+    (r"(A B)_{1, 2}", "where its indices begin is not decided"),
+    (r"A \mathbf{1} \in \mathbb{R}^{1 \times n}", "the formula says"),
+    (r"\operatorname{entmax}(M)", "its power 1.5"),
     (r"A \text{ is symmetric}", "these words are not read"),
     (r"A^{-1}_{ij}", "not decided"),
     (r"A^\top_{ij}", "not decided"),

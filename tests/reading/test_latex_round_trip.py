@@ -149,15 +149,31 @@ def _parts_of_the_library() -> list[sa.Tensor]:
     ]
 
 
+def with_its_shape(x: sa.Tensor, text: str) -> str:
+    """What is printed, with the shape of it, or of each of its heads, behind it."""
+    formula, heads, ranges = text.partition(r" \quad (")
+    sizes = r" \times ".join(map(sympy.latex, x.shape[ranges.count(r"\ldots") :]))
+    return rf"({formula}) \in \mathbb{{R}}^{{{sizes}}}{heads}{ranges}" if sizes else text
+
+
 @pytest.mark.slow
 def test_the_share_of_the_library_of_attention_that_is_read_back() -> None:
-    """Else an axis of size 1 or a size is not shown, axes are moved, or a name is numbered; none is read otherwise."""
-    found: Counter[str] = Counter()
+    """Once the shape is said, which axes of size 1 and constants by index do not show, few are left.
+
+    These are single numbers as places, ``\beta_{1}``, which may be names as well; blocks whose sizes do not follow; and
+    a few others. None is read otherwise.
+    """
+    plainly, told = Counter[str](), Counter[str]()
     for x in _parts_of_the_library():
         names: dict[str, Any] = {str(y.name): y for y in (*x.tensors, *x.intermediates) if y is not x}
         shown = {s for y in names.values() for s in y.free_symbols}
         names |= {s.name: s for s in x.free_symbols - shown if s.name not in names}
-        found[read_back(x, sa.latex(x), names).partition(" ")[0].rstrip(":")] += 1
-    assert found["refuted"] == 0
-    assert found["unknown"] <= 3
-    assert found["proved"] / found.total() > 0.7
+        text = sa.latex(x)
+        found = read_back(x, text, names)
+        plainly[found.partition(" ")[0].rstrip(":")] += 1
+        found = found if found == "proved" else read_back(x, with_its_shape(x, text), names)
+        told[found.partition(" ")[0].rstrip(":")] += 1
+    assert plainly["refuted"] == told["refuted"] == 0
+    assert told["unknown"] <= 10
+    assert plainly["proved"] / plainly.total() > 0.76
+    assert told["proved"] / told.total() > 0.94

@@ -13,6 +13,7 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import ONE
 from ...ops.broadcasting import broadcast_to
+from ...ops.classes import one_hot
 from ...ops.contraction import diag_op
 from ...ops.layout import merge_axes, moveaxis
 from ...ops.leaves import as_tensor
@@ -68,7 +69,7 @@ _TRIANGLES = {"tril", "triu"}
 _LINES = {"row": -1, "rows": -1, "col": -2, "cols": -2, "columns": -2}
 KNOWN = frozenset(
     {*_ENTRIES, *_SOFT, *_REDUCED, *_BY_LINE, *_OF_TWO, *_TRIANGLES, "diag", "tr", "trace",
-     "Tr", "cumsum", "where", "broadcast", "Concat", "concat"}
+     "Tr", "cumsum", "where", "broadcast", "Concat", "concat", "onehot", "entmax"}
 )  # fmt: skip
 
 
@@ -177,6 +178,10 @@ class Calls(Algebra):
             return self.of_entries(tree.span, x, name)
         if name in _SOFT:
             return self._softmax(tree, x, _SOFT[name], options)
+        if name == "entmax":
+            return self._entmax(tree, x, options)
+        if name == "onehot":
+            return self._one_hot(tree, x, options)
         if name in _BY_LINE:
             return self._by_line(tree, x, name)
         if name in _REDUCED:
@@ -229,6 +234,20 @@ class Calls(Algebra):
         if not form.labels:
             raise self.error(f"{name} of a scalar: a scalar has no entries", tree)
         raise self.undecided(f"over which index {name} runs is not decided: write it below, as {name}_{{j}}", tree)
+
+    def _entmax(self, tree: Apply, x: Term, options: Options) -> Term:
+        power = options.get("at")
+        if not isinstance(power, Number) or power.digits != "1.5":
+            raise self.error(r"entmax is read with its power 1.5 below it, as \operatorname{entmax}_{1.5}", tree)
+        return self._softmax(tree, x, "entmax15", {})
+
+    def _one_hot(self, tree: Apply, x: Term, options: Options) -> Term:
+        """Classes as rows of zeros and a one; how many there are stands below."""
+        if "at" not in options:
+            raise self.error("how many classes there are stands below onehot", tree)
+        form, size = self.form(x), self.size_of(options["at"])
+        out = replace(form_of((*form.lead, *form.core, size)), labels=form.labels)
+        return Term(tree.span, Slot(out), lambda: one_hot(self.tensor(x), size))
 
     def _is_column(self, form: Form) -> bool:
         return (
@@ -359,8 +378,10 @@ class Calls(Algebra):
     def joined(self, span: Span, parts: list[Term], across: bool) -> Term:
         """Blocks side by side, or one below the other: vectors are columns, or rows of one row."""
         forms = [self.form(part) for part in parts]
-        if any(form.labels or form.lead or form.is_scalar for form in forms):
+        if any(form.lead or form.is_scalar for form in forms):
             raise self.error("blocks are matrices and vectors of one kind: of families, write an index", span)
+        if any(form.labels for form in forms):
+            return self._joined_families(span, parts, forms, across)
         stacked = not across and all(form.cols is None for form in forms)  # columns make a longer column
         rowed = across and all(form.rows is None for form in forms)
         full = [(ONE if f.rows is None else f.rows, ONE if f.cols is None else f.cols) for f in forms]
@@ -380,6 +401,29 @@ class Calls(Algebra):
         def make() -> Tensor:
             blocks = [_matrix(self.tensor(p), f) for p, f in zip(parts, forms, strict=True)]
             result: Tensor = symattn.concat(blocks, axis=-1 if across else -2)
+            return result
+
+        return Term(span, Slot(out), make)
+
+    def _joined_families(self, span: Span, parts: list[Term], forms: list[Form], across: bool) -> Term:
+        """Blocks that have indices: for each of these, one matrix."""
+        labels, grown = forms[0].labels, -1 if across else -2
+        for form in forms[1:]:
+            labels = self.shapes.joined_labels(labels, form.labels, None)
+        if any(len(form.core) < 2 for form in forms):
+            raise self.error("blocks of families are matrices", span)
+        for form in forms[1:]:
+            if not self.shapes.unify(form.core[-3 - grown], forms[0].core[-3 - grown]):
+                raise self.shape_error(f"blocks of {self.shapes.shown(forms[0])} and {self.shapes.shown(form)}", span)
+        length = sympy.Add(*(self.known_size(form.core[grown], "a block", span) for form in forms))
+        out = replace(forms[0], labels=labels, **{"cols" if across else "rows": length})
+
+        def make() -> Tensor:
+            full = self.shapes.resolved(out)
+            blocks = [spread(self.tensor(p), f, full, core=False) for p, f in zip(parts, forms, strict=True)]
+            reach = full.axes[: len(labels)]
+            blocks = [broadcast_to(block, (*reach, *block.shape[-2:])) for block in blocks]
+            result: Tensor = symattn.concat(blocks, axis=grown)
             return result
 
         return Term(span, Slot(out), make)

@@ -154,6 +154,7 @@ class Names:
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
         self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
+        self.heads: frozenset[str] = frozenset()  # indices that stand in superscripts only, as in Q^{(a)}
         self.loss = ""  # the one scalar that all derivatives of a text are of
         if not isinstance(names, Mapping):
             raise OperandError(f"names says what names are, {{'Q': (T, d)}}, and is not {described(names)}")
@@ -270,6 +271,10 @@ class Names:
             if INDEX in key and (indices := _matched(key, tree, below, above)) is not None:
                 return entry, indices
         return None
+
+    def declared_bases(self) -> set[int]:
+        """Where indices begin, 0 or 1, by the declared ranges; heads are counted apart from places of axes."""
+        return {0 if r.first == 0 else 1 for letter, r in self.ranges.items() if letter not in self.heads}
 
     def known(self) -> str:
         """The names that there are, for messages."""

@@ -186,6 +186,8 @@ class Parser:
 
     def _check_beside(self, left: Tree) -> None:
         r"""That no two numbers stand side by side, and no 1 that may be ``\mathbf{1}`` beside a factor."""
+        if self.bars[-1:] == ["_"] and not (isinstance(left, Number) and self.meets("number")):
+            return  # in a name or an entry, such as \beta_{a 1}
         if isinstance(left, Number) and left.digits == "1" and not left.bold:
             raise self.error(r"a 1 in front of a factor is not decided: write ones as \mathbf{1}", left.span)
         if not self.meets("number") or self.token.style in _BOLD:
@@ -488,7 +490,7 @@ class Parser:
                 return Mark(self.token.span, self.next().mark)
             return self.argument(token)
         opened = self.next()
-        self.bars.append("{")
+        self.bars.append("_" if token.kind == "_" else "{")
         items = [self._script_item()]
         while self.meets("sign", ",") or self.meets("sign", ";"):
             self.next()

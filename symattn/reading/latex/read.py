@@ -29,7 +29,7 @@ from .shapes import ClashError, Form, Unknown
 from .statements import statements
 from .terms import Conventions, Term, UndecidedError
 from .text import FormulaText
-from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Symbol, Tree, parts_of
+from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Tree, parts_of
 from .values import as_number, is_condition, spread, with_labels
 
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
@@ -56,6 +56,7 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
     table = Names({} if names is None else names)
     parts = [part for part in tokens if not _Range(source, table, part).declared()]
     parts = _shapes_below(source, table, parts)
+    table.heads = _heads(parts)
     answers = [answer for part in _in_order(source, table, parts) for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
 
@@ -70,6 +71,19 @@ def _shapes_below(text: FormulaText, names: Names, parts: list[list[Token]]) -> 
         else:
             _Statement(text, names, kept[-1]).check_factors(row)
     return kept
+
+
+def _heads(parts: Sequence[Sequence[Token]]) -> frozenset[str]:
+    """The letters that stand as heads, ``Q^{(a)}``, and nowhere else."""
+    heads, others = set[str](), set[str]()
+    for part in parts:
+        named = False  # within the braces of an environment
+        for n, token in enumerate(part):
+            named = token.mark in (r"\begin", r"\end") or (named and token.kind != "}")
+            around = [t.mark for t in (*part[max(n - 3, 0) : n], *part[n + 1 : n + 2])]
+            if token.kind == "letter" and not named:
+                (heads if around == ["^", "{", "(", ")"] else others).add(token.mark)
+    return frozenset(heads - others)
 
 
 def _shape_row(text: FormulaText, part: Sequence[Token]) -> list[Fence] | None:
@@ -277,7 +291,15 @@ class _Statement:
         return self._chain(sides, signs, shape)
 
     def _is_new(self, tree: Tree) -> bool:
-        return all(key_of(name) and self.names.find(name) is None for name in _abbreviated(tree))
+        names = _abbreviated(tree)
+        return all(key_of(name) and self.names.find(name) is None and not self._is_part(name) for name in names)
+
+    def _is_part(self, tree: Tree) -> bool:
+        """Whether a name with scripts is an entry, a row or a stretch of what is declared without them."""
+        if not isinstance(tree, Scripted) or self._of_new_name(tree):
+            return False
+        below = () if tree.below is None else items_of(tree.below)
+        return isinstance(tree.above, Fence) or all(isinstance(x, Slice) or key_of(x) in INDICES for x in below)
 
     def _chain(self, sides: list[Tree], signs: list[str], shape: Any = None) -> list[Any]:
         """``a = b = c``: a definition of a where a is new, and claims between the rest."""
@@ -372,6 +394,7 @@ class _Statement:
             extra = ", ".join(sorted(set(free) - set(order)))
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
+        value = _with_axes_of_one(reader, term, value, shape)
         self._check_shape(value, shape, len(order), right)
         entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None
         if entry is not None and isinstance(entry.value, Tensor):
@@ -443,7 +466,8 @@ class _Statement:
         reader, term = self._under_conventions(lambda r: r.term(tree), (), scalar=False, where=tree, shape=shape)
         order = tuple(letter for letter, _ in reader.form(term).labels)
         value = self._value(reader, term, order, entries=False)
-        self._check_shape(value, shape, 0, tree)
+        value = _with_axes_of_one(reader, term, value, shape)
+        self._check_shape(value, shape, len(order), tree)
         return value
 
     def _value(self, reader: Parts, term: Term, order: Sequence[str], entries: bool) -> Any:
@@ -464,8 +488,6 @@ class _Statement:
         found = as_tensor(value).shape[indices:] if not isinstance(value, Tensor) else value.shape[indices:]
         wanted = tuple(shape)
         reader = Parts(self.text, self.names)
-        if len(wanted) == 2 and len(found) == 1 and wanted[0] == 1:
-            wanted = wanted[1:]
         if len(found) != len(wanted) or not all(map(reader.shapes.unify, found, wanted)):
             raise reader.shape_error(f"the shape is {found}, and the formula says {tuple(shape)}", tree)
 
@@ -485,7 +507,7 @@ class _Statement:
             try:
                 with reader.bound([*letters, *self._free_letters()]):
                     term = build(reader)
-                    reader.form(term)
+                    reader.expect(term, shape)
                 fits.append((reader, term))
             except UndecidedError:
                 raise
@@ -545,6 +567,18 @@ class _Statement:
             r"write an inner product as \langle q_i, k_j \rangle, or declare the vectors",
             where,
         )
+
+
+def _with_axes_of_one(reader: Parts, term: Term, value: Any, shape: Sequence[Any] | None) -> Any:
+    """A column as a matrix of one column, a row as one of one row, where the text says such a shape."""
+    form = reader.form(term)
+    missing = [n for n, size in ((-2, form.rows), (-1, form.cols)) if size is None]
+    if shape is None or len(shape) != len(form.lead) + 2 or not all(reader.shapes.is_one(shape[n]) for n in missing):
+        return value
+    x = as_tensor(value)
+    for axis in missing:
+        x = x[..., None] if axis == -1 or form.cols is None else x[..., None, :]
+    return x if missing else value
 
 
 def _is_read_at_places(base: Tree) -> bool:

@@ -2,7 +2,6 @@ r"""Names with scripts, and what else has them: entries, rows, powers, transpose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from ...core.node import Tensor
 from ...core.sizes import same_size
 from ...ops.broadcasting import broadcast_to
 from ...ops.contraction import diag_op
-from ...ops.gather import take
 from ...ops.inverse import inv
 from ...ops.layout import transpose
 from ...ops.leaves import ones, zeros
@@ -20,8 +18,9 @@ from ...ops.logic import equal
 from ...ops.pointwise import power
 from ..formulas import power_problem
 from .names import items_of, key_of
+from .places import Places
 from .shapes import Form, Slot, form_of
-from .terms import Term, Terms
+from .terms import Term
 from .text import Span
 from .tree import (
     Fence,
@@ -31,16 +30,15 @@ from .tree import (
     Product,
     Relation,
     Scripted,
-    Slice,
     Symbol,
     Total,
     Tree,
     parts_of,
 )
-from .values import exponential, is_condition, spread, with_labels
+from .values import exponential, spread
 
 
-class Scripts(Terms):
+class Scripts(Places):
     """Reads what has subscripts and superscripts."""
 
     # --- scripts ---
@@ -122,6 +120,8 @@ class Scripts(Terms):
         if self.is_derivative(tree):
             return self._without_turn(tree)
         if tree.above is not None:
+            if self._is_head_in_part(tree):
+                return self._part_of_head(tree)
             lower = replace(tree, above=None)
             if tree.below is not None and len(items_of(tree.below)) > 1 and not isinstance(tree.above, Fence):
                 if isinstance(tree.above, Total) or tree.above.span.start < tree.below.span.start:
@@ -154,10 +154,10 @@ class Scripts(Terms):
         if entry is None or not isinstance(entry.value, Tensor):
             return self.unknown(tree)
         items = items_of(tree.below)
-        if any(isinstance(item, Slice) for item in items) or (
-            len(items) == entry.value.rank and self._from_zero(items)
-        ):
-            return self.part(tree, self._leaf(tree.span, entry.value), items)
+        if self.is_part(items) or (len(items) == entry.value.rank and self.from_zero(items)):
+            return self.entry_of(tree, self._leaf(tree.span, entry.value), items)
+        if len(items) == entry.value.rank and self.is_calculated(items):
+            return self.entry_of(tree, self._leaf(tree.span, entry.value), items)
         if len(items) > entry.value.rank or not all(map(self.is_place, items)):
             return self.unknown(tree)
         return self.indexed_by(tree, entry.value, list(items), tree)
@@ -241,6 +241,22 @@ class Scripts(Terms):
         self.uses_vectors |= value.rank == 2
         return Term(tree.span, Slot(form), lambda: value)
 
+    def _is_head_in_part(self, tree: Scripted) -> bool:
+        """``Q^{(a)}_{:, :2}``, of a Q that is declared without scripts."""
+        head = isinstance(tree.above, Fence) and tree.above.left == "(" and len(tree.above.items) == 1
+        entry = self.names.find(tree.base)
+        items = () if tree.below is None else items_of(tree.below)
+        calculated = self.is_part(items) or self.is_calculated(items)
+        return head and calculated and entry is not None and isinstance(entry.value, Tensor) and not tree.primes
+
+    def _part_of_head(self, tree: Scripted) -> Term:
+        entry = self.names.find(tree.base)
+        assert isinstance(tree.above, Fence)
+        assert tree.below is not None
+        assert entry is not None
+        head = self._head(replace(tree, below=None), self._leaf(tree.base.span, entry.value), tree.above.items[0])
+        return self.entry_of(tree, head, items_of(tree.below))
+
     # --- what has no name ---
 
     def _scripted_part(self, tree: Scripted) -> Term:
@@ -265,48 +281,8 @@ class Scripts(Terms):
         x = (ones if base.digits == "1" else zeros)(*shape)
         return self.of_tensor(tree.span, x, x.rank == 1 and self.conventions.vectors_are_rows)
 
-    def size_of(self, tree: Tree) -> sympy.Expr:
-        """A size, as it stands in a shape."""
-        value = self.value(self.term(tree))
-        if isinstance(value, Tensor) or is_condition(value):
-            raise self.error(f"{self.shown(tree)} is no size", tree)
-        return value
-
     def _is_binder(self, below: Tree | None) -> bool:
         return isinstance(below, Relation)
-
-    def _from_zero(self, items: tuple[Tree, ...]) -> bool:
-        """Whether all places are numbers, and one of them is 0, which only counting from 0 has."""
-        return all(isinstance(item, Number) for item in items) and any(
-            isinstance(item, Number) and item.digits == "0" for item in items
-        )
-
-    def part(self, tree: Tree, inside: Term, items: Sequence[Tree]) -> Term:
-        """A row, a column or a block ``A_{0, :}``, ``A_{1:, :}``, counted from 0 as in NumPy."""
-        form = self.form(inside)
-        if len(items) != len(form.axes) or form.labels or (form.rows is None and form.cols is not None):
-            raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
-        if any(isinstance(part, Number) for item in items for part in parts_of(item)):
-            self.set_base(0, tree)
-        x = self.tensor(inside)
-        row = x.rank == 2 and not isinstance(items[0], Slice) and isinstance(items[1], Slice)
-        for axis in reversed(range(len(items))):
-            x = self._taken(x, items[axis], axis)
-        return self.of_tensor(tree.span, x, row and x.rank == 1)
-
-    def _taken(self, x: Tensor, item: Tree, axis: int) -> Tensor:
-        """A stretch of an axis, one place of it, or the places that a tensor of integers has."""
-        before = (slice(None),) * axis
-        if isinstance(item, Slice):
-            edges = (None if part is None else _number(self.size_of(part)) for part in item.parts)
-            return x[(*before, slice(*edges))]
-        at = self.term(item)
-        place = self.value(at)
-        if self.form(at).labels:
-            raise self.error("an index and a whole axis are not read together: write A_{ij}, or row i as A_i", item)
-        if isinstance(place, Tensor):
-            return take(x, place, axis=axis)
-        return x[(*before, slice(_number(place), _number(place + 1)))][(*before, 0)]
 
     def _part_at(self, tree: Scripted, base: Tree, below: Tree) -> Term:
         r"""``[f(i, j)]_{ij}``, which binds its indices, or an entry of what has no name, ``(Q K^\top)_{ij}``."""
@@ -323,27 +299,7 @@ class Scripts(Terms):
                         self.firsts.setdefault(letter, sympy.S.Zero)
                     return self.collected(tree.span, inside, letters, {le: self.letters[le] for le in letters})
         inside = self.term(base)
-        return self._entry_of(tree, inside, items)
-
-    def _entry_of(self, tree: Scripted, inside: Term, items: list[Tree]) -> Term:
-        if any(isinstance(item, Slice) for item in items) or self._from_zero(tuple(items)):
-            return self.part(tree, inside, items)
-        form = self.form(inside)
-        if len(items) > len(form.core) or not all(map(self.is_place, items)):
-            raise self.error(f"{self.shown(tree)} has {len(items)} indices, and there {self.shapes.shown(form)}", tree)
-        letters = [self.index_letter(item) for item in items]
-        if not all(letters) or set(letters) & {letter for letter, _ in form.labels} or form.lead:
-            raise self.error(f"{self.shown(tree)} is not read: name what is between the fences", tree)
-        labels = dict(form.labels)
-        for letter, size in zip(letters, form.core, strict=False):
-            known = labels.setdefault(letter, self.letters.get(letter, size))
-            if not self.shapes.unify(known, size):
-                raise self.shape_error(f"the index {letter} runs over {known} and over {size}", tree)
-        rest = form.core[len(letters) :]
-        self.uses_parts |= len(rest) == 1
-        out = replace(form_of(rest, self.conventions.parts_are_rows), labels=tuple(sorted(labels.items())))
-        order = [letter for letter, _ in form.labels] + letters
-        return Term(tree.span, Slot(out), lambda: with_labels(self.tensor(inside), order, out))
+        return self.entry_of(tree, inside, items)
 
     def _family(self, tree: Scripted, base: Tree, below: Relation) -> Term:
         """``(f(i))_{i=1}^{n}``: a column of the values."""
@@ -363,8 +319,8 @@ class Scripts(Terms):
 
     def collected(self, span: Span, x: Term, letters: list[str], sizes: dict[str, Any]) -> Term:
         """A scalar of indices as a vector or matrix: the indices are its rows and columns."""
-        if len(letters) > 2:
-            raise self.error("entries by more than two indices are not read", span)
+        if len(letters) > 4:
+            raise self.error("entries by more than four indices are not read", span)
         form = self.form(x)
         rest = tuple((letter, size) for letter, size in form.labels if letter not in letters)
         self.uses_parts |= len(letters) == 1
@@ -389,11 +345,6 @@ class Scripts(Terms):
 def _is_plain_turn(tree: Tree) -> bool:
     """Whether a superscript is the plain letter T, which may be a power too."""
     return isinstance(tree, Symbol) and tree.letters == "T" and tree.style not in ("upright", "sans")
-
-
-def _number(value: Any) -> Any:
-    """A whole number as Python's, and any other size as it is."""
-    return int(value) if value.is_Integer else value
 
 
 def _inverse(x: Tensor) -> Tensor:

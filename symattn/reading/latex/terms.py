@@ -24,7 +24,7 @@ from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
 from .names import Entry, Names, Range, key_of, name_of
 from .parser import INDICES as LETTERS
-from .shapes import SCALAR, ClashError, Form, Shapes, Slot, Unknown, form_of
+from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_of
 from .text import FormulaText, Span
 from .tree import (
     Apply,
@@ -118,6 +118,19 @@ class Terms:
             self.report_undeclared()
             raise self.error(f"the shape of {self.shown(term.span)} does not follow from what is declared", term.span)
         return self.shapes.resolved(term.slot.form)
+
+    def expect(self, term: Term, shape: Sequence[Size] | None) -> Form:
+        """The form of a term, whose sizes may follow from the shape that a text says; whether it has it is checked
+        once its value is known."""
+        form = self.form(term)
+        sizes = (*form.lead, *form.core)
+        wanted = [] if shape is None else list(shape)
+        if len(wanted) == len(sizes) + 1 and len(form.core) == 1:
+            del wanted[-1 if form.cols is None else -2]
+        if len(wanted) == len(sizes):
+            for size, told in zip(sizes, wanted, strict=True):
+                self.shapes.unify(size, told)
+        return self.form(term)
 
     def report_undeclared(self) -> None:
         """The first name that is not declared, with the shape that it has to have where that follows."""
@@ -380,7 +393,7 @@ class Terms:
 
     def set_base(self, base: int, where: Tree) -> None:
         """Where a text counts from, 0 or 1: there is one such place for all of it."""
-        declared = {0 if r.first == 0 else 1 for r in self.names.ranges.values()}
+        declared = self.names.declared_bases()
         self.names.bases.add(base)
         if len(self.names.bases | declared) > 1:
             raise self.undecided(
@@ -402,8 +415,18 @@ class Terms:
                     or (key.rstrip("′") in LETTERS and self.names.find(tree) is None)
                 )
             case Total(terms=terms):
-                return all(self.is_place(x) for _, x in terms)
+                return all(self._is_factor(x) for _, x in terms) and any(self.is_place(x) for _, x in terms)
+            case Product(factors=factors):
+                return all(self._is_factor(x) for x in factors)
+            case Fence(left="⌊", items=(inside,)):
+                return self._is_factor(inside)
+            case Infix(sign="mod" | "/", left=left, right=right):
+                return self._is_factor(left) and self._is_factor(right)
         return False
+
+    def _is_factor(self, tree: Tree) -> bool:
+        """Whether a place may be calculated from it: an index, a number or a size."""
+        return self.is_place(tree) or key_of(tree) in self.names.sizes
 
     def index_letter(self, tree: Tree) -> str:
         """The letter of an index; "" for a place that is calculated."""

@@ -12,9 +12,10 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ...core.node import Tensor
+from ...ops.broadcasting import broadcast_to
 from ...ops.contraction import einsum, matmul_of, outer
 from ...ops.layout import transpose
-from ...ops.leaves import as_tensor
+from ...ops.leaves import as_tensor, from_index_op
 from ...ops.pointwise import exp
 from .shapes import Form
 
@@ -64,6 +65,10 @@ def product(a: Tensor, of_a: Form, b: Tensor, of_b: Form, out: Form) -> Tensor:
     outside = bool(out.labels or out.lead)
     left, right = (spread(x, form, out, core=False) for x, form in ((a, of_a), (b, of_b)))
     meets = of_a.cols is not None, of_b.rows is not None
+    if meets == (False, False) and not outside and "binary" in (a.kind, b.kind):
+        for x, repeated in ((a, b[None]), (b, a[:, None])):
+            if is_ones(x):  # a mask, which is repeated
+                return broadcast_to(repeated, (*a.shape, *b.shape))
     if meets == (False, False):
         return left[..., None] * right[..., None, :] if outside else outer(left, right)
     if meets == (False, True):
@@ -72,6 +77,11 @@ def product(a: Tensor, of_a: Form, b: Tensor, of_b: Form, out: Form) -> Tensor:
     if meets == (True, False):
         return matmul_of(left, right[..., None, :], (own, 2))
     return matmul_of(left, right, (own, 2 if of_b.cols is not None else 1))
+
+
+def is_ones(x: Tensor) -> bool:
+    """Whether a tensor is one of ones."""
+    return x.op is from_index_op and bool(x.params["formula"] == 1)
 
 
 def axis_of(form: Form, letter: str) -> int:
