@@ -298,23 +298,21 @@ def is_large(box: Box) -> bool:
     return isinstance(box, Sign) and box.kind == "large"
 
 
-def fold(root: Box, write: Callable[[Any, Sequence[T]], T]) -> T:
-    """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion."""
-    if not root.kids:
-        return write(root, ())
-    order: list[tuple[Box, int]] = []
+def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] | None = None) -> T:
+    """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion.
+
+    A box that stands in several places is written once; ``known`` is what was made of boxes before, and gets the rest.
+    """
+    made = {} if known is None else known
+    order: list[tuple[Box, Sequence[Box]]] = []
     pending: list[Box] = [root]
     while pending:
         box = pending.pop()
-        kids = box.kids
-        order.append((box, len(kids)))
-        pending.extend(kids)
-    made: list[T] = []
-    for box, count in reversed(order):
-        if count:
-            parts = made[-count:]
-            del made[-count:]
-            made.append(write(box, parts))
-        else:
-            made.append(write(box, ()))
-    return made[0]
+        if box not in made:
+            kids = box.kids
+            order.append((box, kids))
+            pending += kids
+    for box, kids in reversed(order):
+        if box not in made:
+            made[box] = write(box, [made[kid] for kid in kids])
+    return made[root]

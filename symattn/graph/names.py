@@ -20,7 +20,11 @@ def displayed_names(roots: Iterable[Tensor]) -> dict[Tensor, str]:
 
     Raises NamingError if one tensor name has two meanings, or a tensor, a size or a scalar share a name.
     """
-    order = topological(roots)
+    return names_among(topological(roots))
+
+
+def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
+    """The same of all nodes below some roots, inputs before users."""
     fixed: dict[str, Tensor] = {}
     symbols: dict[str, sympy.Symbol] = {}
     labels: dict[str, list[Tensor]] = {}
@@ -83,21 +87,25 @@ def symbol_names(roots: Iterable[Tensor], stop: Collection[Tensor] = ()) -> set[
 
 def mentioned_names(expressions: Iterable[Tensor]) -> list[Tensor]:
     """What expressions mention by names that no user gave, each after those that it mentions in turn."""
-    seen: dict[Tensor, None] = {}
-    pending = list(expressions)
-    while pending:
-        found = [x for x in topological(pending, inputs=unnamed_inputs) if x not in seen and named_by(x)]
-        seen.update(dict.fromkeys(found))
-        pending = [definition(x) for x in found]
-    return sorted(seen, key=lambda x: (x.height, str(x.name)))
+
+    def inputs(node: Tensor) -> Sequence[Tensor]:
+        return (definition(node),) if named_by(node) else unnamed_inputs(node)
+
+    found = (x for x in topological(expressions, inputs=inputs) if named_by(x))
+    return sorted(found, key=lambda x: (x.height, str(x.name)))
 
 
 def tree_size(x: Tensor) -> int:
     """How many nodes the printed tree would have, named parts counted once; exact, however large."""
-    root, count = definition(x), dict[Tensor, int]()
-    for node in topological([root], inputs=unnamed_inputs):
+    return tree_sizes([x])[0]
+
+
+def tree_sizes(roots: Iterable[Tensor]) -> list[int]:
+    """The same of several, in one walk."""
+    shown, count = [*map(definition, roots)], dict[Tensor, int]()
+    for node in topological(shown, inputs=unnamed_inputs):
         count[node] = 1 + sum(count[i] for i in unnamed_inputs(node))
-    return count[root]
+    return [count[x] for x in shown]
 
 
 def unnamed_inputs(node: Tensor) -> Sequence[Tensor]:

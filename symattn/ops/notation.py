@@ -40,6 +40,7 @@ from ..core.boxes import (
 )
 from ..core.boxes import function as named_function
 from ..core.operation import Notation
+from ..core.sizes import ONE
 
 Written = tuple[Box, int]
 
@@ -207,16 +208,16 @@ def without_transpose(box: Box) -> Box | None:
 
 def is_number(x: Any) -> bool:
     """Whether a tensor has one entry, and is written as a number."""
-    return all(size == 1 for size in x.shape)
+    return all(size is ONE for size in x.shape)
 
 
 def repeated(x: Any, node: Any) -> Literal["", "column", "row"]:
     """Whether an operand of an entrywise operation is repeated as a column or as a row of the result."""
-    if node.rank < 2 or is_number(x) or shows_new_axes(x):
+    if x.shape == node.shape or node.rank < 2 or is_number(x) or shows_new_axes(x):
         return ""
     if x.rank == 1:
         return "row"
-    height, width = (x.shape[axis] == 1 and node.shape[axis] != 1 for axis in (-2, -1))
+    height, width = (x.shape[axis] is ONE is not node.shape[axis] for axis in (-2, -1))
     return "" if height == width else "row" if height else "column"
 
 

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from math import inf
 from typing import Any, Literal
@@ -170,7 +171,7 @@ def _line(line: Line, block: Block, room: Room, page: Page) -> str:
         return rf"  & \qquad {_note(line.reason, room.width - block.left - room.indent, page)}"
     left = "  " if line.kind != "first" else f"  {'' if line.left is None else page.written(line.left)} "
     indent = r"\qquad " if line.kind == "more" else ""
-    right = line.right if block.left + room.right(line.right) <= room.width else stacked(line.right)
+    right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
     return (
         f"{left}&{' ' * (line.kind != 'first')}{indent}{page.written(right)}{_reason(line.reason, block.beside, page)}"
     )
@@ -219,6 +220,7 @@ def tex_words(words: Words) -> str:
     return "".join(tex_text(part) if isinstance(part, str) else f"${latex(part)}$" for part in words)
 
 
+@lru_cache(maxsize=4096)
 def tex_text(sentence: str) -> str:
     """A sentence as LaTeX text, with nothing left that LaTeX would read as a command."""
     parts = re.split("(!=|[<>]=?)", sentence)

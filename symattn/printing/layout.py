@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ..core.boxes import Box, Row, row
@@ -48,13 +48,6 @@ class Room:
     apart: float  # between a formula and its reason
     narrow: float  # of a reason that rows are broken for
     factors: bool = True  # whether neighbours are factors, before which a line may break
-    _known: dict[int, tuple[Box, float]] = field(default_factory=dict)  # by id, with the box, which so keeps its id
-
-    def right(self, box: Box) -> float:
-        """The width of a box that begins with a relation, with the space before it."""
-        if id(box) not in self._known:
-            self._known[id(box)] = box, self.measure(row(Row(()), box))
-        return self._known[id(box)][1]
 
 
 class Block(NamedTuple):
@@ -90,13 +83,13 @@ def _in_one(equation: Equation) -> Equation:
 def _broken(equation: Equation, width: float, room: Room) -> list[Line]:
     if equation.is_heading:
         return [Line("heading", None, equation.right)]
-    first, *rest = broken(equation.right, width, room.indent, room.right, room.factors)
+    first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors)
     lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
     return [*lines[:-1], lines[-1]._replace(ends=equation)]
 
 
 def _fits(lines: Sequence[Line], width: float, room: Room) -> bool:
-    return all(room.right(line.right) + room.indent * (line.kind == "more") <= width for line in lines)
+    return all(room.measure(line.right) + room.indent * (line.kind == "more") <= width for line in lines)
 
 
 def _with_reason_below(lines: Sequence[Line], width: float, room: Room) -> list[Line]:

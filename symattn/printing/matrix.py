@@ -16,7 +16,7 @@ from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, comm
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
-from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
+from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size, tree_sizes
 from ..ops.arithmetic import add_op
 from ..ops.index import index_op, steps_back
 from ..ops.leaves import definition, is_named, named_by
@@ -309,8 +309,7 @@ def latex_printer(
     within: SymbolTable | None = None,
 ) -> Printer:
     """One printer in matrix style for several expressions, so that names agree among them and within a document."""
-    for root in roots:
-        size = tree_size(root)
+    for root, size in zip(roots, tree_sizes(roots), strict=True):
         if size > LONGEST:
             raise OperandError(
                 f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import sympy
@@ -20,7 +20,7 @@ from ..core.node import Tensor, topological
 from ..core.sizes import Shape
 from ..errors import NamingError, OperandError, described
 from ..graph.canonical import without_names
-from ..graph.names import displayed_names
+from ..graph.names import names_among
 from ..ops.leaves import constant, cotangent_op, definition, is_named, let_op, named_by, variable
 from ..ops.notation import Binding, Written
 from .gradients import Gradients, accented, differential, gradient_box, names_the_loss, subscripted
@@ -39,8 +39,7 @@ _LOSSES = (Name("L"), Name("L", "calligraphic"), Name("J"), Name("J", "calligrap
 _ONE = sympy.S.One
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol of an output: ``box`` is how it is printed, and ``binding`` how tightly that holds together."""
 
     name: str
@@ -130,8 +129,9 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
     symbols |= {name: Symbol(name, "loss", box, Binding.ATOM, ()) for name, box in boxes.losses_named()}
     table = SymbolTable(found.names, symbols)
     _check_apart(table, (_in_latex,) if not spelled and gradients == "d" else (_in_latex, _in_text))
-    sizes = [name for name, role in found.roles.items() if role == "size"]
-    check_spellings(by_user.boxes, table.spelling(), sizes)
+    if by_user.boxes:
+        sizes = [name for name, role in found.roles.items() if role == "size"]
+        check_spellings(by_user.boxes, table.spelling(), sizes)
     return table
 
 
@@ -163,8 +163,8 @@ class _Occurring:
     """The symbols that occur in some expressions, by their names: with their roles, nodes and labels."""
 
     def __init__(self, roots: Sequence[Tensor]) -> None:
-        self.names = displayed_names(roots)
         self.order = topological(roots)
+        self.names = names_among(self.order)
         self.nodes: dict[str, Tensor] = {}
         self.roles: dict[str, Role] = {}
         self.gradients: dict[str, _Gradient] = {}
@@ -173,7 +173,7 @@ class _Occurring:
             if node in self.names:
                 self.nodes.setdefault(self.names[node], node)
                 self.roles.setdefault(self.names[node], _role(node))
-            for s in sorted(node.own_symbols, key=str):
+            for s in sorted(node.own_symbols, key=attrgetter("name")):
                 self.roles.setdefault(s.name, "size" if s.is_integer else "scalar")
         if clash := functions & self.roles.keys():
             raise NamingError(f"{min(clash)!r} names both a function and a tensor, a size or a scalar: rename one")

@@ -15,6 +15,8 @@ from ..ops.leaves import constant, zeros
 def with_like_terms_added(x: Tensor, names: Collection[Tensor]) -> Tensor:
     """The expression in which no sum has a term twice; what has a name stays a term."""
     nodes = topological([x], stop=names)
+    if not any(_is_sum(node, names) for node in nodes):
+        return x
     inside = {y for node in nodes if _is_sum(node, names) for y in node.inputs if _is_sum(y, names)}
     new: dict[Tensor, Tensor] = {}
     for node in nodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from ..core.boxes import Box, row
 from .breaking import broken
@@ -43,6 +44,7 @@ def text_block(
     Relation signs stand below each other, or where ``ragged`` behind the left side of each row. Reasons begin at
     ``column`` at most: behind rows that are longer they are out of line.
     """
+    write = cache(write)  # each box is measured and then written
 
     def told(words: Words) -> str:
         return "".join(part if isinstance(part, str) else write(part) for part in words)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from functools import lru_cache
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 from ..core.boxes import (
@@ -36,7 +37,6 @@ Atom = Literal["ord", "op", "bin", "rel", "open", "close", "punct", "inner"]
 
 _SIZES: Widths = (1.0, 1.0, 0.79, 0.67)  # small letters are wider than their size says
 _DISPLAY, _TEXT, _SCRIPT, _TINY = range(4)
-_SCRIPT_OF = (_SCRIPT, _SCRIPT, _TINY, _TINY)
 _PART_OF = (_TEXT, _SCRIPT, _TINY, _TINY)  # the style of what stands above or below a line
 _THIN, _MEDIUM, _THICK = 3 / 18, 4 / 18, 5 / 18
 _CLASSES = (  # letters that are about as wide, slanted and upright
@@ -95,19 +95,11 @@ class Ruler:
     """Measures formulas that share parts: each part once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Widths] = {}
-        self._alive: list[Box] = []
+        self._known: dict[Box, Widths] = {}
 
     def width(self, box: Box) -> float:
         """The width of a formula, in em."""
-        self._alive.append(box)  # so that no other box takes its id
-        return fold(box, self._of)[_DISPLAY]
-
-    def _of(self, box: Box, kids: Sequence[Widths]) -> Widths:
-        found = self._known.get(id(box))
-        if found is None:
-            found = self._known[id(box)] = _widths(box, kids)
-        return found
+        return fold(box, _widths, self._known)[_DISPLAY]
 
 
 def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
@@ -124,17 +116,17 @@ def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
             return _each(lambda s: max(kid[_PART_OF[s]] for kid in kids) + 0.24)
         case Root():
             degree = 0.0 if len(kids) == 1 else max(0.0, kids[1][_TINY] - 0.28)
-            return _each(lambda s: kids[0][s] + _SIZES[s] * (1.0 if box.tall else 0.83) + degree)
+            return _together(kids[0], _sized(1.0 if box.tall else 0.83), (degree,) * 4)
         case Script():
             return _of_script(box, kids)
         case Accent() | Function():
             return kids[0]
         case Fence(_, left, right):
-            return _each(lambda s: kids[0][s] + _mark(left, s, box.tall) + _mark(right, s, box.tall))
+            return _together(kids[0], _mark(left, box.tall), _mark(right, box.tall))
         case Matrix(_, left, right):
             return _of_matrix(box, kids)
         case Differential():
-            return _each(lambda s: kids[0][s] + 0.556 * _SIZES[s])
+            return _together(kids[0], _sized(0.556))
         case Space(em):
             return (em,) * 4
         case Code(source):
@@ -146,11 +138,22 @@ def _each(of: Callable[[int], float]) -> Widths:
     return of(_DISPLAY), of(_TEXT), of(_SCRIPT), of(_TINY)
 
 
+def _together(*widths: Widths) -> Widths:
+    display, text, script, tiny = map(sum, zip(*widths, strict=True))
+    return display, text, script, tiny
+
+
+def _sized(em: float) -> Widths:
+    """What scales with the size of letters."""
+    display, text, script, tiny = _SIZES
+    return em * display, em * text, em * script, em * tiny
+
+
+@lru_cache(maxsize=4096)
 def _letters(letters: str, style: Style) -> Widths:
     """Letters in a row; where no class has one it is a mark."""
     of_class = _SLANTED if style == "italic" else _UPRIGHT
-    em = _STYLES.get(style, 1.0) * sum(of_class.get(c) or _MARKS.get(c, 0.78) for c in letters)
-    return _each(lambda s: em * _SIZES[s])
+    return _sized(_STYLES.get(style, 1.0) * sum(of_class.get(c) or _MARKS.get(c, 0.78) for c in letters))
 
 
 def _ink(source: str) -> str:
@@ -174,23 +177,20 @@ def _large(mark: str) -> Widths:
 
 def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
     base, *scripts = kids
-    if is_large(box.base):
-        limits = max(kid[_SCRIPT] for kid in scripts)
-        return _each(lambda s: max(base[s], limits) if s == _DISPLAY else base[s] + _beside(scripts, s))
+    _, _, script, tiny = map(max, zip(*scripts, strict=True))
     leans = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters in _LEANING
-    tucked = 0.13 if leans and box.above is None else 0.0
-    return _each(lambda s: base[s] + _beside(scripts, s) - tucked)
+    gap = 0.05 - (0.13 if leans and box.above is None else 0.0)  # where a letter leans, a subscript is tucked
+    whole = _together(base, (script + gap, script + gap, tiny + gap, tiny + gap))
+    return (max(base[_DISPLAY], script), *whole[_TEXT:]) if is_large(box.base) else whole
 
 
-def _beside(scripts: Sequence[Widths], style: int) -> float:
-    return max(kid[_SCRIPT_OF[style]] for kid in scripts) + 0.05
-
-
-def _mark(mark: str, style: int, grown: bool) -> float:
+@lru_cache(maxsize=4096)
+def _mark(mark: str, grown: bool) -> Widths:
     """A mark of a fence: one that grows is wider, and none leaves a little room."""
     if not mark:
-        return 0.12
-    return _MARKS[mark] * (_SIZES[style] if not grown else 1.9 if style == _DISPLAY else 1.5)
+        return (0.12,) * 4
+    em = _MARKS[mark]
+    return (1.9 * em, 1.5 * em, 1.5 * em, 1.5 * em) if grown else _sized(em)
 
 
 def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
@@ -199,28 +199,28 @@ def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
     cells = (kid[_DISPLAY if cases and cell.tall else _TEXT] for kid, cell in zip(kids, box.kids, strict=True))
     rows = [[next(cells) for _ in row] for row in box.rows]
     em = sum(map(max, zip_longest(*rows, fillvalue=0.0))) + max(map(len, rows)) - 1.0
-    em += sum(_mark(mark, _DISPLAY, grown=True) for mark in (box.left, box.right))
-    return _each(lambda s: em)
+    em += sum(_mark(mark, grown=True)[_DISPLAY] for mark in (box.left, box.right))
+    return (em,) * 4
 
 
 # --- the space between parts of a row ---
 
 
 def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
-    parts = [part for part in row.parts if not isinstance(part, Space)]
-    sides = [(_side(part, 0), _side(part, -1)) for part in parts]
-    spaces = [0.0, 0.0]  # in a line, and in scripts, where only names of functions and words stand apart
-    for k in range(len(parts) - 1):
+    ends = [(edge(part, 0), edge(part, -1)) for part in row.parts if not isinstance(part, Space)]
+    sides = [(_side(first, 0), _side(last, -1)) for first, last in ends]
+    in_line = in_scripts = 0.0  # where only names of functions and words stand apart
+    for k, ((_, left), (right, _)) in enumerate(pairwise(ends)):
         em = _between(_met(sides, k, 1), _met(sides, k + 1, 0))
-        apart = _THIN if link(parts[k], parts[k + 1]) and is_apart(parts[k], parts[k + 1]) else 0.0
-        spaces[0] += em + apart
-        spaces[1] += apart + (em if "op" in (sides[k][1], sides[k + 1][0]) else 0.0)
-    return _each(lambda s: sum(kid[s] for kid in kids) + spaces[s >= _SCRIPT] * _SIZES[s])
+        apart = _THIN if is_apart(left, right) and link(left, right) else 0.0
+        in_line += em + apart
+        in_scripts += apart + (em if "op" in (sides[k][1], sides[k + 1][0]) else 0.0)
+    return _together(*kids, (in_line, in_line, in_scripts * _SIZES[_SCRIPT], in_scripts * _SIZES[_TINY]))
 
 
 def _side(box: Box, end: Literal[0, -1]) -> Atom:
-    """What TeX takes the left or the right end of a box for."""
-    match edge(box, end):
+    """What TeX takes an edge for that is the left or the right end of a box."""
+    match box:
         case Sign(_, kind):
             return _ATOMS[kind]
         case Function(Name(style="upright")):

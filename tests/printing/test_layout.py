@@ -65,4 +65,4 @@ def test_lines_fit() -> None:
             block = laid_out([equation("A", terms, reason)], ROOM)
             for line in block.lines:
                 indent = ROOM.indent if line.kind == "more" else 0
-                assert block.left + ROOM.right(line.right) + indent <= ROOM.width
+                assert block.left + ROOM.measure(line.right) + indent <= ROOM.width

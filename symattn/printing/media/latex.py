@@ -91,9 +91,10 @@ def _between(left: Box, right: Box, spelling: Spelling) -> str:
         return " "
     if any(isinstance(box, Code) or _is_mark(box, spelling) for box in (left, right)):
         return ""
-    if link(left, right) == "apply" and isinstance(edge(right, 0), Fence):
+    linked = link(left, right)
+    if linked == "apply" and isinstance(edge(right, 0), Fence):
         return ""
-    return f" {spelling.spaces[THIN]} " if link(left, right) and is_apart(left, right) else " "
+    return f" {spelling.spaces[THIN]} " if linked and is_apart(left, right) else " "
 
 
 def _is_mark(box: Box, spelling: Spelling) -> bool:
@@ -106,12 +107,18 @@ def _(box: Name, parts: Sequence[str], spelling: Spelling) -> str:
     alone = len(box.letters) == 1
     if alone and (box.style == "italic" or (box.style == "upright" and letters.startswith("\\"))):
         return letters
-    slanted = any(c in LETTERS and c not in CAPITALS for c in box.letters)  # which \mathbf leaves as they are
-    return f"{BOLD if slanted and box.style == 'bold' else FONTS[box.style]}{{{letters}}}"
+    return f"{BOLD if box.style == 'bold' and _slanted(box.letters) else FONTS[box.style]}{{{letters}}}"
+
+
+def _slanted(letters: str) -> bool:
+    r"""Whether there are letters that ``\mathbf`` leaves as they are."""
+    return any(c in LETTERS and c not in CAPITALS for c in letters)
 
 
 def _spelled(letters: str, table: Mapping[str, str]) -> str:
     """Characters as a table has them, with a space where a command would run into the next letter."""
+    if len(letters) == 1:
+        return table.get(letters, letters)
     written = ""
     for letter in letters:
         spelled = table.get(letter, letter)

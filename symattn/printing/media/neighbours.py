@@ -26,7 +26,7 @@ from ...core.boxes import (
 )
 
 Link = Literal["", "times", "apply"]
-_FACTORS = (Name, Number, Function, Fraction, Root, Accent, Fence, Matrix, Differential, Code)
+_FACTORS = frozenset((Name, Number, Function, Fraction, Root, Accent, Fence, Matrix, Differential, Code))
 MINUS = str.maketrans("-*", "−∗")  # as they stand in a formula
 
 
@@ -69,7 +69,7 @@ def opens_fence(box: Box) -> bool:
 
 
 def _is_factor(box: Box, half: Literal["opening", "closing"]) -> bool:
-    return isinstance(box, _FACTORS) or (isinstance(box, Sign) and box.kind == half)
+    return type(box) in _FACTORS or (isinstance(box, Sign) and box.kind == half)
 
 
 def _is_word(box: Box) -> bool:
