@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ _LANGUAGE = "en"
 _BESIDE = 23.0  # em: formulas as wide as this leave room for reasons beside them
 _LONG_LEFT = 5.0  # em: a left side that has a line of its own where the page is narrow
 _WHOLE = 9.0  # em: a formula within words that is not broken
+_TOUCHING = 12  # letters that stay with the formula beside them
 _SHORT = 4.5  # em: what stays with what follows it
 _THIN = Space(1 / 6)
 
@@ -70,15 +72,40 @@ def _is_allowed(code: int) -> bool:
 
 
 def _words(words: Words) -> str:
-    return "".join(_text(part) if isinstance(part, str) else _within_words(part) for part in words)
+    """Words and formulas; what touches a formula, as a comma does, stays in its line."""
+    written, before, taken = [], "", 0
+    for part, after in zip(words, (*words, "")[1:], strict=True):
+        if isinstance(part, str):
+            before = _last_word(part[taken:]) if isinstance(after, Box) else ""
+            written.append(_text(part[taken : len(part) - len(before)]))
+            taken = 0
+        else:
+            touching = _first_word(after) if isinstance(after, str) else ""
+            written.append(_within_words(part, _text(before), _text(touching)))
+            before, taken = "", len(touching)
+    return "".join(written)
+
+
+def _first_word(text: str) -> str:
+    """What stands before the first space, as far as that is short."""
+    word = "".join(takewhile(lambda c: not c.isspace(), text))
+    return word if len(word) <= _TOUCHING else ""
+
+
+def _last_word(text: str) -> str:
+    return _first_word(text[::-1])[::-1]
 
 
 def _plain(words: Words) -> str:
     return " ".join("".join(part if isinstance(part, str) else unicode_text(part) for part in words).split())
 
 
-def _within_words(box: Box) -> str:
-    return mathml(box, display=False) if width(box) <= _WHOLE else _formula(box)
+def _within_words(box: Box, before: str, after: str) -> str:
+    whole = [Piece(0, box)] if width(box) <= _WHOLE else _merged(pieces(box))
+    parts = [mathml(piece.box, display=False) for piece in whole]
+    parts[0] = before + parts[0]
+    parts[-1] += after
+    return "<wbr>".join(_span("whole", part) if before or after else part for part in parts)
 
 
 def _formula(box: Box) -> str:
