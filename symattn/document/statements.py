@@ -13,17 +13,18 @@ from ..core.boxes import Box, Code, Sign, row
 from ..core.node import Tensor
 from ..ops.leaves import definition
 from ..printing import prose
-from ..printing.align import Page, displayed, displayed_formula, tex_text
+from ..printing.align import Page, displayed_formula
 from ..printing.matrix import Printer
-from ..printing.sentences import item
+from ..printing.prose_latex import part_latex, parts_latex, words_latex
 from ..printing.text_block import WIDTH, numpy_block, numpy_lines
 from ..probability.notation import box_writer
 from ..probability.report import Moments
 from ..proof.claims import RELATIONS, Claim
 from ..proof.equality.rewriting import MOST, RewritingProof
 from ..proof.equality.telling import Step
-from ..proof.verdict import Verdict
-from ..proof.wording import LatexWording
+from ..proof.verdict import Proof, Verdict
+
+_QED = r"\hfill $\square$"
 
 if TYPE_CHECKING:
     from ..printing.index import IndexPrinter
@@ -51,7 +52,7 @@ class Statement:
     def _steps(self) -> tuple[Step, ...]:
         """The steps of a proof by rewriting, where all are short enough to be read."""
         argument = self.verdict.proof.argument if self.verdict.proof is not None else None
-        steps = argument.told.steps if isinstance(argument, RewritingProof) else ()
+        steps = argument.reading.steps if isinstance(argument, RewritingProof) else ()
         return steps if len(steps) <= MOST and all(step.is_short for step in steps) else ()
 
     def checked(self, checker: Checker) -> Check:
@@ -87,35 +88,41 @@ class Statement:
 
     # --- as LaTeX ---
 
+    def told(self, printer: Printer | IndexPrinter) -> prose.Statement:
+        """The same as mathematics, by the names of a document."""
+        telling, proof, claim = self.verdict.telling(printer.table), self.verdict.proof, self.verdict.claim
+        if isinstance(claim, Claim):
+            left, right = map(printer.box, claim.sides)
+            asked: tuple[tuple[Box, ...], prose.Words] = (row(left, RELATIONS[claim.relation], right),), ()
+        else:
+            asked = (), telling.claim
+        if proof is not None:
+            hypotheses, conditions, _ = proof.premises(printer.table)
+            return prose.Statement(
+                "Claim", self.number, (), "proved", *asked, (*hypotheses, *conditions), self._proof(proof, printer)
+            )
+        assert self.verdict.counterexample is not None
+        shown = self.verdict.counterexample.told(printer.table)
+        return prose.Statement("Claim", self.number, (), "refuted", *asked, telling.given, shown)
+
+    def _proof(self, proof: Proof, printer: Printer | IndexPrinter) -> tuple[prose.Part, ...]:
+        if not self._steps:
+            return proof.argument.told(printer.table)
+        items = tuple(words for step in self._steps if (words := step.words(printer)))
+        return (prose.Items(items or (("Both sides are written alike.",),), numbered=True),)
+
     def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
-        verdict, table = self.verdict, printer.table
-        lines = [rf"\paragraph{{Claim {self.number}.}} {self._claim_latex(printer, page)}"]
-        if verdict.counterexample is not None:
-            given = "; ".join(self._words(printer).given)
-            lines += [f"given {given},"] if given else []
-            return "\n".join([*lines, rf"is false. A counterexample: \[ {verdict.counterexample.latex(table)} \]"])
-        assert verdict.proof is not None
-        words = self._words(printer)
-        assumed = tuple(map(words.plain, verdict.proof.side_conditions))
-        lines += [f"{title} {listed}." for title, listed in _premises(verdict.proof.hypotheses_in(words), assumed)]
-        if not self._steps:
-            return "\n".join([*lines, "", rf"\textit{{Proof.}} {verdict.proof.argument.latex(table)} \hfill $\square$"])
-        shown = [(box, step.reason(printer)) for step in self._steps if (box := step.box(printer)) is not None]
-        rows = [f"  {item(*pair)}" for pair in shown] or ["  \\item Both sides are written alike."]
-        rows[-1] += r" \hfill $\square$"
-        return "\n".join([*lines, "", r"\textit{Proof.}", r"\begin{enumerate}", *rows, r"\end{enumerate}"])
-
-    def _words(self, printer: Printer | IndexPrinter) -> LatexWording:
-        """The claim and what is given by the names of a document."""
-        return LatexWording(self.verdict.claim, self.verdict.given, printer if isinstance(printer, Printer) else None)
-
-    def _claim_latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
-        claim = self.verdict.claim
-        if not isinstance(claim, Claim):
-            return f"{self._words(printer).claim}."
-        left, right = map(printer.box, claim.sides)
-        return displayed_formula(row(left, RELATIONS[claim.relation], right), page)
+        told, proof = self.told(printer), self.verdict.proof
+        claim = displayed_formula(told.formulas[0], page) if told.formulas else f"{words_latex(told.words)}."
+        lines = [rf"\paragraph{{Claim {self.number}.}} {claim}"]
+        if proof is None:
+            lines += [words_latex(("given ", *prose.listed(told.given), ","))] if told.given else []
+            return "\n".join([*lines, f"is false. {parts_latex(told.parts)}"])
+        hypotheses, conditions, _ = proof.premises(printer.table)
+        for title, words in (("It is given that ", hypotheses), ("It is assumed that ", conditions)):
+            lines += [words_latex((title, *prose.listed(words), "."))] if words else []
+        return "\n".join([*lines, "", rf"\textit{{Proof.}} {parts_latex(told.parts, end=_QED)}"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +147,17 @@ class Calculation:
         rows = self._rows(printer, lambda value: Code(str(sympy.sstr(value))))
         return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), indented_block(rows)])
 
-    def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
-        """The same as a LaTeX fragment."""
+    def told(self, printer: Printer | IndexPrinter) -> tuple[prose.Paragraph, prose.Chain]:
+        """The same as mathematics, by the names of a document."""
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
         rows = self._rows(printer, box_writer(self.moments.tensors, sides, printer.table))
-        block = displayed(rows, page)
-        return rf"\paragraph{{Calculation {self.number}.}} {tex_text(self._introduction)}" + f"\n{block}"
+        return prose.Paragraph((self._introduction,), f"Calculation {self.number}"), prose.Chain(tuple(rows))
+
+    def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
+        """The same as a LaTeX fragment."""
+        introduction, chain = self.told(printer)
+        return rf"\paragraph{{{introduction.head}.}} {words_latex(introduction.words)}" + f"\n{part_latex(chain, page)}"
 
     def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], Box]) -> list[prose.Step]:
         """The lines; the quantity has the name under which it is shown."""

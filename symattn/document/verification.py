@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +15,9 @@ from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import computed, cotangent_op, variable, zeros
-from ..printing.align import tex_text
-from ..printing.stated import tex_sentence
+from ..printing.prose import Part, Table, Words, listed
+from ..printing.prose_latex import parts_latex
+from ..printing.stated import sentence_words
 from ..probability.report import Moments
 from ..proof.claims import Claim, Independence
 from ..proof.definedness import conditions
@@ -49,20 +50,20 @@ class Check:
     @property
     def outcome(self) -> str:
         """How the step was checked, with its conditions or its errors."""
-        return self._told(str)
+        where = (f", where {', '.join(self.conditions)}",) if self.conditions else ()
+        return "; ".join(["".join((self._how, *where)), *self.remarks])
 
-    def latex(self) -> str:
-        """The same as LaTeX text."""
-        return self._told(tex_sentence)
+    def told(self) -> Words:
+        """The same with mathematics in it."""
+        conditions = listed(map(sentence_words, self.conditions), ", ")
+        where = (", where ", *conditions) if conditions else ()
+        return listed([(self._how, *where), *map(sentence_words, self.remarks)])
 
-    def _told(self, written: Callable[[str], str]) -> str:
-        told = self.how
-        if self.error is not None:
-            told += f", largest error {self.error:.1e}, at {'; '.join(self.sizes)}"
-        told = written(told)
-        if self.conditions:
-            told += f", where {', '.join(map(written, self.conditions))}"
-        return "; ".join([told, *map(written, self.remarks)])
+    @property
+    def _how(self) -> str:
+        if self.error is None:
+            return self.how
+        return f"{self.how}, largest error {self.error:.1e}, at {'; '.join(self.sizes)}"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.outcome}"
@@ -83,10 +84,13 @@ class Report:
         """One line a step."""
         return "\n".join(map(str, self.checks))
 
+    def told(self) -> tuple[Part, ...]:
+        """The same as a table, with mathematics in it."""
+        return (Table((), tuple(((check.name,), check.told()) for check in self.checks)),)
+
     def latex(self) -> str:
         """The same as a ``tabular``."""
-        rows = [f"  {tex_text(check.name)} & {check.latex()}" for check in self.checks]
-        return "\\begin{tabular}{ll}\n" + " \\\\\n".join(rows) + "\n\\end{tabular}"
+        return parts_latex(self.told())
 
     def __str__(self) -> str:
         return self.text()

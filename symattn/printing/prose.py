@@ -5,11 +5,13 @@ Formulas are trees of boxes. What writes a page in some medium decides nothing b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from ..core.boxes import Box, Sign
 
+T = TypeVar("T")
 Words: TypeAlias = tuple[str | Box, ...]  # words, with formulas in the line
 Status = Literal["proved", "computed", "numeric", "assumed", "refuted", "defined", "unverified"]
 
@@ -44,7 +46,10 @@ def sentence(text: str) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class Paragraph:
+    """Sentences, under a ``head`` of a word or two in their line, such as "Proof" or "Hypotheses"."""
+
     words: Words
+    head: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +141,32 @@ class Figure:
 
 
 Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold | Source | Figure
+
+
+def led(words: Words, parts: tuple[Part, ...], head: str = "") -> tuple[Part, ...]:
+    """Parts with words, or a head, in front of what they begin with, where that is a paragraph, and else above them."""
+    if parts and isinstance(parts[0], Paragraph) and not parts[0].head:
+        return Paragraph((*words, *parts[0].words), head), *parts[1:]
+    return Paragraph(words, head), *parts
+
+
+def sentence_of(words: Words) -> Words:
+    """Words that begin with a capital."""
+    match words:
+        case (str() as first, *rest):
+            return f"{first[:1].upper()}{first[1:]}", *rest
+    return words
+
+
+def listed(several: Iterable[tuple[str | T, ...]], between: str = "; ", last: str = "") -> tuple[str | T, ...]:
+    """Words one after the other, with a mark between each two, and with another one before the last."""
+    ways = [*several]
+    told: list[str | T] = []
+    for n, words in enumerate(ways):
+        if n:
+            told.append(last if last and n == len(ways) - 1 else between)
+        told += words
+    return tuple(told)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Conditions written by a printer, and sentences in which they stand."""
+"""Conditions by the names of a printer, as words with mathematics in them, and the text of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..core.node import Tensor, topological
 from ..core.stated import Condition, Formula, Stated
 from ..graph.names import LONGEST, tree_size, unnamed_inputs
 from ..ops.leaves import definition
-from .align import tex_text
 from .matrix import Printer
+from .prose import Words
 from .scalars import Scalars
 from .table import SymbolTable
 
@@ -21,36 +21,32 @@ _PLACE = "is a place in"
 _MARKS = {"!=": "≠", ">=": "≥", "<=": "≤", "divides": "∣"}
 
 
-def condition_in(printer: Printer, condition: Condition) -> str:
-    """A condition as text, or as a sentence of LaTeX."""
+def condition_words(printer: Printer, condition: Condition) -> Words:
+    """What a condition says."""
     left = _side(condition.left, printer)
     if condition.right is None:
-        return f"{_mathematics(printer, left)} {condition.relation}"
+        return left, f" {condition.relation}"
     right = _side(condition.right, printer)
     if condition.relation == _PLACE:
-        zero = printer.scalar(0)
-        return _mathematics(printer, zero, _sign("<=", printer), left, _sign("<", printer), right)
-    return _mathematics(printer, left, _sign(condition.relation, printer), right)
+        return (row(printer.scalar(0), _sign("<=", printer), left, _sign("<", printer), right),)
+    return (row(left, _sign(condition.relation, printer), right),)
 
 
 def stated_in(printer: Printer, condition: Condition) -> Stated:
-    """A condition as text by the names of a printer, which it keeps."""
+    """A condition as text by the names of a printer of text, which it keeps."""
     shown = topological(condition.tensors, inputs=unnamed_inputs)
     names = {x: printer.names[x] for x in shown if x in printer.names}
-    return Stated(condition_in(printer, condition), condition, names)
+    words = condition_words(printer, condition)
+    text = "".join(part if isinstance(part, str) else printer.written(part) for part in words)
+    return Stated(text, condition, names)
 
 
-def tex_sentence(sentence: str, within: SymbolTable | None = None) -> str:
-    """A sentence, or a condition by its own names or by those of a document, as LaTeX text."""
+def sentence_words(sentence: str, within: SymbolTable | None = None) -> Words:
+    """A sentence as it is, and a condition as mathematics, by its own names or by those of a document."""
     if isinstance(sentence, Stated) and isinstance(sentence.formula, Condition):
         own = SymbolTable(sentence.names)
-        return condition_in(Printer(own if within is None else within.over(own), code=False), sentence.formula)
-    return tex_text(sentence)
-
-
-def _mathematics(printer: Printer, *parts: Box) -> str:
-    written = printer.written(row(*parts))
-    return written if printer.code else f"${written}$"
+        return condition_words(Printer(own if within is None else within.over(own), code=False), sentence.formula)
+    return (str(sentence),)
 
 
 def _sign(relation: str, printer: Printer) -> Sign:

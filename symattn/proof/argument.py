@@ -10,7 +10,8 @@ from typing import Any
 from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
-from ..printing.align import tex_text
+from ..printing.prose import Paragraph, Part, Words
+from ..printing.prose_latex import parts_latex
 from ..printing.table import SymbolTable
 from .claims import Claim, Independence
 
@@ -46,8 +47,13 @@ class Argument(ABC):
         """What is stated of operations and not proved."""
         return ()
 
-    def reasons(self, latex: bool) -> tuple[str, ...]:
-        """What is divided by and is different from zero, with the reason."""
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is divided by and is different from zero, with the reason, as text."""
+        return ()
+
+    def reasons_told(self, within: SymbolTable | None = None) -> tuple[Words, ...]:
+        """The same as mathematics, with the symbols of a document if it stands in one."""
         return ()
 
     @abstractmethod
@@ -62,9 +68,13 @@ class Argument(ABC):
     def text(self) -> str:
         """The steps, and the conclusion."""
 
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics, with the symbols of a document if it stands in one."""
+        return (Paragraph((self.text(),)),)
+
     def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as LaTeX, with the symbols of a document if it stands in one."""
-        return tex_text(self.text())
+        """The same as LaTeX."""
+        return parts_latex(self.told(within))
 
     def __str__(self) -> str:
         return self.text()

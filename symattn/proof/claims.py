@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from ..ops.leaves import as_tensor, definition
 from ..ops.leaves import variable as named_tensor
 from ..printing.index import entry_box
 from ..printing.matrix import Printer, latex_printer, names_in, text_in, text_printer
-from ..printing.media.latex import latex
-from ..printing.scalars import scalar_box, scalar_latex
+from ..printing.prose import Words, listed
+from ..printing.scalars import scalar_box
 
 RELATIONS = {sign: Sign(mark, "relation") for sign, mark in {"=": "=", "<=": "≤", "<": "<"}.items()}
 
@@ -75,17 +75,22 @@ class Independence:
         return self.output, self.variable
 
     def written(self, printer: Printer) -> str:
-        """The claim as a sentence, by the names of a printer."""
-        output, variable = (self._entry(x, at, printer) for x, at in zip(self.sides, (self.out, self.inp), strict=True))
-        condition = (condition_text if printer.code else condition_latex)(self.condition)
-        where = "" if self.condition == sympy.true else f" where {condition}"
+        """The claim as a sentence, by the names of a printer of text."""
+        output, variable = (
+            (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
+            for x, index in zip(self.sides, (self.out, self.inp), strict=True)
+        )
+        where = "" if self.condition == sympy.true else f" where {condition_text(self.condition)}"
         return f"{output} is independent of {variable}{where}"
 
-    def _entry(self, x: Tensor, index: Sequence[sympy.Symbol], printer: Printer) -> str:
-        if printer.code:
-            return (printer.names.get(x) or f"({text_in(printer, x)})") + f"[{', '.join(map(str, index))}]"
-        name = printer.box(x) if x in printer.names else Fence(printer.box(definition(x)))
-        return f"${latex(entry_box(name, list(map(scalar_box, index))))}$"
+    def words(self, printer: Printer) -> Words:
+        """The same as mathematics."""
+        shown = [printer.box(x) if x in printer.names else Fence(printer.box(definition(x))) for x in self.sides]
+        output, variable = map(entry_box, shown, (list(map(scalar_box, index)) for index in (self.out, self.inp)))
+        asked = (output, " is independent of ", variable)
+        if self.condition == sympy.true:
+            return asked
+        return *asked, " where ", *condition_words(self.condition, printer.table.scalar)
 
     def __str__(self) -> str:
         return self.written(text_printer(self.sides))
@@ -98,20 +103,22 @@ _SIGNS = {sympy.Eq: "=", sympy.Ne: "!=", sympy.Le: "<=", sympy.Lt: "<", sympy.Ge
 
 def condition_text(condition: Any) -> str:
     """A condition on indices in words and signs."""
-    return _in_words(condition, _comparison)
+    return "".join(map(str, _in_words(condition, _comparison)))
 
 
-def condition_latex(condition: Any) -> str:
-    """The same as a sentence of LaTeX."""
-    return _in_words(condition, lambda part: f"${scalar_latex(part)}$")
+def condition_words(condition: Any, write: Callable[[Any], Box] = scalar_box) -> Words:
+    """The same as mathematics."""
+    return _in_words(condition, write)
 
 
-def _in_words(condition: Any, write: Callable[[Any], str]) -> str:
+def _in_words(condition: Any, write: Callable[[Any], str | Box]) -> Words:
     if not isinstance(condition, (sympy.And, sympy.Or)):
-        return write(condition)
+        return (write(condition),)
     parts = sorted(condition.args, key=sympy.default_sort_key)
-    joined = [f"({_in_words(c, write)})" if isinstance(c, (sympy.And, sympy.Or)) else write(c) for c in parts]
-    return (" and " if isinstance(condition, sympy.And) else " or ").join(joined)
+    several = [_in_words(part, write) for part in parts]
+    nested = [isinstance(part, (sympy.And, sympy.Or)) for part in parts]
+    joined = [("(", *words, ")") if fenced else words for words, fenced in zip(several, nested, strict=True)]
+    return listed(joined, " and " if isinstance(condition, sympy.And) else " or ")
 
 
 def _comparison(condition: Any) -> str:

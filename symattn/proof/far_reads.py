@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import sympy
 
+from ..core.boxes import row
 from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..errors import SymattnError
 from ..ops.index import edges, index_op, items_read
 from ..ops.leaves import variable
 from ..printing.matrix import latex_printer, names_in
+from ..printing.prose import EQUALS, Paragraph, Part, listed
 from ..printing.table import SymbolTable
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
@@ -56,10 +58,11 @@ class Apart(Resting):
     def text(self) -> str:
         return f"The places that are read differ; let {self._names()}.\n{self.argument.text()}"
 
-    def latex(self, within: SymbolTable | None = None) -> str:
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
         printer = latex_printer([*self.reads, *self.reads.values()], within=within)
-        names = ", ".join(f"${printer.refer(own)} = {printer.refer(read)}$" for own, read in self.reads.items())
-        return f"The places that are read differ; let {names}.\n\n{self.argument.latex(within)}"
+        names = ((row(printer.box(own), EQUALS, printer.box(read)),) for own, read in self.reads.items())
+        said = ("The places that are read differ; let ", *listed(names, ", "), ".")
+        return Paragraph(said), *self.argument.told(within)
 
     def _names(self) -> str:
         return ", ".join(f"{own.name} = {read}" for own, read in self.reads.items())

@@ -13,7 +13,9 @@ from ..core.sizes import sizes
 from ..errors import SymattnError
 from ..ops.leaves import variable
 from ..printing.matrix import names_in
-from ..printing.table import SymbolTable
+from ..printing.prose import Paragraph, Part, listed
+from ..printing.scalars import scalar_box
+from ..printing.table import SymbolTable, checked_table
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
@@ -38,8 +40,11 @@ class Generalised(Resting):
     def text(self) -> str:
         return f"The claim holds for all sizes {self._sizes()}.\n{self.argument.text()}"
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        return f"The claim holds for all sizes {self._sizes()}.\n\n{self.argument.latex(within)}"
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        table = checked_table(within)
+        sizes = ((table.scalar(s), " in place of ", scalar_box(sympy.Integer(n))) for s, n in self.literal.items())
+        said = ("The claim holds for all sizes ", *listed(sizes, ", "), ".")
+        return Paragraph(said), *self.argument.told(within)
 
     def _sizes(self) -> str:
         return ", ".join(f"{s} in place of {n}" for s, n in self.literal.items())

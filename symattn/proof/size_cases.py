@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..printing.table import SymbolTable
+from ..core.boxes import Number, row
+from ..printing.prose import EQUALS, Paragraph, Part, Words, led, listed
+from ..printing.table import SymbolTable, checked_table
 from ..scalars.affine import coefficients
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
@@ -19,6 +21,7 @@ from .relations import in_order, is_polynomial
 _MOST = 24  # choices of sizes at which a claim is proved one by one
 _TRIED = 4096  # choices of which it is asked whether the relations hold
 _ROUNDS = 3  # in which a bound of one size gives one of another
+_FEW = "What is given leaves finitely many sizes, and the claim holds at each."
 
 Sizes = dict[sympy.Symbol, int]
 
@@ -41,16 +44,20 @@ class SizeCases(Resting):
     def text(self) -> str:
         """The proofs, one after the other."""
         parts = [f"At {_shown(sizes)}:\n{argument.text()}" for sizes, argument in self.cases]
-        return "\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
+        return "\n".join([_FEW, *parts])
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as LaTeX."""
-        parts = [f"At ${_shown(sizes)}$: {argument.latex(within)}" for sizes, argument in self.cases]
-        return "\n\n".join(["What is given leaves finitely many sizes, and the claim holds at each.", *parts])
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        table = checked_table(within)
+        cases = (led(("At ", *_told(sizes, table), ": "), argument.told(within)) for sizes, argument in self.cases)
+        return Paragraph((_FEW,)), *(part for case in cases for part in case)
 
 
 def _shown(sizes: Sizes) -> str:
     return ", ".join(f"{s} = {n}" for s, n in sizes.items())
+
+
+def _told(sizes: Sizes, table: SymbolTable) -> Words:
+    return listed(((row(table.scalar(s), EQUALS, Number(str(n))),) for s, n in sizes.items()), ", ")
 
 
 def size_cases(claim: Claim, given: Given, argued: Callable[[Given, Claim], Argument | None]) -> SizeCases | None:

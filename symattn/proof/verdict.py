@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..printing.align import tex_text
+from ..printing.prose import Paragraph, Part, Words, led, listed
+from ..printing.prose_latex import parts_latex
+from ..printing.table import SymbolTable
 from .argument import Argument, Given
 from .claims import Claim, Independence
 from .definedness import conditions
@@ -16,7 +18,7 @@ from .equality.entrywise import Residual
 from .given import applied
 from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
-from .wording import LatexWording, Wording
+from .wording import Telling, Wording
 
 _TITLES = ("Hypotheses", "Side conditions", "Divided by")
 
@@ -31,9 +33,9 @@ class _Worded:
     def wording(self) -> Wording:
         return Wording(self.claim, self.given)
 
-    @cached_property
-    def latex_wording(self) -> LatexWording:
-        return LatexWording(self.claim, self.given)
+    def telling(self, within: SymbolTable | None = None) -> Telling:
+        """The same words with mathematics in them, with the symbols of a document if they stand in one."""
+        return Telling(self.wording, within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +50,7 @@ class Proof(_Worded):
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """What was declared of the tensors, and what was given."""
-        return self.hypotheses_in(self.wording)
-
-    @property
-    def hypotheses_latex(self) -> tuple[str, ...]:
-        """The same in LaTeX."""
-        return self.hypotheses_in(self.latex_wording)
-
-    def hypotheses_in(self, words: Wording) -> tuple[str, ...]:
-        """The same in some words."""
-        return (*words.declared, *words.given, *map(words.plain, self.assumptions))
+        return (*self.wording.declared, *self.wording.given, *self.assumptions)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -73,7 +66,7 @@ class Proof(_Worded):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why what is divided by is not zero, where that is known."""
-        return self.argument.reasons(latex=False)
+        return self.argument.reasons
 
     def check(self) -> bool:
         """Go through the proof again, without search.
@@ -93,36 +86,45 @@ class Proof(_Worded):
         """Whether there are hypotheses or side conditions, of which an example is shown."""
         return bool(self.hypotheses or self.side_conditions)
 
-    def _listed(self, words: Wording) -> Iterator[tuple[str, str]]:
-        """What the proof rests on, as far as there is anything."""
-        conditions, reasons = map(words.plain, self.side_conditions), self.argument.reasons(words is self.latex_wording)
-        listed = (self.hypotheses_in(words), conditions, reasons)
-        yield from ((title, said) for title, parts in zip(_TITLES, listed, strict=True) if (said := "; ".join(parts)))
+    def premises(self, within: SymbolTable | None = None) -> tuple[tuple[Words, ...], ...]:
+        """What the proof rests on as mathematics: hypotheses, side conditions, and what is divided by and is not 0."""
+        telling = self.telling(within)
+        assumed = telling.sentences(self.assumptions)
+        conditions = telling.sentences(self.side_conditions)
+        return (*telling.declared, *telling.given, *assumed), conditions, self.argument.reasons_told(within)
 
     def text(self) -> str:
         """The claim, what it rests on, and the argument."""
         lines = [f"Claim: {self.wording.claim}"]
         lines += [f"Notation: {'; '.join(self.wording.definitions)}"] * bool(self.wording.definitions)
-        lines += [f"{title}: {said}" for title, said in self._listed(self.wording)]
+        premises = (self.hypotheses, self.side_conditions, self.reasons)
+        lines += [f"{title}: {'; '.join(said)}" for title, said in zip(_TITLES, premises, strict=True) if said]
         if self.assumes_something:
             lines.append("Example: " + ("not found" if self.witness is None else self.witness.text()))
         return "\n".join([*lines, self.argument.text()])
 
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics."""
+        telling = self.telling(within)
+        premises = zip(_TITLES, self.premises(within), strict=True)
+        found = (Paragraph(("not found.",)),) if self.witness is None else self.witness.shown.told(within)
+        return (
+            Paragraph(telling.claim, "Claim"),
+            *telling.notation(head="Notation"),
+            *(Paragraph((*listed(said), "."), title) for title, said in premises if said),
+            *(led((), found, "Example") if self.assumes_something else ()),
+            *led((), self.argument.told(within), "Proof"),
+        )
+
     def latex(self) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb)."""
-        lines = [r"\textbf{Claim.} " + self.latex_wording.claim]
-        lines += [rf"\textbf{{Notation.}} {self.latex_wording.notation}"] * bool(self.latex_wording.definitions)
-        lines += [rf"\textbf{{{title}.}} {said}." for title, said in self._listed(self.latex_wording)]
-        if self.assumes_something:
-            shown = "not found." if self.witness is None else self.witness.shown.latex()
-            lines.append(rf"\textbf{{Example.}} {shown}")
-        return "\n\n".join([*lines, r"\textbf{Proof.} " + self.argument.latex()])
+        return parts_latex(self.told())
 
     def __str__(self) -> str:
         return self.text()
 
 
-def _listed(*lists: tuple[str, Sequence[str]]) -> list[str]:
+def _said(*lists: tuple[str, Sequence[str]]) -> list[str]:
     return [f"{word} {'; '.join(said)}" for word, said in lists if said]
 
 
@@ -136,7 +138,7 @@ class Verdict(_Worded, ABC):
 
     def _headed(self, *lines: str) -> str:
         """The lines below the claim, what was given, and the intermediates that are mentioned."""
-        said = _listed(("given", self.wording.given), ("with", self.wording.definitions))
+        said = _said(("given", self.wording.given), ("with", self.wording.definitions))
         return "\n".join([f"{self.status}: {self.wording.claim}", *said, *lines])
 
     def __bool__(self) -> bool:
@@ -158,15 +160,19 @@ class Verdict(_Worded, ABC):
         return ""
 
     @abstractmethod
-    def latex(self) -> str:
-        """The verdict as a LaTeX fragment."""
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The verdict as mathematics, with the symbols of a document if it stands in one."""
 
-    def _asked_latex(self) -> str:
-        """The claim, what it mentions, and what is given."""
-        words = self.latex_wording
-        where = [f"where {words.notation.removesuffix('.')}"] if words.definitions else []
-        given = [f"given {'; '.join(words.given)}"] if words.given else []
-        return ", ".join([words.claim, *given, *where])
+    def latex(self) -> str:
+        """The verdict as a LaTeX fragment (amsmath, amssymb)."""
+        return parts_latex(self.told())
+
+    def _asked(self, head: str, end: str, within: SymbolTable | None) -> tuple[Part, ...]:
+        """The claim, what is given and what it mentions, and how the sentence ends."""
+        telling = self.telling(within)
+        given = (", given ", *listed(telling.given)) if self.given else ()
+        where = (", where ",) if self.wording.definitions else ()
+        return telling.notation((*telling.claim, *given, *where), head, end)
 
     def __repr__(self) -> str:
         given = f" given {', '.join(self.wording.given)}" if self.given else ""
@@ -184,11 +190,11 @@ class Proved(Verdict):
     def proof(self) -> Proof:
         return self.found
 
-    def latex(self) -> str:
-        return self.found.latex()
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        return self.found.told(within)
 
     def __str__(self) -> str:
-        said = _listed(("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
+        said = _said(("where", self.found.side_conditions), ("assumed:", self.found.assumptions))
         unseen = ["no example of what is given was found"] * bool(self.found.given and self.found.witness is None)
         return self._headed(*said, *unseen)
 
@@ -204,10 +210,9 @@ class Refuted(Verdict):
     def counterexample(self) -> Counterexample:
         return self.found
 
-    def latex(self) -> str:
-        asked = self._asked_latex()
-        asked += "," * (not asked.endswith((self.latex_wording.claim, "}")))
-        return rf"\textbf{{Refuted.}} {asked} fails:" + f"\n\\[\n{self.found.latex()}\n\\]"
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        comma = "," if self.given or self.wording.definitions else ""
+        return *self._asked("Refuted", f"{comma} fails.", within), *self.found.told(within)
 
     def __str__(self) -> str:
         return self._headed(str(self.found))
@@ -231,11 +236,12 @@ class Unknown(Verdict):
     def residual(self) -> str:
         return "" if self.left_over is None else self.left_over.text()[0][2]
 
-    def latex(self) -> str:
-        lines = [rf"\textbf{{Unknown.}} {self._asked_latex()}: {tex_text(self.reason)}."]
-        lines += [self.left_over.latex()] if self.left_over is not None else []
-        lines += [f"Tried: {tex_text(str(self.agreement))}."] if self.agreement is not None else []
-        return "\n\n".join(lines)
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        return (
+            *self._asked("Unknown", f": {self.reason}.", within),
+            *(() if self.left_over is None else self.left_over.told(within)),
+            *(() if self.agreement is None else (Paragraph((f"Tried: {self.agreement}.",)),)),
+        )
 
     def __str__(self) -> str:
         lines = [self.reason]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import sympy
 
+from ..core.boxes import Box, Fence, Space, row
 from ..core.node import Tensor, topological
 from ..core.stated import Condition, Stated
 from ..errors import OperandError
 from ..ops.leaves import definition, is_named, variable
-from ..printing.align import tex_text
 from ..printing.matrix import MOST_DEFINITIONS, Printer, latex_printer, membership, text_in, text_printer
-from ..printing.media.latex import latex
-from ..printing.scalars import scalar_latex
-from ..printing.sentences import defined, stated
-from ..printing.stated import condition_in, tex_sentence
-from ..printing.symbols import symbol
+from ..printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
+from ..printing.prose_latex import is_short
+from ..printing.scalars import scalar_box
+from ..printing.stated import sentence_words
+from ..printing.symbols import symbol as symbol_of
+from ..printing.table import SymbolTable
 from .claims import Claim, Independence
 
 
@@ -26,125 +27,155 @@ class Wording:
     """The text of a claim, of what is given, and of the intermediates that these mention."""
 
     def __init__(self, claim: Claim | Independence, given: Sequence[Any]) -> None:
-        self._claim, self._given = claim, given
-        self._roots = [*claim.sides, *(x for g in given if isinstance(g, Claim) for x in g.sides)]
+        self.asked, self.given_facts = claim, given
+        self.roots = [*claim.sides, *(x for g in given if isinstance(g, Claim) for x in g.sides)]
 
     @cached_property
     def _printer(self) -> Printer:
-        return text_printer(self._roots)
-
-    def plain(self, said: str) -> str:
-        """How a condition is written, or a text that names nothing of the claim."""
-        return said
+        return text_printer(self.roots)
 
     @property
     def claim(self) -> str:
-        return self._asked(self._claim)
+        return self.written(self.asked)
 
     @property
     def given(self) -> tuple[str, ...]:
         """What was given, each as it is written."""
-        return tuple(map(self._fact, self._given))
+        return tuple(map(self._fact, self.given_facts))
 
     @property
     def declared(self) -> tuple[str, ...]:
         """The properties that tensors were declared with, but for those that are stated as given."""
-        named = [x for x in topological(self._roots) if x.op is variable and x.params["hypotheses"]]
-        listed = sorted((x for x in named if x not in self._given), key=lambda x: str(x.name))
-        return tuple(map(self._declared, listed))
+        return tuple(map(_declared, self.declared_tensors))
+
+    @property
+    def declared_tensors(self) -> list[Tensor]:
+        """The tensors that were declared with properties, but for those that are stated as given."""
+        named = [x for x in topological(self.roots) if x.op is variable and x.params["hypotheses"]]
+        return sorted((x for x in named if x not in self.given_facts), key=lambda x: str(x.name))
 
     @property
     def definitions(self) -> tuple[str, ...]:
         """What the intermediates stand for that are read by their names, the last, which stand next to the claim."""
-        return (*[*self._mentioned][-MOST_DEFINITIONS:], *[self._more] * bool(self._more))
-
-    @cached_property
-    def _mentioned(self) -> dict[str, Tensor]:
-        """What is read by its name, by what it stands for as text."""
-        sides = [x if isinstance(self._claim, Independence) else definition(x) for x in self._roots]
-        mentioned = (x for x in topological(sides) if is_named(x) and x.op is not variable)
-        return {self._defined(x): x for x in mentioned}
+        return (*map(self._defined, self.mentioned), *[self.more] * bool(self.more))
 
     @property
-    def _more(self) -> str:
+    def mentioned(self) -> list[Tensor]:
+        """The last of the intermediates that are read by their names."""
+        return self._mentioned[-MOST_DEFINITIONS:]
+
+    @cached_property
+    def _mentioned(self) -> list[Tensor]:
+        sides = [x if isinstance(self.asked, Independence) else definition(x) for x in self.roots]
+        mentioned = (x for x in topological(sides) if is_named(x) and x.op is not variable)
+        return [*{self._defined(x): x for x in mentioned}.values()]  # each text once
+
+    @property
+    def more(self) -> str:
+        """How many are left out, if any."""
         left_out = len(self._mentioned) - MOST_DEFINITIONS
         return f"and {left_out} intermediates more" if left_out > 0 else ""
 
-    def _fact(self, fact: Any) -> str:
-        if isinstance(fact, Tensor):
-            return self._declared(fact)
-        return Stated(self._asked(fact) if isinstance(fact, Claim) else self._related(fact), fact)
-
-    def _asked(self, claim: Claim | Independence) -> str:
+    def written(self, claim: Claim | Independence) -> str:
+        """A claim by the names that are common to all of it."""
         return claim.written(self._printer)
 
-    def _related(self, relation: Any) -> str:
-        """A relation of sizes, which are equal by an equality sign."""
-        return f"{relation.lhs} = {relation.rhs}" if isinstance(relation, sympy.Eq) else str(relation)
-
-    def _declared(self, x: Tensor) -> str:
-        said = f"is {_properties(x)}"
-        return Stated(f"{x.brief() if x.rank else x.name} {said}", Condition(x, said))
+    def _fact(self, fact: Any) -> str:
+        if isinstance(fact, Tensor):
+            return _declared(fact)
+        said = self.written(fact) if isinstance(fact, (Claim, Independence)) else _related(fact)
+        return Stated(said, fact)
 
     def _defined(self, x: Tensor) -> str:
         return f"{self._printer.names[x]} = {text_in(self._printer, x)}"
 
 
-class LatexWording(Wording):
-    """The same in LaTeX; where a tree is too large to be read, the text, which says so, stands for it."""
+def _related(relation: Any) -> str:
+    """A relation of sizes, which are equal by an equality sign."""
+    return f"{relation.lhs} = {relation.rhs}" if isinstance(relation, sympy.Eq) else str(relation)
 
-    def __init__(self, claim: Claim | Independence, given: Sequence[Any], printer: Printer | None = None) -> None:
-        super().__init__(claim, given)
-        self._given_printer = printer
 
-    @cached_property
-    def _latex_printer(self) -> Printer | None:
+def _declared(x: Tensor) -> str:
+    said = _properties(x)
+    return Stated(f"{x.brief() if x.rank else x.name} {said}", Condition(x, said))
+
+
+class Telling:
+    """The same as mathematics, with the symbols of a document if it stands in one.
+
+    Where a tree is too large to be read, the text, which says so, stands for it.
+    """
+
+    def __init__(self, wording: Wording, within: SymbolTable | None = None) -> None:
+        self.wording, self.within = wording, within
         try:
-            return self._given_printer or latex_printer(self._roots)
+            self._printer: Printer | None = latex_printer(wording.roots, within=within)
         except OperandError:
-            return None
-
-    def plain(self, said: str) -> str:
-        if self._given_printer is not None and isinstance(said, Stated) and isinstance(said.formula, Condition):
-            return condition_in(self._given_printer, said.formula)
-        return tex_sentence(said)
+            self._printer = None
 
     @property
-    def claim(self) -> str:
-        printer = self._latex_printer
-        if printer is None or isinstance(self._claim, Independence):
-            return self._asked(self._claim)
-        return stated(self._claim.box(printer))
+    def claim(self) -> Words:
+        return self._asked(self.wording.asked)
 
     @property
-    def notation(self) -> str:
-        """What the intermediates stand for, in a sentence or row by row."""
-        printer = self._latex_printer
-        if printer is None:
-            return f"{'; '.join(self.definitions)}."
-        last = [*self._mentioned.values()][-MOST_DEFINITIONS:]
-        return defined([printer.row(printer.names[x], definition(x), "") for x in last], self._more)
+    def given(self) -> tuple[Words, ...]:
+        """What was given."""
+        return tuple(map(self._fact, self.wording.given_facts))
 
-    def _asked(self, claim: Claim | Independence) -> str:
-        if self._latex_printer is None:
-            return tex_text(super()._asked(claim))
-        written = claim.written(self._latex_printer)
-        return written if isinstance(claim, Independence) else f"${written}$"
+    @property
+    def declared(self) -> tuple[Words, ...]:
+        """The properties that tensors were declared with, but for those that are stated as given."""
+        return tuple(map(self._declared, self.wording.declared_tensors))
 
-    def _related(self, relation: Any) -> str:
-        return f"${scalar_latex(relation)}$"
+    @property
+    def definitions(self) -> tuple[Step, ...]:
+        """What the intermediates stand for that are read by their names, the last of them."""
+        if self._printer is None:
+            return ()
+        return tuple(self._printer.row(self._printer.names[x], definition(x), "") for x in self.wording.mentioned)
 
-    def _declared(self, x: Tensor) -> str:
-        printer = self._latex_printer
-        if printer is None or x not in printer.names:
-            return f"${latex(membership(symbol(str(x.name)), x.shape))}$ is {_properties(x)}"
-        return f"${latex(membership(printer.symbol(x), x.shape, printer.table))}$ is {_properties(x)}"
+    def notation(self, words: Words = (), head: str = "", end: str = ".") -> tuple[Part, ...]:
+        """What the intermediates stand for, behind some words: in a sentence, or row by row where that is long."""
+        if not self.wording.definitions:
+            return (Paragraph((*words, end), head),) if words else ()
+        steps, more = self.definitions, ((self.wording.more,),) if self.wording.more else ()
+        formulas = list(map(_in_one, steps))
+        if self._printer is None:
+            return (Paragraph((*words, "; ".join(self.wording.definitions), end), head),)
+        if all(map(is_short, formulas)):
+            return (Paragraph((*words, *listed([*((box,) for box in formulas), *more]), end), head),)
+        return Paragraph(words, head), Chain(steps), Paragraph((*listed(more), end))
 
-    def _defined(self, x: Tensor) -> str:
-        printer = self._latex_printer
-        return tex_text(super()._defined(x)) if printer is None else f"${printer.equation(x)}$"
+    def sentences(self, several: Iterable[str]) -> tuple[Words, ...]:
+        """Conditions and sentences."""
+        return tuple(sentence_words(sentence, self.within) for sentence in several)
+
+    def _fact(self, fact: Any) -> Words:
+        if isinstance(fact, Tensor):
+            return self._declared(fact)
+        return self._asked(fact) if isinstance(fact, (Claim, Independence)) else (self._scalar(fact),)
+
+    def _asked(self, claim: Claim | Independence) -> Words:
+        if self._printer is None:
+            return (self.wording.written(claim),)
+        return (claim.box(self._printer),) if isinstance(claim, Claim) else claim.words(self._printer)
+
+    def _scalar(self, value: Any) -> Box:
+        return scalar_box(value) if self.within is None else self.within.scalar(value)
+
+    def _declared(self, x: Tensor) -> Words:
+        known = self._printer is not None and x in self._printer.names
+        symbol = self._printer.symbol(x) if known and self._printer else symbol_of(str(x.name))
+        return membership(symbol, x.shape, self.within), f" {_properties(x)}"
+
+
+def _in_one(step: Step) -> Box:
+    """A definition with what it holds for."""
+    left = [] if step.left is None else [step.left, EQUALS]
+    heads = [] if step.each is None else [Space(1.0), Fence(step.each)]
+    return row(*left, step.right, *heads)
 
 
 def _properties(x: Tensor) -> str:
     words = [f"a {word}" if word == "permutation" else word for word in x.params["hypotheses"]]
-    return " and ".join(words) or "declared without properties"
+    return f"is {' and '.join(words) or 'declared without properties'}"

@@ -213,7 +213,7 @@ def test_a_refuted_claim_is_written_with_its_counterexample():
     Z = sa.tensor("Z", "T S")
     D = sa.Derivation("A").extend(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)))
     assert "is false. A counterexample:\n  S = 2, T = 1\n  Z = [[0, 1]]\n" in D.text()
-    assert r"is false. A counterexample: \[" in D.latex()
+    assert "is false. At $S = 2$, $T = 1$, with\n\\[ Z =" in D.latex()
 
 
 def test_hypotheses_and_side_conditions_are_written_with_a_claim():

@@ -65,7 +65,7 @@ def test_a_step_to_what_has_a_name_says_what_that_is():
 def test_a_step_that_latex_has_one_spelling_of_is_left_out_there():
     dZ = sa.gradient(O, [Q])["dZ"]
     proof = sa.prove(sa.sum(dZ, axis=1), sa.zeros(T)).proof
-    assert proof.latex().count(r"\item ") == len(proof.argument.told.steps) - 1
+    assert proof.latex().count(r"\item ") == len(proof.argument.reading.steps) - 1
 
 
 def test_steps_that_only_regroup_are_told_where_nothing_else_is():
@@ -80,8 +80,8 @@ def test_steps_that_only_regroup_are_told_where_nothing_else_is():
 def test_a_long_proof_says_that_steps_were_left_out_and_is_checked_whole():
     argument = sa.prove(attention(PI @ X), PI @ attention(X)).proof.argument
     assert "only regroup, reorder or transpose" in argument.text()
-    assert len(argument.told.steps) < len(argument.lemmas)
-    assert [step.number for step in argument.told.steps] == list(range(1, len(argument.told.steps) + 1))
+    assert len(argument.reading.steps) < len(argument.lemmas)
+    assert [step.number for step in argument.reading.steps] == list(range(1, len(argument.reading.steps) + 1))
 
 
 def reasons(verdict: sa.Verdict) -> list[str]:
@@ -120,7 +120,7 @@ def test_no_sentence_is_the_reason_of_most_steps():
         case = build()
         proof = sa.prove(case.left, case.right, case.given).proof if case.true else None
         if proof is not None and isinstance(proof.argument, RewritingProof):
-            said.update("".join(map(str, step.why)) for step in proof.argument.told.steps)
+            said.update("".join(map(str, step.why)) for step in proof.argument.reading.steps)
     assert said.total() > 500
     assert max(said.values()) < said.total() / 5
 
@@ -240,13 +240,13 @@ def test_what_is_too_wide_for_a_line_is_displayed():
     assert r"\textbf{Claim.} \begin{align*}" in tex
     named = sa.let("L", long)
     tex = sa.prove(named * named, named**2).latex()
-    assert "\\textbf{Notation.} \\begin{align*}" in tex
+    assert "\\textbf{Notation.}\n\\begin{align*}" in tex
 
 
 def test_a_large_example_is_displayed_and_a_small_one_ends_a_sentence():
     A, B = sa.tensor("A", "h n n", orthogonal=True), sa.tensor("B", "h n n")
     C = sa.tensor("C", "h n n")
     tex = sa.prove(A.mT @ (A @ B) + C, B + C).latex()
-    assert "\\textbf{Example.} \\[\n\\begin{aligned}" in tex
+    assert "\\textbf{Example.} $h = 2$, $n = 2$:\n\\[\n\\begin{aligned}" in tex
     x = sa.tensor("x", n)
     assert r"$x = \begin{bmatrix} 1 & 1 \end{bmatrix}^{\top}$." in sa.prove(x / x, sa.ones(n)).latex()

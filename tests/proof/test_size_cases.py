@@ -112,7 +112,7 @@ def test_the_proof_says_at_which_sizes_it_was_proved():
     proof = sa.prove(*TRUE["a sum of squares"][:1], given=[SQUARES]).proof
     assert isinstance(proof.argument, SizeCases)
     assert "What is given leaves finitely many sizes, and the claim holds at each.\nAt m = 1, n = 2:\n" in proof.text()
-    assert "At $m = 2, n = 1$: " in proof.latex()
+    assert "At $m = 2$, $n = 1$: " in proof.latex()
 
 
 def test_a_proof_that_leaves_out_a_size_does_not_check():

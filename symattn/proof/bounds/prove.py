@@ -7,13 +7,14 @@ claim holds if the range of ``right - left`` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ...core.boxes import Box, row
 from ...core.budget import Budget, OutOfBudget
 from ...core.node import Tensor, topological
 from ...core.stated import Condition, Formula, Stated
@@ -24,15 +25,14 @@ from ...facts.order import Known, normalised
 from ...facts.ranges import ANYTHING, POSITIVE, REAL, UNIT, ZERO, End, Range, above, below, oo, point
 from ...ops.broadcasting import broadcast_to_op
 from ...ops.leaves import bare, computed, constant, from_index_op, variable
-from ...printing.align import itemised, tex_text
 from ...printing.matrix import Printer, latex_printer, text_in, text_printer
-from ...printing.scalars import scalar_latex
-from ...printing.stated import stated_in, tex_sentence
+from ...printing.prose import EQUALS, Items, Part, Words, listed
+from ...printing.stated import sentence_words, stated_in
 from ...printing.table import SymbolTable
 from ...scalars.affine import combined
 from ...scalars.formulas import INDEX, Choice, Max, Min, Read
 from ..argument import Argument, Given
-from ..claims import Claim, Independence
+from ..claims import RELATIONS, Claim, Independence
 from ..fitting import implied
 from ..relations import is_size
 from .chain import Link, chain
@@ -99,7 +99,7 @@ class BoundProof(Argument):
     def _found(self) -> tuple[Any, ...]:
         return self.steps, self.conclusion, self.conditions, self.in_order, self.relations
 
-    def _chain(self, code: bool, within: SymbolTable | None = None) -> list[str]:
+    def _chain(self, code: bool, within: SymbolTable | None = None) -> list[Words]:
         """The inequalities that lead from the bounds of entries to the claim, where they are found again."""
         roots = [*self.claim.sides, *(side for fact in self.given for side in fact.sides)]
         for named in (named_nodes(roots), ()):  # by names where these are enough
@@ -118,36 +118,44 @@ class BoundProof(Argument):
     def text(self) -> str:
         """One line a step, and the conclusion."""
         lines = [f"{step.statement}: {step.reason}" for step in self.steps]
-        lines += self._chain(code=True)
+        lines += ["".join(map(str, words)) for words in self._chain(code=True)]
         lines += self._orders
         lines += [f"where {condition}" for condition in self.conditions]
         lines += [f"the sides are compared by {' and '.join(map(str, self.relations))}"] * bool(self.relations)
         return "\n".join([*lines, f"so {_statement(self.conclusion, 'right - left')}: {self.claim}"])
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        """The steps and the conclusion as an itemised list. Raises OperandError for a claim too large to read."""
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The steps and the conclusion as a list. Raises OperandError for a claim too large to read."""
         printer, named = latex_printer(self.claim.sides, within=within), named_nodes(self.claim.sides)
-        lines = []
+        lines: list[Words] = []
         for step in self.steps:
-            x = named.get(step.tensor, step.tensor)
-            shown = _statement(step.range, printer.refer(x), scalar_latex, r" \le ")
-            lines.append(f"${shown}$: {tex_text(step.reason)}")
+            shown = printer.box(named.get(step.tensor, step.tensor))
+            lines.append((_bounded(step.range, shown, printer.table), f": {step.reason}"))
         lines += self._chain(code=False, within=within)
-        lines += map(tex_text, self._orders)
-        lines += [f"where {tex_sentence(condition, within)}" for condition in self.conditions]
+        lines += ((order,) for order in self._orders)
+        lines += (("where ", *sentence_words(condition, within)) for condition in self.conditions)
         if self.relations:
-            lines.append(f"the sides are compared by ${'$ and $'.join(map(scalar_latex, self.relations))}$")
-        lines.append(f"so ${self.claim.written(printer)}$")
-        return itemised(lines)
+            relations = ((printer.table.scalar(relation),) for relation in self.relations)
+            lines.append(("the sides are compared by ", *listed(relations, " and ")))
+        return (Items((*lines, ("so ", self.claim.box(printer)))),)
 
 
-def _statement(bounds: Range, name: str, show: Callable[[Any], str] = sympy.sstr, at_most_sign: str = " <= ") -> str:
+def _statement(bounds: Range, name: str) -> str:
     """``0 < name <= 1``."""
-    low = f"{show(bounds.low)}{' < ' if bounds.low_open else at_most_sign}" if bounds.low != -oo else ""
-    high = f"{' < ' if bounds.high_open else at_most_sign}{show(bounds.high)}" if bounds.high != oo else ""
+    low = f"{bounds.low} {'<' if bounds.low_open else '<='} " if bounds.low != -oo else ""
+    high = f" {'<' if bounds.high_open else '<='} {bounds.high}" if bounds.high != oo else ""
     if low and bounds.low == bounds.high:
-        return f"{name} = {show(bounds.low)}"
+        return f"{name} = {bounds.low}"
     return f"{low}{name}{high}"
+
+
+def _bounded(bounds: Range, name: Box, table: SymbolTable) -> Box:
+    """The same as mathematics."""
+    low = (table.scalar(bounds.low), RELATIONS["<" if bounds.low_open else "<="]) if bounds.low != -oo else ()
+    high = (RELATIONS["<" if bounds.high_open else "<="], table.scalar(bounds.high)) if bounds.high != oo else ()
+    if low and bounds.low == bounds.high:
+        return row(name, EQUALS, low[0])
+    return row(*low, name, *high)
 
 
 def bound_proof(

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from ...core.boxes import Box, Sign, row
+from ...core.boxes import Box, row
 from ...core.naming import free_letters
 from ...core.node import Tensor, topological
 from ...graph.entries import BOUND_LETTERS, FREE_LETTERS
@@ -16,14 +16,13 @@ from ...ops.leaves import bare, definition, indexed, is_named, variable
 from ...ops.rows import REDUCTIONS, logsumexp_op
 from ...printing.index import EntryScalars
 from ...printing.matrix import Printer, names_in
-from ...printing.media.latex import latex
+from ...printing.prose import Words, listed
 from ...printing.table import SymbolTable
 from ...scalars.formulas import INDEX, Read
-from ..claims import condition_text
+from ..claims import RELATIONS, condition_text
 from .chain import Link
 from .writing import Writing
 
-_SIGNS = {"<=": "≤", "<": "<", "=": "="}
 _LONGEST = 60  # parts of a side of an inequality that somebody reads
 
 
@@ -34,7 +33,7 @@ def named_nodes(roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
 
 
 class FormulasTold:
-    """Formulas of entries as text or as LaTeX, in which each index has one letter."""
+    """Formulas of entries as text or as mathematics, in which each index has one letter."""
 
     def __init__(
         self, roots: Sequence[Tensor], writing: Writing, code: bool, within: SymbolTable | None = None
@@ -51,11 +50,11 @@ class FormulasTold:
         folded = (x for x in writing.nodes if x.op in (*REDUCTIONS, logsumexp_op) and x not in writing.same)
         self.folded = {writing.full[x]: Read(writing.number[x], *INDEX[: x.rank]) for x in folded if x in writing.full}
 
-    def line(self, link: Link) -> str:
+    def line(self, link: Link) -> Words:
         """A link, and why it holds."""
-        where = " and ".join(map(self._condition, link.where))
-        case = f"where {where}, " if where else ""
-        return f"{case}{self._statement(link)}: {link.reason}"
+        where = listed(map(self._condition, link.where), " and ")
+        case: Words = ("where ", *where, ", ") if where else ()
+        return *case, self._statement(link), f": {link.reason}"
 
     def is_short(self, link: Link) -> bool:
         """Whether somebody reads it, and it says more than that something is itself."""
@@ -64,16 +63,16 @@ class FormulasTold:
         parts = max(sum(1 for _ in sympy.preorder_traversal(side)) for side in sides)
         return shown and parts <= _LONGEST and sides[0] != sides[1]
 
-    def _statement(self, link: Link) -> str:
+    def _statement(self, link: Link) -> str | Box:
         left, right = (self._formula(side) for side in (link.left, link.right))
         if self.code:
             return f"{left} {link.relation} {right}"
         sides = [self._box(side) for side in (left, right)]
-        return f"${latex(row(sides[0], Sign(_SIGNS[link.relation], 'relation'), sides[1]))}$"
+        return row(sides[0], RELATIONS[link.relation], sides[1])
 
-    def _condition(self, condition: Any) -> str:
+    def _condition(self, condition: Any) -> Words:
         said = self._formula(condition)
-        return condition_text(said) if self.code else f"${latex(self._box(said))}$"
+        return (condition_text(said) if self.code else self._box(said),)
 
     def _box(self, e: Any) -> Box:
         spelling, shapes = dict[str, Box](), dict[str, Any]()

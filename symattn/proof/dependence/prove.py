@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy
@@ -19,15 +20,14 @@ from ...graph.entries import index_symbols
 from ...graph.names import LONGEST, displayed_names, tree_size
 from ...ops.leaves import computed, definition, is_named
 from ...ops.leaves import variable as named_tensor
-from ...printing.align import itemised
 from ...printing.index import entry_box
 from ...printing.matrix import Printer, latex_printer, text
-from ...printing.media.latex import latex
+from ...printing.prose import Items, Part, Words, listed
 from ...printing.scalars import scalar_box
 from ...printing.table import SymbolTable
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
-from ..claims import Claim, Independence, condition_latex, condition_text
+from ..claims import Claim, Independence, condition_text, condition_words
 from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import Constraint, Pattern, every, form_from, possible, tidied, without
 from .reads import Index, Read, reads
@@ -66,22 +66,24 @@ class DependenceProof(Argument):
         read = _entry_text(str(self.claim.variable.name), self.claim.inp)
         lines = []
         for step in self.steps:
-            depends = _depends(step, read, condition_text)
-            why = _listed([_read_text(r) for r in self._reads(step)])
-            lines.append(f"{_entry_text(step.tensor, step.index)} {depends}" + (f": it reads {why}" if why else ""))
+            entry = _entry_text(step.tensor, step.index)
+            why = [(_entry_text(r.name, r.places), *_where(r, _condition_text)) for r in self._reads(step)]
+            lines.append("".join(map(str, (entry, *_depends(step, read, _condition_text), *_reading(why)))))
         return "\n".join([*lines, f"so {self.claim}"])
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as an itemised list."""
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as a list."""
         printer = latex_printer(self.claim.sides, within=within)
-        read = _entry_latex(printer.box(self.claim.variable), self.claim.inp)
-        lines = []
+        table = printer.table
+        condition = partial(condition_words, write=table.scalar)
+        read = _entry_box(printer.box(self.claim.variable), self.claim.inp)
+        lines: list[Words] = []
         for step in self.steps:
-            depends = _depends(step, read, condition_latex)
-            why = _listed([_read_latex(r, printer.table) for r in self._reads(step)])
             shown = printer.box(step.node) if step.node in printer.names else _unnamed(step.node, printer)
-            lines.append(f"{_entry_latex(shown, step.index)} {depends}" + (f": it reads {why}" if why else ""))
-        return itemised([*lines, f"so {self.claim.written(printer)}"])
+            why = [(_entry_box(table.box(r.name), r.places), *_where(r, condition)) for r in self._reads(step)]
+            entry = _entry_box(shown, step.index)
+            lines.append((entry, *_depends(step, read, condition), *_reading(why)))
+        return (Items((*lines, ("so ", *self.claim.words(printer)))),)
 
     def _reads(self, step: Step) -> list[Read]:
         """What a tensor is computed from, of what depends on the variable."""
@@ -100,29 +102,29 @@ def _entry_text(name: str, index: Index) -> str:
     return f"{name}[{', '.join(':' if i is None else str(i) for i in index)}]"
 
 
-def _entry_latex(name: Box, index: Index) -> str:
-    return f"${latex(entry_box(name, [Sign(':') if i is None else scalar_box(i) for i in index]))}$"
+def _entry_box(name: Box, index: Index) -> Box:
+    return entry_box(name, [Sign(":") if i is None else scalar_box(i) for i in index])
 
 
-def _read_text(read: Read) -> str:
-    where = " and ".join(map(condition_text, read.conditions))
-    return _entry_text(read.name, read.places) + (f" where {where}" if where else "")
+def _condition_text(condition: Any) -> Words:
+    return (condition_text(condition),)
 
 
-def _read_latex(read: Read, table: SymbolTable) -> str:
-    where = " and ".join(map(condition_latex, read.conditions))
-    return _entry_latex(table.box(read.name), read.places) + (f" where {where}" if where else "")
+def _where(read: Read, show: Callable[[Any], Words]) -> Words:
+    """The conditions under which an entry is read."""
+    return (" where ", *listed(map(show, read.conditions), " and ")) if read.conditions else ()
 
 
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:-1]) + " and " * bool(words[1:]) + "".join(words[-1:])
+def _reading(entries: Sequence[Words]) -> Words:
+    return (": it reads ", *listed(entries, ", ", " and ")) if entries else ()
 
 
-def _depends(step: Step, entry: str, show: Callable[[Any], str]) -> str:
+def _depends(step: Step, entry: str | Box, show: Callable[[Any], Words]) -> Words:
     if step.condition == sympy.false:
-        return f"does not depend on {entry}"
-    where = "for any indices" if step.condition == sympy.true else f"only where {show(step.condition)}"
-    return f"depends on {entry} {where}" + (f", and is 0 unless {show(step.support)}" * (step.support != sympy.true))
+        return " does not depend on ", entry
+    where = (" for any indices",) if step.condition == sympy.true else (" only where ", *show(step.condition))
+    support = () if step.support == sympy.true else (", and is 0 unless ", *show(step.support))
+    return " depends on ", entry, *where, *support
 
 
 def dependence_proof(claim: Independence, budget: Budget) -> DependenceProof | None:

@@ -18,7 +18,7 @@ from ...normal_form.writing import Known, TextWriter, Writer
 from ...ops.leaves import bare, definition, is_named, variable
 from ...printing.index import entry_box
 from ...printing.matrix import Printer
-from ...printing.media.latex import latex
+from ...printing.prose import listed
 from ...printing.table import SymbolTable, checked_table
 from .decide import Comparison, Piece
 from .meeting import Meeting, meaning, meeting
@@ -30,13 +30,16 @@ _MOST_NAMES = 4
 
 
 class PieceTold(NamedTuple, Generic[W]):
-    """One entry of both sides, the form in which they are one, and the step to it; None is too long, "" is no step."""
+    """One entry of both sides, the form in which they are one, and the step to it, if there is one.
+
+    None is too long.
+    """
 
     at: Sequence[W]
     left: W | None
     right: W | None
     form: W | None = None
-    step: str = ""
+    step: tuple[str | W, ...] = ()
     inside: Sequence[tuple[W, W]] = ()  # what is divided by or below a root, and the same written out
 
 
@@ -78,23 +81,24 @@ class EntriesTold(ABC, Generic[W]):
         told = told._replace(inside=[(a, b) for a, b in inside if a is not None and b is not None])
         for side, end in ((told.right, "the left becomes the right"), (told.left, "the right becomes the left")):
             if side is not None and writer.key(form) == writer.key(side):
-                return told._replace(step=", ".join([*how, end]))
-        return told._replace(form=form, step=", ".join([*how, "both are"]))
+                return told._replace(step=listed([*how, (end,)], ", "))
+        return told._replace(form=form, step=listed([*how, ("both are",)], ", "))
 
-    def _opened(self, keys: Sequence[int]) -> list[str]:
+    def _opened(self, keys: Sequence[int]) -> list[tuple[str | W, ...]]:
         named = [key for key in keys if key in self._known] + [key for key in self._met if key in keys]
         if not named:
             return []
-        shown = _listed(list(map(self._name, named))) if len(named) <= _MOST_NAMES else "what is named below"
-        return [f"with {shown} written out"]
+        few = len(named) <= _MOST_NAMES
+        shown = _listed(list(map(self._name, named))) if few else ("what is named below",)
+        return [("with ", *shown, " written out")]
 
-    def _multiplied(self, writer: Writer[W], factors: Sequence[Poly]) -> list[str]:
-        written = [self.inline(shown) for poly in factors if (shown := writer.short(poly)) is not None]
-        return [f"times {_listed(written)}"] if written else []
+    def _multiplied(self, writer: Writer[W], factors: Sequence[Poly]) -> list[tuple[str | W, ...]]:
+        written = [shown for poly in factors if (shown := writer.short(poly)) is not None]
+        return [("times ", *_listed(written))] if written else []
 
-    def _name(self, key: int) -> str:
+    def _name(self, key: int) -> W:
         name = self._known[key].name if key in self._known else self._met[key]
-        return self.inline(self._writer({}).entry(name, False, ()))
+        return self._writer({}).entry(name, False, ())
 
     def apart(self, piece: Piece) -> tuple[W | None, W | None, W | None]:
         """Both sides of a piece that are not seen to be one, and their difference."""
@@ -141,10 +145,6 @@ class EntriesTold(ABC, Generic[W]):
     def of_node(self, node: Tensor, index: Sequence[W]) -> W:
         """An entry of a tensor that has no name of its own."""
 
-    @abstractmethod
-    def inline(self, written: W) -> str:
-        """Mathematics within a sentence."""
-
 
 class TextTold(EntriesTold[str]):
     """A comparison as text."""
@@ -156,12 +156,9 @@ class TextTold(EntriesTold[str]):
         whole = Printer(SymbolTable(self._names), code=True).refer(node)
         return f"({whole})[{', '.join(index)}]" if index else whole
 
-    def inline(self, written: str) -> str:
-        return written
 
-
-class LatexTold(EntriesTold[Box]):
-    """A comparison as boxes, for LaTeX, with the symbols of a document if it stands in one."""
+class BoxesTold(EntriesTold[Box]):
+    """A comparison as mathematics, with the symbols of a document if it stands in one."""
 
     def __init__(self, comparison: Comparison, roots: Sequence[Tensor], within: SymbolTable | None = None) -> None:
         self.within = checked_table(within)
@@ -175,13 +172,10 @@ class LatexTold(EntriesTold[Box]):
     def of_node(self, node: Tensor, index: Sequence[Box]) -> Box:
         return entry_box(Printer(self.within.over(SymbolTable(self._names)), code=False).box(node), index)
 
-    def inline(self, written: Box) -> str:
-        return f"${latex(written)}$"
 
-
-def _listed(words: Sequence[str]) -> str:
-    """Words with commas and an "and"."""
-    return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
+def _listed(several: Sequence[W]) -> tuple[str | W, ...]:
+    """Formulas with commas and an "and"."""
+    return listed([(one,) for one in several], ", ", " and ")
 
 
 def _known(comparison: Comparison, roots: Sequence[Tensor], names: Mapping[Tensor, str]) -> dict[int, Known]:

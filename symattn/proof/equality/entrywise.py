@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...core.boxes import Box, Number, Script, Sign, Text, row, separated
 from ...core.budget import Budget
 from ...core.node import Tensor
 from ...normal_form.ring import Used
-from ...printing.align import Page, align, displayed_formula, itemised, tex_text
-from ...printing.media.latex import latex
-from ...printing.prose import EQUALS, Step
+from ...printing.media.read_latex import box_of_latex
+from ...printing.prose import EQUALS, Chain, Display, Items, Paragraph, Part, Step, Words, sentence_of
 from ...printing.scalars import side_by_side
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from .decide import Comparison, Piece, compare
-from .entries import LatexTold, PieceTold, TextTold
+from .entries import BoxesTold, PieceTold, TextTold
 
 TOO_LONG = "(too long to write out)"
 _A_SUM = "a long sum"
@@ -38,11 +37,13 @@ class EntrywiseProof(Argument):
         """What was used on the way."""
         return tuple(rule.format(name) for rule, name in self.comparison.ring.used)
 
-    def reasons(self, latex: bool) -> tuple[str, ...]:
-        if not latex:
-            return tuple(f"{shown or _A_SUM} > 0: {why}" for shown, why in TextTold(*self._shown).divisors)
-        told = LatexTold(*self._shown).divisors
-        return tuple(f"{_A_SUM if shown is None else _positive(shown)}: {why}" for shown, why in told)
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(f"{shown or _A_SUM} > 0: {why}" for shown, why in TextTold(*self._shown).divisors)
+
+    def reasons_told(self, within: SymbolTable | None = None) -> tuple[Words, ...]:
+        told = BoxesTold(*self._shown, within).divisors
+        return tuple((_A_SUM if shown is None else _positive(shown), f": {why}") for shown, why in told)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         return claim == Claim(self.left, "=", self.right) and self.given == given.claims
@@ -59,22 +60,22 @@ class EntrywiseProof(Argument):
         for piece in told.pieces():
             at = f"[{', '.join(piece.at)}]" if piece.at else ""
             lines += [f"  left{at} = {piece.left or TOO_LONG}", f"  right{at} = {piece.right or TOO_LONG}"]
-            lines += [f"  {piece.step} {piece.form or ''}".rstrip()] if piece.step else []
+            lines += [f"  {''.join(piece.step)} {piece.form or ''}".rstrip()] if piece.step else []
             lines += [f"  in it {before} = {after}" for before, after in piece.inside]
         lines += [f"  where {line}" for line in _defined(told)]
         if self.rules:
             lines.append("Used: " + "; ".join(self.rules) + ".")
         return "\n".join(lines)
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as LaTeX."""
-        told = LatexTold(*self._shown, within)
-        blocks = ["Both sides have the same entries:", *(block for x in told.pieces() for block in _piece_latex(x))]
-        where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
-        blocks += [f"Here\n{_displayed(where)}"] if where else []
-        if self.rules:
-            blocks.append("What was used:\n" + itemised(map(_used_latex, self.comparison.ring.used)))
-        return "\n".join(blocks)
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        told = BoxesTold(*self._shown, within)
+        used = tuple(map(_used, self.comparison.ring.used))
+        return (
+            Paragraph(("Both sides have the same entries:",)),
+            *(part for piece in told.pieces() for part in _piece(piece)),
+            *_below("Here", _where(told)),
+            *((Paragraph(("What was used:",)), Items(used)) if used else ()),
+        )
 
     @property
     def _shown(self) -> tuple[Comparison, list[Tensor]]:
@@ -95,35 +96,35 @@ _FORMULAS = {  # rules that are formulas
 }
 
 
-def _used_latex(used: Used) -> str:
+def _used(used: Used) -> Words:
     rule, name = used
-    named = f"${latex(symbol(name))}$" if name else ""
+    if rule in _FORMULAS:
+        words = enumerate(_FORMULAS[rule].split("$"))
+        return tuple(box_of_latex(part) if n % 2 else part for n, part in words if part)
     before, _, after = rule.partition("{}")
-    return _FORMULAS.get(rule) or tex_text(before) + named + tex_text(after)
+    return tuple(filter(None, (before, symbol(name) if name else "", after)))
 
 
-_PAGE = Page("align*", "none")
-
-
-def _positive(shown: Box) -> str:
-    return f"${latex(row(shown, Sign('>', 'relation'), Number('0')))}$"
+def _positive(shown: Box) -> Box:
+    return row(shown, Sign(">", "relation"), Number("0"))
 
 
 def _at(side: Box, index: Sequence[Box]) -> Box:
     return Script(side, side_by_side(index)) if index else side
 
 
-def _piece_latex(piece: PieceTold[Box]) -> list[str]:
+def _piece(piece: PieceTold[Box]) -> Iterator[Part]:
     """Both sides at one entry, and where they meet."""
     left, right = (_at(Text(side), piece.at) for side in ("left", "right"))
     if piece.left is not None and piece.left is piece.right:
-        return [_displayed([_equation(left, right, piece.left)])]
-    blocks = [_displayed([_equation(left, piece.left or _TOO_LONG), _equation(right, piece.right or _TOO_LONG)])]
+        yield Chain((_equation(left, right, piece.left),))
+        return
+    yield Chain((_equation(left, piece.left or _TOO_LONG), _equation(right, piece.right or _TOO_LONG)))
     if piece.step:
-        blocks.append(f"{piece.step[0].upper()}{piece.step[1:]}" + ("" if piece.form else "."))
-    blocks += [displayed_formula(piece.form, _PAGE)] if piece.form else []
-    inside = [_equation(before, after) for before, after in piece.inside]
-    return [*blocks, f"In it\n{_displayed(inside)}"] if inside else blocks
+        yield Paragraph(sentence_of(piece.step if piece.form else (*piece.step, ".")))
+    if piece.form:
+        yield Display((piece.form,))
+    yield from _below("In it", [_equation(before, after) for before, after in piece.inside])
 
 
 def _equation(left: Box, *sides: Box) -> Step:
@@ -131,8 +132,14 @@ def _equation(left: Box, *sides: Box) -> Step:
     return Step(left, separated(EQUALS, sides))
 
 
-def _displayed(rows: Sequence[Step]) -> str:
-    return align(rows, _PAGE)
+def _where(told: BoxesTold) -> list[Step]:
+    """What the names stand for."""
+    return [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
+
+
+def _below(word: str, steps: Sequence[Step]) -> tuple[Part, ...]:
+    """Equations, if there are any, below a word or two."""
+    return (Paragraph((word,)), Chain(tuple(steps))) if steps else ()
 
 
 def entrywise_proof(left: Tensor, right: Tensor, given: Sequence[Claim], budget: Budget) -> EntrywiseProof | Comparison:
@@ -154,15 +161,14 @@ class Residual:
         left, right, gap = (written or TOO_LONG for written in told.apart(self._piece))
         return (left, right, gap), _defined(told)
 
-    def latex(self) -> str:
-        """The same as LaTeX."""
-        told = LatexTold(self.comparison, self.roots)
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics."""
+        told = BoxesTold(self.comparison, self.roots, within)
         left, right = Text("left"), Text("right")
         names = (left, right, row(left, Sign("−", "sum"), right))
         sides = zip(names, told.apart(self._piece), strict=True)
-        rows = [_equation(name, value or _TOO_LONG) for name, value in sides]
-        where = [_equation(name, *filter(None, (entry, value or _TOO_LONG))) for name, entry, value in told.where()]
-        return _displayed(rows) + (f"\nwhere\n{_displayed(where)}" if where else "")
+        steps = tuple(_equation(name, value or _TOO_LONG) for name, value in sides)
+        return Chain(steps), *_below("where", _where(told))
 
     @property
     def _piece(self) -> Piece:

@@ -17,14 +17,13 @@ from ...core.node import Tensor, with_inputs
 from ...errors import OperandError, SymattnError
 from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import cotangent_op, let_op, operands
-from ...printing.align import tex_text
 from ...printing.matrix import Printer, latex_printer, text_printer
-from ...printing.sentences import ending, item
+from ...printing.prose import Items, Paragraph, Part
 from ...printing.table import SymbolTable
 from ..argument import Argument, Given
 from ..claims import Claim, Independence
 from ..rules import PHASES, Rule, rules_for
-from .telling import ROUTINE, Lemma, Step, Told, told
+from .telling import ROUTINE, Lemma, Reading, Step, read
 
 MOST = 60  # lemmas that are written out; a longer proof is counted, and checked like any other
 _MOST_LEMMAS = 5_000  # where multiplying out gets there, no person reads the proof
@@ -80,9 +79,9 @@ class RewritingProof(Argument):
         return sides == [self.common, self.common]
 
     @cached_property
-    def told(self) -> Told:
+    def reading(self) -> Reading:
         """The steps as people read them, by the names that the claim mentions."""
-        return told((self.left, self.right), (self.left_lemmas, self.right_lemmas), self.common)
+        return read((self.left, self.right), (self.left_lemmas, self.right_lemmas), self.common)
 
     def text(self) -> str:
         """The steps of the left side, those that the right side needs besides, and the common form."""
@@ -94,48 +93,38 @@ class RewritingProof(Argument):
                 lines += [f"  {self._row(printer, x)}" for x in steps[:MOST]]
             if len(steps) > MOST:
                 lines.append(f"  ... and {len(steps) - MOST} lemmas more")
-        common = self.told.common
+        common = self.reading.common
         shown = printer.refer(common) if tree_size(common) <= LONGEST else f"one form, {common.brief()}"
-        return "\n".join([*lines, *[ROUTINE] * self.told.shortened, f"Both sides are {shown}."])
+        return "\n".join([*lines, *[ROUTINE] * self.reading.shortened, f"Both sides are {shown}."])
 
     def _row(self, printer: Printer, step: Step) -> str:
         reason = step.reason(printer)
         return f"({step.number}) {step.written(printer)}  # {reason}" if step.is_short else f"({step.number}) {reason}"
 
-    def latex(self, within: SymbolTable | None = None) -> str:
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
         """The same as lists of steps, each with its reason."""
         try:
             printer = latex_printer(self._roots(), within=within)
         except OperandError:  # a tree too large to read: the reasons are told without it
             printer = None
-        blocks = []
-        for title, told_steps in self._sides():
-            steps = [x for x in told_steps if printer is None or not x.is_short or x.is_seen(printer)]
-            if steps:
-                items = "\n".join(filter(None, (_latex_item(printer, x) for x in steps[:MOST])))
-                blocks.append(f"{tex_text(title)}\n\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
-            if len(steps) > MOST:
-                blocks.append(f"And {len(steps) - MOST} lemmas more.")
-        form = "." if printer is None else f": {ending(printer.box(self.told.common))}"
-        return "\n".join([*blocks, *[ROUTINE] * self.told.shortened, f"Both sides have one form{form}"])
+        parts: list[Part] = []
+        for title, steps in self._sides():
+            items = [words for step in steps[:MOST] if (words := step.words(printer))]
+            parts += [Paragraph((title,)), Items(tuple(items), numbered=True)] if items else []
+            parts += [Paragraph((f"And {len(steps) - MOST} lemmas more.",))] if len(steps) > MOST else []
+        routine = (f"{ROUTINE} ",) if self.reading.shortened else ()
+        form = () if printer is None else (": ", printer.box(self.reading.common))
+        return *parts, Paragraph((*routine, "Both sides have one form", *form, "."))
 
     def _sides(self) -> list[tuple[str, Sequence[Step]]]:
-        first = "Of the left side:" if self.told.right else "Step by step:"
-        return [(first, self.told.left), ("Of the right side, besides:", self.told.right)]
+        first = "Of the left side:" if self.reading.right else "Step by step:"
+        return [(first, self.reading.left), ("Of the right side, besides:", self.reading.right)]
 
     def _roots(self) -> list[Tensor]:
         """What is written out, after the claim and what is given, so that names have their numbers."""
-        steps = [*self.told.left[:MOST], *self.told.right[:MOST]]
+        steps = [*self.reading.left[:MOST], *self.reading.right[:MOST]]
         stated = [self.left, self.right, *(x for fact in self.given for x in fact.sides)]
-        return [*stated, *(x for step in steps for x in step.sides), self.told.common]
-
-
-def _latex_item(printer: Printer | None, step: Step) -> str:
-    """A step of a list; nothing for one that LaTeX has only one spelling of."""
-    if printer is None:
-        return rf"  \item {step.reason(printer)}"
-    box = step.box(printer)
-    return "" if box is None else f"  {item(box, step.reason(printer))}"
+        return [*stated, *(x for step in steps for x in step.sides), self.reading.common]
 
 
 def rewrite(left: Tensor, right: Tensor, budget: Budget, given: Sequence[Claim] = ()) -> RewritingProof | None:

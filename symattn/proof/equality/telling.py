@@ -11,10 +11,9 @@ from ...core.node import Tensor
 from ...graph.folding import Folding
 from ...graph.names import LONGEST, tree_size
 from ...ops.leaves import definition
-from ...printing.align import tex_text
 from ...printing.index import IndexPrinter
 from ...printing.matrix import Printer, latex_printer
-from ...printing.prose import EQUALS
+from ...printing.prose import EQUALS, Words
 from ..rules import RULES, Rule
 from ..rules.rule import Said
 
@@ -65,24 +64,23 @@ class Step(NamedTuple):
         printed = {printer.refer(side): printer.box(side) for side in self.sides}
         return separated(EQUALS, printed.values()) if len(printed) > 1 else None
 
-    def is_seen(self, printer: Printer | IndexPrinter) -> bool:
-        """Whether its sides look different: mathematics writes a column of shape (n, 1) like a vector."""
-        return len({printer.refer(x) for x in self.sides}) > 1
+    def reason(self, printer: Printer) -> str:
+        """Why they are equal, as text."""
+        return "".join(part if isinstance(part, str) else printer.refer(part) for part in self.why)
 
-    def reason(self, printer: Printer | IndexPrinter | None) -> str:
-        """Why they are equal, as text or as LaTeX; in LaTeX too where there is no printer."""
-        latex = printer is None or not printer.code
-        return "".join(_word(part, printer, latex) for part in self.why)
+    def words(self, printer: Printer | IndexPrinter | None) -> Words:
+        """The tensors as mathematics, and why they are equal: only why, where they are too large for a printer.
+
+        Nothing is said where all of them are printed alike: mathematics writes a column of shape (n, 1) like a vector.
+        """
+        why = tuple(x if isinstance(x, str) else (printer or latex_printer([x])).box(x) for x in self.why)
+        if printer is None:
+            return why
+        formula = self.box(printer)
+        return () if formula is None else (formula, ". ", *why)
 
 
-def _word(part: str | Tensor, printer: Printer | IndexPrinter | None, latex: bool) -> str:
-    if isinstance(part, str):
-        return tex_text(part) if latex else part
-    written = (printer or latex_printer([part])).refer(part)
-    return f"${written}$" if latex else written
-
-
-class Told(NamedTuple):
+class Reading(NamedTuple):
     """The steps of the left side, those that the right side needs besides, and the common form.
 
     ``shortened`` says that steps were left out which only regroup what has a name.
@@ -103,7 +101,7 @@ class Told(NamedTuple):
         return [*(side for step in self.steps for side in step.sides), self.common]
 
 
-def told(claim: tuple[Tensor, Tensor], lemmas: tuple[Sequence[Lemma], Sequence[Lemma]], common: Tensor) -> Told:
+def read(claim: tuple[Tensor, Tensor], lemmas: tuple[Sequence[Lemma], Sequence[Lemma]], common: Tensor) -> Reading:
     """What a proof says: each lemma by the names that its claim mentions; all of it where nothing would be left."""
     fold = Folding(map(definition, claim))
     in_order = sorted((*lemmas[0], *lemmas[1]), key=lambda lemma: lemma.number)
@@ -112,7 +110,7 @@ def told(claim: tuple[Tensor, Tensor], lemmas: tuple[Sequence[Lemma], Sequence[L
         fold, dropped = Folding(()), set()
     left, right = (_steps(side, fold, dropped) for side in lemmas)
     numbered = [step._replace(number=k) for k, step in enumerate((*left, *right), 1)]
-    return Told(tuple(numbered[: len(left)]), tuple(numbered[len(left) :]), fold(common), bool(dropped))
+    return Reading(tuple(numbered[: len(left)]), tuple(numbered[len(left) :]), fold(common), bool(dropped))
 
 
 def _is_plain(lemma: Lemma, fold: Folding) -> bool:

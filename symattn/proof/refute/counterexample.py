@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Space, Text, applied, row
+from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, row
 from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
 from ...ops.notation import transposed
 from ...printing.index import entry_box
 from ...printing.media.latex import latex
-from ...printing.scalars import scalar_box
-from ...printing.sentences import PAGE, is_short
+from ...printing.prose import EQUALS, Display, Paragraph, Part, Words, listed, sentence_of
+from ...printing.prose_latex import is_short, parts_latex
+from ...printing.scalars import scalar_box, side_by_side
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable, checked_table
 from .balls import Number, ball, exact_form
@@ -27,9 +28,6 @@ _DIGITS = 10
 _FEW = 20  # entries of all arrays that are told in a sentence
 _SHOWN = 256  # entries of an array that is printed
 _LONGEST = 14  # operations in an exact value that somebody still wants to read
-
-
-_ROW = 0.8 * PAGE.width  # of formulas side by side
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,6 @@ class EntryValue:
         return str(self.exact) if self.exact.is_Rational else f"{self.exact} = {self.decimal}..."
 
     def latex(self) -> str:
-        if self.exact is None:
-            return self.decimal
         return latex(self.box)
 
     @property
@@ -154,13 +150,17 @@ class Example:
         functions = [f"{name}: {formula}" for name, formula in self.functions.items()]
         return ", ".join([*self._numbers(), *self._arrays(), *functions])
 
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics, in a sentence if it is short, with the symbols of a document if it stands in one."""
+        numbers, arrays = self._boxes(checked_table(within))
+        several = [*numbers, *arrays]
+        if all(map(is_short, several)) and sum(len(array) for array in self.arrays.values()) <= _FEW:
+            return (Paragraph((*_beside(several), ".")),)
+        return *([Paragraph((*_beside(numbers), ":"))] if numbers else []), Display(tuple(arrays))
+
     def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as the end of a sentence, with the symbols of a document if it stands in one."""
-        boxes = self._boxes(checked_table(within))
-        parts = [part for several in boxes for part in several]
-        if all(is_short(part) for part in parts) and sum(len(array) for array in self.arrays.values()) <= _FEW:
-            return ", ".join(f"${latex(part)}$" for part in parts) + "."
-        return f"\\[\n{_aligned(boxes)}\n\\]"
+        """The same as LaTeX."""
+        return parts_latex(self.told(within))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +200,15 @@ class Counterexample(Example):
             for x, a in self.arrays.items()
         }
 
+    @property
+    def _sides(self) -> tuple[str, str]:
+        return ("left", "right") if self.twin is None else ("the first", "the second")
+
     def text(self) -> str:
         """Sizes, arrays and the two values, line by line."""
         lines = [", ".join(numbers)] if (numbers := self._numbers()) else []
         lines += [*self._arrays(), *(f"{name} = {shown}" for name, shown in self.functions.items())]
-        sides = ("left", "right") if self.twin is None else ("the first", "the second")
+        sides = self._sides
         if self.twin is not None:
             lines.append(f"({self.twin.name} is the second value of the variable)")
         at = f"entry {list(self.index)}: " if self.index else ""
@@ -212,37 +216,32 @@ class Counterexample(Example):
 
     __str__ = text
 
-    def latex(self, within: SymbolTable | None = None) -> str:
-        """The same as an aligned block."""
-        below = [Digits(str(i)) for i in self.index]
-        values = ((Text("left"), self.left_value), (Text("right"), self.right_value))
-        sides = [_equation(entry_box(Fence(side), below), v.box) for side, v in values]
-        return _aligned((*self._boxes(checked_table(within)), sides))
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The point, and both values of the entry."""
+        table = checked_table(within)
+        numbers, arrays = self._boxes(table)
+        differ: Words = ("the two sides differ:",)
+        if self.twin is not None:
+            twin = table.box(str(self.twin.name))
+            differ = ("where ", twin, " is the second value of the variable, the outputs differ:")
+        at = ("At ", *_beside(numbers)) if numbers else ()
+        values = zip(self._sides, (self.left_value, self.right_value), strict=True)
+        sides = tuple(_equation(self._entry(Text(side.split()[-1])), value.box) for side, value in values)
+        if not arrays:
+            return Paragraph((*at, ", ", *differ) if at else sentence_of(differ)), Display(sides)
+        with_arrays = Paragraph((*at, ", with") if at else ("With",)), Display(tuple(arrays))
+        return *with_arrays, Paragraph(differ), Display(sides)
+
+    def _entry(self, side: Box) -> Box:
+        return Script(side, side_by_side([Digits(str(i)) for i in self.index])) if self.index else side
 
 
-def _aligned(groups: Sequence[Sequence[Box]]) -> str:
-    """Formulas in aligned rows, of which each takes as many of a group as fit."""
-    lines = [_beside(several) for boxes in groups for several in _abreast(boxes)]
-    return "\\begin{aligned}\n" + " \\\\\n".join(f"  &{latex(line)}" for line in lines) + "\n\\end{aligned}"
+def _beside(boxes: Sequence[Box]) -> Words:
+    return listed(((box,) for box in boxes), ", ")
 
 
 def _equation(left: Box, right: Box) -> Box:
-    return row(left, Sign("=", "relation"), right)
-
-
-def _abreast(boxes: Sequence[Box]) -> list[list[Box]]:
-    """Formulas in rows, of which each takes as many as fit."""
-    rows: list[list[Box]] = [[]]
-    for box in boxes:
-        if rows[-1] and not is_short(_beside([*rows[-1], box]), _ROW):
-            rows.append([])
-        rows[-1].append(box)
-    return [several for several in rows if several]
-
-
-def _beside(boxes: Sequence[Box]) -> Box:
-    apart = [part for box in boxes[1:] for part in (Sign(",", "punctuation"), Space(1.0), box)]
-    return row(*boxes[:1], *apart)
+    return row(left, EQUALS, right)
 
 
 @dataclass(frozen=True)
