@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import keyword
+import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -19,6 +22,8 @@ from ..reading import parse_shape
 from ..reading import read as read_numpy
 from ..reading.latex.answers import Definition
 from ..reading.latex.read import parse_latex
+
+_WORD_OR_SIGN = re.compile(r"\w[\w.]*'*|\S")
 
 
 def add_expression(command: argparse.ArgumentParser) -> None:
@@ -62,8 +67,19 @@ def declarations(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def is_latex(text: str) -> bool:
-    """Whether a formula is in LaTeX, whose signs NumPy spelling does not have."""
-    return any(sign in text for sign in "\\^{")
+    """Whether a formula is in LaTeX: by signs that NumPy spelling does not have, or by factors side by side."""
+    if any(sign in text for sign in "\\^{"):
+        return True
+    words = [_WORD_OR_SIGN.findall(statement) for statement in re.split(r"[;\n]", text)]
+    beside = any(_stand_beside(*pair) for statement in words for pair in pairwise(statement))
+    return beside and not any(sign in text for sign in "@*[")
+
+
+def _stand_beside(left: str, right: str) -> bool:
+    """Whether two words are factors of a product that has no sign, as in ``A B`` and ``softmax(A) B``."""
+    if keyword.iskeyword(left) or keyword.iskeyword(right):
+        return False
+    return (left == ")" and (right == "(" or right[0].isalnum())) or (left[0].isalnum() and right[0].isalnum())
 
 
 def answer(text: str, names: Mapping[str, Any]) -> Any:

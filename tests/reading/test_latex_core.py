@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.errors import ParseError, ShapeError
+from symattn.errors import OperandError, ParseError, ShapeError
 from symattn.reading.latex.answers import Declaration, Definition, Signature
 
 T, S, d, e, n, h = sa.sizes("T S d e n h")
@@ -214,7 +214,7 @@ REFUSED: list[tuple[str, str]] = [
     (r"A^{(i)}", "is not declared"),
     (r"H^{(a)} w \quad (a = 1, \ldots, n)", "a runs over n"),
     (r"x_n", "no shape for x_n"),
-    (r"\mathcal{A} x", "no shape for A"),
+    (r"\mathcal{A} x", "no shape for Acal"),
     (r"tr(A)^{-1} \cdot det(A)", "is not declared"),
     (r"\begin{cases} \end{cases}", "nothing in it"),
     (r"\frac{A}{B}", "is no scalar"),
@@ -324,20 +324,78 @@ def test_dots_run_over_a_family() -> None:
             sa.parse_latex(text, names)
 
 
+def test_a_bar_is_a_gradient_only_where_that_is_said() -> None:
+    mean = sa.parse_latex(r"\bar{x} = \frac{1}{n} \sum_i x_i", NAMES, gradients="d")
+    assert (mean.name, mean.value.inputs[0]) == ("xbar", sa.parse_latex(r"\frac{1}{n} \sum_i x_i", NAMES))
+    declared = sa.parse_latex(r"A \bar{x}", {**NAMES, "xbar": (n,)}, gradients="bar")
+    assert sa.prove(declared, A @ sa.tensor("xbar", n))
+    assert sa.prove(sa.parse_latex(r"A \bar{x}", NAMES, gradients="bar"), A @ sa.tensor("dx", n))
+    with pytest.raises(ParseError, match="no shape for xbar"):
+        sa.parse_latex(r"A \bar{x}", NAMES)
+    with pytest.raises(OperandError, match="gradients are spelled"):
+        sa.parse_latex(r"A \bar{x}", NAMES, gradients="dot")
+
+
+SAID = sa.parse_latex(r"x_i \ge y_i", NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\forall i: x_i \ge y_i",
+        r"\forall i, x_i \ge y_i",
+        r"x_i \ge y_i \quad \forall i",
+        r"x_i \ge y_i \quad \text{for all } i",
+        r"x_i \ge y_i \text{ for every row } i",
+        r"x_i \ge y_i, \quad i = 1, \ldots, n",
+        r"x_i \ge y_i \quad \text{for } i \in \{1, \ldots, n\}",
+        r"x_i \ge y_i \quad \forall i \in [n]",
+        r"x_i \ge y_i \quad (1 \le i \le n)",
+        r"\forall i = 1, \ldots, n, x_i \ge y_i",
+        r"\text{for all } x, y: x_i \ge y_i",
+    ],
+)
+def test_what_is_said_for_all_values_is_a_claim(text: str) -> None:
+    claim = sa.parse_latex(text, NAMES)
+    assert claim.sides == SAID.sides
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r"\forall i < j: A_{ij} = 0", "for which values"),
+        (r"A_{ij} = A_{ji} \quad \text{for all } i \ne j", "for which values"),
+        (r"A = B \quad \text{for symmetric } A", "for which values"),
+        (r"x_i \ge y_i \quad \forall i \in \{1, \ldots, d\}", "i runs over d"),
+        (r"x_i \ge 0 \ \forall i = 1, \ldots, n; y_i \ge 0 \ \forall i = 1, \ldots, d", "runs from 1 over d places"),
+        (r"\exists i: x_i \ge y_i", "cannot begin"),
+    ],
+)
+def test_a_condition_on_values_is_not_passed_over(text: str, said: str) -> None:
+    with pytest.raises((ParseError, ShapeError), match=said):
+        sa.parse_latex(text, NAMES)
+
+
+def test_semicolons_end_statements() -> None:
+    read = sa.parse_latex(r"Z = Q K^\top; \mathcal{A} = \mathrm{softmax}(Z); \mathcal{A} V", NAMES)
+    assert [part.name for part in read[:2]] == ["Z", "Acal"]
+    assert sa.prove(read[2], sa.softmax(Q @ K.T) @ V)
+
+
 def test_what_is_defined_later_is_known_before() -> None:
     made = sa.parse_latex(r"O = P V \text{ where } P = \mathrm{softmax}(M)", NAMES)
     assert [part.name for part in made] == ["O", "P"]
     assert sa.prove(made[0].value, sa.softmax(M) @ V)
 
 
-@pytest.mark.parametrize("gradients", ["d", "nabla", "partial"])
+@pytest.mark.parametrize("gradients", ["d", "bar", "nabla", "partial"])
 def test_printed_gradients_are_read_with_their_reasons(gradients: str) -> None:
     Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
     P = sa.let("P", sa.softmax(Z))
     O = sa.let("O", P @ V)
     g = sa.gradient(O, [Q, K, V])
     names = {"Q": Q, "K": K, "V": V, "Z": Z, "P": P, "O": O}
-    read = {part.name: part.value for part in sa.parse_latex(g.latex(gradients=gradients), names)}
+    read = {part.name: part.value for part in sa.parse_latex(g.latex(gradients=gradients), names, gradients=gradients)}
     assert read.keys() == {"dV", "dP", "dZ", "dQ", "dK"}
     assert sa.prove(read["dV"], P.T @ sa.tensor("dO", T, e))
     dP = sa.tensor("dO", T, e) @ V.T

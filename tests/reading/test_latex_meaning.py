@@ -24,8 +24,7 @@ def refused(text: str, names: Any = None) -> SymattnError:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (r"\mathcal{A}", "A"), (r"A^\dagger", "A"), ("W^Q", "W_Q"), ("A^*", "A"), (r"\mathbb{A}", "A"),
-        (r"\mathfrak{A}", r"\mathcal{A}"), (r"\mathcal{L}", "L"), ("W^{(1)}", "W_1"), ("v^2", "v_2"),
+        (r"A^\dagger", "A"), ("W^Q", "W_Q"), ("A^*", "A"), (r"\mathbb{A}", "A"), ("W^{(1)}", "W_1"), ("v^2", "v_2"),
     ],
 )  # fmt: skip
 def test_two_names_are_never_one_tensor(first: str, second: str) -> None:
@@ -33,11 +32,25 @@ def test_two_names_are_never_one_tensor(first: str, second: str) -> None:
         with pytest.raises(NamingError, match="would both be the tensor"):
             sa.parse_latex(f"{first} - {second}", dict.fromkeys(pair, (n, n)))
     with pytest.raises(NamingError):
-        sa.parse_latex(r"\mathcal{A} \in \mathbb{R}^{n \times n}, \quad \mathcal{A} - A", {"A": (n, n)})
+        sa.parse_latex(r"\mathbb{A} \in \mathbb{R}^{n \times n}, \quad \mathbb{A} - A", {"A": (n, n)})
     with pytest.raises(NamingError):
         sa.parse_latex("A - B", {"A": (n, n), "B": A})
     other = sa.tensor("A_other", n, n)
     assert sa.parse_latex(r"\mathcal{A} - A", {r"\mathcal{A}": other, "A": A}) == other - A
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(r"\mathcal{A}", "A"), (r"\mathfrak{A}", r"\mathcal{A}"), (r"\mathcal{L}", "L")]
+)
+def test_a_letter_of_another_font_is_another_tensor(first: str, second: str) -> None:
+    for pair in ((first, second), (second, first)):
+        x = sa.parse_latex(f"{first} - {second}", dict.fromkeys(pair, (n, n)))
+        assert len({y.name for y in x.tensors}) == 2
+    _, x = sa.parse_latex(r"\mathcal{A} \in \mathbb{R}^{n \times n}, \quad \mathcal{A} - A", {"A": (n, n)})
+    assert x == sa.tensor("Acal", n, n) - A
+    made = sa.parse_latex(r"\mathcal{A} = A + B; \mathcal{A} A", NAMES)
+    assert made[0].name == "Acal"
+    assert sa.prove(made[1], (A + B) @ A)
 
 
 def test_two_sizes_are_never_one() -> None:

@@ -30,6 +30,7 @@ from .tree import Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, 
 _ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
             "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
 _GREEK = {letter: word[1:] for letter, word in LETTERS.items()}
+_FONTS = {"calligraphic": "cal", "fraktur": "frak"}  # as symattn spells them
 _STYLED = {"calligraphic": "𝒞", "fraktur": "𝔉", "blackboard": "𝔹"}  # a bold letter may be the plain one
 INDEX = "•"  # stands for an index in the key of a family
 
@@ -112,13 +113,14 @@ def _piece(tree: Tree, indices: frozenset[str]) -> str:
 
 
 def name_of(tree: Tree) -> str:
-    """A name as symattn spells it: ``W_i^Q`` is W_i_Q, ``\\hat{q}`` is qhat."""
+    """A name as symattn spells it: ``W_i^Q`` is W_i_Q, ``\\hat{q}`` is qhat, ``\\mathcal{A}`` is Acal."""
     base = tree.base if isinstance(tree, Scripted) else tree
     assert isinstance(base, Symbol)
     scripts = (tree.below, tree.above) if isinstance(tree, Scripted) else ()
     told = "_".join("".join(_piece(item, frozenset()) for item in items_of(s)) for s in scripts if s is not None)
     primes = told.count("′") + (len(tree.primes) if isinstance(tree, Scripted) else 0)
-    stem = "".join(_GREEK.get(c, c) for c in base.letters) + "".join(_ACCENTS.get(a, "") for a in base.accents)
+    stem = "".join(_GREEK.get(c, c) for c in base.letters) + _FONTS.get(base.style, "")
+    stem += "".join(_ACCENTS.get(a, "") for a in base.accents)
     told = "".join(_GREEK.get(c, c) for c in told.replace("′", "").replace("−", "_minus_").replace("+", "_plus_"))
     parts = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).split("_")
     return "_".join([stem, *filter(None, parts)]) + "'" * primes
@@ -154,6 +156,7 @@ class Names:
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
         self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
+        self.quantified: set[str] = set()  # letters that the text says to be indices, "for all i"
         self.heads: frozenset[str] = frozenset()  # indices that stand in superscripts only, as in Q^{(a)}
         self.loss = ""  # the one scalar that all derivatives of a text are of
         if not isinstance(names, Mapping):

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import sympy
 
 from ...core.naming import check_name, fresh_name
 from ...core.node import Tensor
-from ...errors import NamingError, ParseError, SymattnError
+from ...errors import NamingError, OperandError, ParseError, SymattnError, described
 from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let, tensor
+from ...printing.gradients import Gradients
 from ...probability.laws import iid
 from ...proof.claims import compared
 from ...proof.engine import prove
 from .answers import Declaration, Definition, Distribution, Signature
 from .calls import KNOWN
 from .lexer import Token, tokens_of
-from .names import Names, Range, items_of, key_of, name_of
+from .names import Names, items_of, key_of, name_of
 from .parser import INDICES, Parser
 from .parts import Parts
+from .quantifiers import Quantifier
 from .shapes import ClashError, Form, Unknown
 from .statements import statements
 from .terms import Conventions, Term, UndecidedError
@@ -35,15 +37,19 @@ from .values import as_number, is_condition, spread, with_labels
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
 _CONVENTIONS = tuple(Conventions(*pair) for pair in ((False, False), (False, True), (True, True), (True, False)))
 _SETS = frozenset("RNZ")
+GRADIENTS = get_args(Gradients)
 
 
-def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
+def parse_latex(text: str, names: Mapping[str, Any] | None = None, *, gradients: str = "d") -> Any:
     r"""What a formula in LaTeX stands for: a tensor, a SymPy scalar, a Definition, a claim; several make a tuple.
 
     ``names`` says what its names are: shapes, tensors, scalars, functions, and ranges of indices such as "1..n", which
     make a name like ``q_i`` a family with an axis for i. Shapes decide which product is meant and which way a vector
     lies: a declared vector is a column unless only a row fits. Raises ParseError, with a caret, for what is not
     LaTeX, not declared, or not decided, and ShapeError where shapes do not fit.
+
+    ``gradients="bar"`` takes a bar on a declared name for the derivative by it, as ``sa.latex`` writes it; the other
+    spellings of derivatives are read without being asked for. All that is read is listed in docs/reading_latex.md.
 
     >>> import symattn as sa
     >>> T, S, d, e = sa.sizes("T S d e")
@@ -52,13 +58,44 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None) -> Any:
     softmax(Q @ K.T / sqrt(d)) @ V
     """
     source = FormulaText(text)
-    tokens = statements(source, tokens_of(source))
     table = Names({} if names is None else names)
-    parts = [part for part in tokens if not _Range(source, table, part).declared()]
+    tokens = statements(source, _spelled(source, table, gradients))
+    parts = [part for part in tokens if not _says_of_indices(source, table, part)]
     parts = _shapes_below(source, table, parts)
     table.heads = _heads(parts)
     answers = [answer for part in _in_order(source, table, parts) for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+def _spelled(text: FormulaText, names: Names, gradients: str) -> list[Token]:
+    """The tokens, with bars for derivatives as differentials where that is asked for."""
+    if gradients not in GRADIENTS:
+        raise OperandError(f"gradients are spelled {', '.join(GRADIENTS)}, not {described(gradients)}")
+    tokens = tokens_of(text)
+    if gradients != "bar":
+        return tokens
+    out, at = list[Token](), 0
+    while at < len(tokens):
+        token = tokens[at]
+        braced = [t.kind for t in tokens[at + 1 : at + 4 : 2]] == ["{", "}"]
+        barred = tokens[at + 1 + braced] if token.kind == "accent" else token
+        declared = names.find(Symbol(barred.span, barred.mark, barred.style, token.mark)) is not None
+        if token.mark == "‾" and token.kind == "accent" and barred.kind == "letter" and not declared:
+            out += [Token("letter", "d", token.span, "upright", token.apart), barred]
+            at += 4 if braced else 2
+        else:
+            out.append(token)
+            at += 1
+    return out
+
+
+def _says_of_indices(text: FormulaText, names: Names, tokens: Sequence[Token]) -> bool:
+    """Whether a statement says where indices run; that is then known, before what uses them is read."""
+    quantifier = Quantifier(text, names, tokens)
+    tree = quantifier.tree()
+    if tree is not None:
+        quantifier.declare(tree, _Statement(text, names, quantifier.tokens).size)
+    return tree is not None
 
 
 def _shapes_below(text: FormulaText, names: Names, parts: list[list[Token]]) -> list[list[Token]]:
@@ -110,30 +147,6 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]])
         if first is not None and len(found) == before:
             raise first
     return [found[n] for n in range(len(parts))]
-
-
-class _Range:
-    """``i = 1, \\ldots, n`` says where an index runs, perhaps in parentheses; it comes before what uses the index."""
-
-    def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
-        fenced = len(tokens) > 2 and tokens[0].mark == "(" and tokens[-1].mark == ")"
-        self.text, self.names, self.tokens = text, names, tokens[1:-1] if fenced else tokens
-
-    def declared(self) -> bool:
-        """Whether the statement is one; the range is then known."""
-        if not any(token.mark == "…" for token in self.tokens) or len(self.tokens) < 5:
-            return False
-        if self.tokens[1].mark != "=" or self.tokens[0].kind != "letter":
-            return False
-        tree = Parser(self.text, self.tokens, lambda head: False).read()
-        if not isinstance(tree, Items) or len(tree.items) < 3 or not isinstance(tree.items[0], Relation):
-            return False
-        name, first = tree.items[0].sides
-        size = _Statement(self.text, self.names, self.tokens).size
-        low, high = size(first), size(tree.items[-1])
-        self.names.ranges[key_of(name)] = Range(low, sympy.expand(high - low + 1))
-        self.names.indices = frozenset(self.names.ranges)
-        return True
 
 
 class _Statement:
@@ -533,7 +546,8 @@ class _Statement:
         for part in parts_of(self.tree):
             if isinstance(part, Scripted) and part.below is not None and _is_read_at_places(part.base):
                 for item in items_of(part.below):
-                    if key_of(item).rstrip("′") in INDICES and self.names.find(item) is self.names.find(part) is None:
+                    is_index = key_of(item).rstrip("′") in INDICES or key_of(item) in self.names.quantified
+                    if is_index and self.names.find(item) is self.names.find(part) is None:
                         found[key_of(item)] = None
         return list(found)
 

@@ -5,7 +5,9 @@ A row that begins with a relation, or with a sign such as ``+`` between two oper
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .lexer import Token
 from .parser import RELATIONS
@@ -17,6 +19,10 @@ _ALIGNED = frozenset(
 _PUNCTUATION = frozenset(".,;")
 _FOLLOWS = frozenset("⟹⇒")
 _BINARY = frozenset("+−⋅×∗/÷⊙⊘∘⊗⋆•∧∨") | {"mod"}
+_QUANTIFIES = re.compile(  # with nothing in it that would be a condition
+    r"(and )?for( ?(all|each|every|any)( (heads?|rows?|columns?|quer(y|ies)|keys?|tokens?|positions?|steps?|layers?|"
+    r"ind(ex|ices)|entr(y|ies)|times?))?)?"
+)
 _CONDITIONS = frozenset({"if", "when", "or", "otherwise", "else"})
 
 
@@ -98,14 +104,14 @@ def _is_reason(cell: Sequence[Token]) -> bool:
 def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     """The statements of one row."""
     parts: list[list[Token]] = [[]]
-    for stretch in _stretches(tokens):
-        segments = _commas(stretch)
+    for stretch in (piece for part in _stretches(_with_quantifiers(text, tokens)) for piece in _quantified(part)):
+        segments = [stretch] if stretch[0].mark == "∀" else _commas(stretch)
         for n, segment in enumerate(segments):
             relates, told = _relates(segment), any(t.kind == "prose" for t in segment)
             _check_conditions(text, segment)
             if told and not relates and n:
                 continue  # a remark in words
-            if n and not (relates and _relates(parts[-1])):
+            if n and not (relates and _relates(parts[-1])) and not _ends_statement(stretch, segment):
                 parts[-1] += [*_comma(segments[n - 1], segment), *segment]
             else:
                 parts.append(list(segment))
@@ -116,11 +122,58 @@ def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     return [[t for t, depth in _with_depth(part) if t.kind != "prose" or depth] for part in parts]
 
 
+def _ends_statement(tokens: Sequence[Token], segment: Sequence[Token]) -> bool:
+    """Whether a semicolon stands in front of a segment, which a comma may stand for something else than."""
+    before = tokens.index(segment[0]) - 1 if segment else -1
+    return before >= 0 and tokens[before].mark == ";"
+
+
 def _check_conditions(text: FormulaText, tokens: Sequence[Token]) -> None:
     """That no words say when a formula holds: that would be lost."""
     for token, depth in _with_depth(tokens):
         if token.kind == "prose" and not depth and token.mark in _CONDITIONS:
             raise text.error(r"a condition in words is read in \begin{cases} only", token.span)
+
+
+def _with_quantifiers(text: FormulaText, tokens: Sequence[Token]) -> list[Token]:
+    r"""With words such as ``\text{for each head}`` as the sign that they stand for."""
+    out = []
+    for token, depth in _with_depth(tokens):
+        told = token.kind == "prose" and not depth
+        if told and _QUANTIFIES.fullmatch(token.mark):
+            out.append(replace(token, kind="sign", mark="∀"))
+        elif told and token.mark.removeprefix("and ").startswith("for "):
+            raise text.error("for which values this is said is not read: write an index, as \\forall i", token.span)
+        else:
+            out.append(token)
+    return out
+
+
+def _quantified(tokens: Sequence[Token]) -> list[list[Token]]:
+    r"""A stretch without its quantifiers, ``\forall i: ...`` or ``... \forall i``, which are stretches of their own."""
+    found: list[list[Token]] = [[]]
+    for token, depth in _with_depth(tokens):
+        inside = bool(found[-1]) and found[-1][0].mark == "∀"
+        if not depth and token.mark == "∀":
+            found.append([token])
+        elif inside and not depth and token.mark == ":":
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [part for stretch in found if stretch for part in _without_formula(stretch) if part]
+
+
+def _without_formula(stretch: list[Token]) -> list[list[Token]]:
+    r"""``\forall i, j, x_i = x_j`` as the quantifier and the formula behind its comma."""
+    segments = _commas(stretch)
+    if stretch[0].mark != "∀" or len(segments) == 1:
+        return [stretch]
+    dots = next((n for n, segment in enumerate(segments) if [t.mark for t in segment] == ["…"]), 0)
+    n = dots + 2 if dots else 1
+    while not dots and n < len(segments) and len(segments[n]) == 1:
+        n += 1
+    behind = sum(map(len, segments[:n])) + n
+    return [stretch[: behind - 1], stretch[behind:]]
 
 
 def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:

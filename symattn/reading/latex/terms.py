@@ -412,6 +412,7 @@ class Terms:
                 return (
                     key in self.letters
                     or key in self.ranges
+                    or key in self.names.quantified
                     or (key.rstrip("′") in LETTERS and self.names.find(tree) is None)
                 )
             case Total(terms=terms):
