@@ -41,9 +41,9 @@ for (const element of all) {
   const [dark, light] = [luminance(color), luminance(behind(element))].sort((a, b) => a - b);
   const contrast = (light + 0.05) / (dark + 0.05);
   if (!(contrast >= 4.5)) found.pale.push(`${contrast.toFixed(2)} ${color} on ${behind(element)} ${called(element)}`);
-  if (parseFloat(style.fontSize) < 8) found.fonts.push(`${style.fontSize} ${called(element)}`);
+  if (!(element instanceof MathMLElement) && parseFloat(style.fontSize) < 10) found.fonts.push(`${style.fontSize} ${called(element)}`);
   if (!element.closest("code, style") && /[\\$]/.test(element.textContent)) found.tex.push(called(element));
 }
-for (const inside of document.querySelectorAll("details > :not(summary)")) if (!shown(inside)) found.hidden.push(called(inside));
+for (const inside of document.querySelectorAll("details:not(.machines) > :not(summary)")) if (!shown(inside)) found.hidden.push(called(inside));
 for (const wrong of document.querySelectorAll("merror, body :not(:defined)")) found.tex.push(called(wrong));
 return found;

@@ -14,7 +14,7 @@ from symattn.core.boxes import Code, Name, Text
 from symattn.document.render.html import html
 from symattn.printing.prose import MARKS, Document, Figure, Fold, Given, Items, Paragraph, Section, Source, Words
 
-from .pages import EVERYTHING, SVG
+from .everything import EVERYTHING, SVG
 
 _VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
 _LOADING = {"src", "srcset", "poster", "data", "action", "formaction", "background", "srcdoc"}

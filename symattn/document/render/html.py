@@ -39,10 +39,12 @@ _STYLE = Path(__file__).with_name("page.css")
 _LANGUAGE = "en"
 _BESIDE = 23.0  # em: formulas as wide as this leave room for reasons beside them
 _LONG_LEFT = 5.0  # em: a left side that has a line of its own where the page is narrow
+_NARROW = 15.0  # em: what every page has room for
 _WHOLE = 9.0  # em: a formula within words that is not broken
 _TOUCHING = 12  # letters that stay with the formula beside them
 _SHORT = 4.5  # em: what stays with what follows it
 _THIN = Space(1 / 6)
+_QUAD = "\u2003"  # after which a line may break
 
 
 def html(document: Document, standalone: bool = True) -> str:
@@ -101,11 +103,24 @@ def _plain(words: Words) -> str:
 
 
 def _within_words(box: Box, before: str, after: str) -> str:
-    whole = [Piece(0, box)] if width(box) <= _WHOLE else _merged(pieces(box))
-    parts = [mathml(piece.box, display=False) for piece in whole]
-    parts[0] = before + parts[0]
-    parts[-1] += after
-    return "<wbr>".join(_span("whole", part) if before or after else part for part in parts)
+    """A formula among words, broken only where it is long, and held together with what touches it."""
+    parts = [Piece(0, box)] if width(box) <= _WHOLE else list(_merged(pieces(box)))
+    written = [_within_line(piece.box) for piece in parts]
+    written[0] = before + written[0]
+    written[-1] += after
+    held = (_span("whole", part) if before or after else part for part in written)
+    return "".join(_gap(piece.price) * (k > 0) + part for k, (piece, part) in enumerate(zip(parts, held, strict=True)))
+
+
+def _within_line(box: Box) -> str:
+    """A piece that is never broken, and is moved within its place where the page is narrower."""
+    written = mathml(box, display=False)
+    return _span("wide", written) if width(box) > _NARROW else written
+
+
+def _gap(price: float) -> str:
+    """What stands before a piece: a place to break, or the room between two formulas."""
+    return _QUAD if price < 0 else "<wbr>"
 
 
 def _formula(box: Box) -> str:
@@ -140,7 +155,7 @@ def _in_line(parts: Sequence[Piece]) -> str:
             groups.append([])
         groups[-1].append(piece)
     written = (_span("piece", _in_line(group)) if len(group) > 1 else _in_line(group) for group in groups)
-    return ("\u2003" if cheapest < 0 else "<wbr>").join(written)
+    return _gap(cheapest).join(written)
 
 
 def _span(kind: str, inside: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages written by hand, of every kind of part: what a renderer is held against without any mathematics."""
+"""A page with every kind of part and every status in it, and with what is hard to set: long sums, wide matrices."""
 
 from __future__ import annotations
 
@@ -21,21 +21,17 @@ from symattn.printing.prose import (
     Status,
     Step,
     Table,
-    Words,
 )
+
+from .handmade import words
 
 SVG = (
     '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 20" width="60">'
     '<path d="M1 1h58v18h-58z" fill="none" stroke="currentColor"/></svg>'
 )
 LONG_SUM = " + ".join(rf"\mu_{{{k}}}^{{2}} \sigma_{{{k}}}^{{2}}" for k in "qkvoxyz")
-WIDE_MATRIX = r"\begin{bmatrix}" + " & ".join(["-0.123"] * 9) + r"\end{bmatrix}"
-
-
-def words(text: str) -> Words:
-    """Words with formulas between dollars, in LaTeX."""
-    parts = enumerate(text.split("$"))
-    return tuple(box_of_latex(part) if k % 2 else part for k, part in parts if part)
+WIDE_NUMBER = "0.123"
+WIDE_MATRIX = r"\begin{bmatrix}" + " & ".join([WIDE_NUMBER] * 9) + r"\end{bmatrix}"
 
 
 def formulas(*sources: str) -> tuple[Box, ...]:
