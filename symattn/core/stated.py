@@ -1,4 +1,4 @@
-"""Conditions on tensors and on sizes: formulas that any printer writes, and the text of them that people read."""
+"""What is said of tensors and sizes: conditions and sentences that any printer writes, and the text of them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,26 @@ class Condition:
         if isinstance(self.left, Formula):
             return tuple(x for _, x in self.left.tensors)
         return () if isinstance(self.left, sympy.Basic) else (self.left,)
+
+
+class Sentence(str):
+    """Words as text, made of ``parts``: words, tensors by their names, and SymPy scalars."""
+
+    parts: tuple[Any, ...]
+
+    def __new__(cls, *parts: Any) -> Sentence:
+        flat = tuple(x for part in parts for x in (part.parts if isinstance(part, Sentence) else (part,)))
+        self = super().__new__(cls, "".join(str(x if isinstance(x, (str, sympy.Basic)) else x.name) for x in flat))
+        self.parts = flat
+        return self
+
+    @property
+    def symbols(self) -> set[str]:
+        """The names of the symbols in its scalars."""
+        return {s.name for x in self.parts if isinstance(x, sympy.Expr) for s in x.free_symbols}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.parts
 
 
 class Stated(str):

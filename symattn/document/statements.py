@@ -16,6 +16,7 @@ from ..printing import prose
 from ..printing.align import Page, displayed_formula
 from ..printing.matrix import Printer
 from ..printing.prose_latex import part_latex, parts_latex, words_latex
+from ..printing.stated import sentence_words
 from ..printing.text_block import WIDTH, numpy_block, numpy_lines
 from ..probability.notation import box_writer
 from ..probability.report import Moments
@@ -144,22 +145,30 @@ class Calculation:
 
     def text(self, printer: Printer) -> str:
         """What is assumed, how it is calculated, and the lines."""
-        rows = self._rows(printer, lambda value: Code(str(sympy.sstr(value))))
+        rows = self._rows(printer, lambda value: Code(str(sympy.sstr(value))), lambda reason: (str(reason),))
         return "\n".join([_filled(f"Calculation {self.number}. {self._introduction}"), indented_block(rows)])
 
     def told(self, printer: Printer | IndexPrinter) -> tuple[prose.Paragraph, prose.Chain]:
         """The same as mathematics, by the names of a document."""
         lines = self.moments.explanation.lines
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
-        rows = self._rows(printer, box_writer(self.moments.tensors, sides, printer.table))
-        return prose.Paragraph((self._introduction,), f"Calculation {self.number}"), prose.Chain(tuple(rows))
+        scalar, table = box_writer(self.moments.tensors, sides, printer.table), printer.table
+        rows = self._rows(printer, scalar, lambda reason: sentence_words(reason, table))
+        way = () if self.way_is_told else (f" {self.moments.explanation.way}",)
+        introduction = (*self.moments.assumed(self.moments.explanation.premises, table), *way)
+        return prose.Paragraph(introduction, f"Calculation {self.number}"), prose.Chain(tuple(rows))
 
     def latex(self, printer: Printer | IndexPrinter, page: Page) -> str:
         """The same as a LaTeX fragment."""
         introduction, chain = self.told(printer)
         return rf"\paragraph{{{introduction.head}.}} {words_latex(introduction.words)}" + f"\n{part_latex(chain, page)}"
 
-    def _rows(self, printer: Printer | IndexPrinter, scalar: Callable[[sympy.Expr], Box]) -> list[prose.Step]:
+    def _rows(
+        self,
+        printer: Printer | IndexPrinter,
+        scalar: Callable[[sympy.Expr], Box],
+        reason: Callable[[str], prose.Words],
+    ) -> list[prose.Step]:
         """The lines; the quantity has the name under which it is shown."""
         found, x = self.moments.explanation, self.moments.quantity
         shown = {found.name: sympy.Symbol(printer.names[x])} if x in printer.names else {}
@@ -167,7 +176,7 @@ class Calculation:
         def box(side: sympy.Expr | Tensor) -> Box:
             return printer.box(definition(side)) if isinstance(side, Tensor) else scalar(side.xreplace(shown))
 
-        rows = ((line.left and box(line.left), box(line.right), prose.sentence(line.reason)) for line in found.lines)
+        rows = ((line.left and box(line.left), box(line.right), reason(line.reason)) for line in found.lines)
         return [prose.Step(*row) for row in rows]
 
     def checked(self, checker: Checker) -> Check:

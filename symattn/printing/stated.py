@@ -8,13 +8,13 @@ import sympy
 
 from ..core.boxes import Box, Code, Sign, Text, row
 from ..core.node import Tensor, topological
-from ..core.stated import Condition, Formula, Stated
+from ..core.stated import Condition, Formula, Sentence, Stated
 from ..graph.names import LONGEST, tree_size, unnamed_inputs
 from ..ops.leaves import definition
 from .matrix import Printer
 from .prose import Words
 from .scalars import Scalars
-from .table import SymbolTable
+from .table import SymbolTable, checked_table
 
 _SHORT = LONGEST // 8  # nodes of a tensor that a condition writes out
 _PLACE = "is a place in"
@@ -42,11 +42,19 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
 
 
 def sentence_words(sentence: str, within: SymbolTable | None = None) -> Words:
-    """A sentence as it is, and a condition as mathematics, by its own names or by those of a document."""
+    """A sentence with what it names as mathematics, or a condition, by its own names or by those of a document."""
+    if isinstance(sentence, Sentence):
+        return tuple(_part(part, checked_table(within)) for part in sentence.parts)
     if isinstance(sentence, Stated) and isinstance(sentence.formula, Condition):
         own = SymbolTable(sentence.names)
         return condition_words(Printer(own if within is None else within.over(own), code=False), sentence.formula)
-    return (str(sentence),)
+    return (str(sentence),) if sentence else ()
+
+
+def _part(part: Any, table: SymbolTable) -> str | Box:
+    if isinstance(part, str):
+        return part
+    return table.box(table.names.get(part, str(part.name))) if isinstance(part, Tensor) else table.scalar(part)
 
 
 def _sign(relation: str, printer: Printer) -> Sign:

@@ -15,6 +15,7 @@ import sympy
 
 from ..core.exact import as_scalar
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..errors import NoRuleError, OperandError, described
 from ..ops.leaves import variable
 
@@ -31,7 +32,7 @@ class Law:
         "term depends on which of its indices coincide."
     )
 
-    def sentence(self, names: Sequence[str]) -> str:
+    def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
         """What is said of the tensors besides their cumulants."""
         raise NotImplementedError
 
@@ -99,9 +100,9 @@ class Iid(ByCumulants):
             return None
         return sympy.expand(standard(order) * self._known[2] ** (sympy.Integer(order) / 2))
 
-    def sentence(self, names: Sequence[str]) -> str:
-        kind = f" {self.name}" if self.name else ""
-        return f"the entries of {names[0]} are independent and identically distributed{kind and ',' + kind}"
+    def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
+        kind = f", {self.name}" if self.name else ""
+        return Sentence("the entries of ", *tensors, f" are independent and identically distributed{kind}")
 
     def __repr__(self) -> str:
         return f"<law iid {self.name or self._known}>"
@@ -218,9 +219,11 @@ class IidPair(ByCumulants):
             return self._known[first, second]
         return sympy.S.Zero if self.is_normal else None
 
-    def sentence(self, names: Sequence[str]) -> str:
+    def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
         kind = " and jointly normal" if self.is_normal else ""
-        return f"the pairs of entries of {names[0]} and {names[1]} at one index are independent of other pairs{kind}"
+        a, b = tensors
+        said = f" at one index are independent of other pairs{kind}"
+        return Sentence("the pairs of entries of ", a, " and ", b, said)
 
 
 def iid_pair(
@@ -277,8 +280,8 @@ class NormalRows(Law):
     def __init__(self, mean: Tensor | sympy.Expr, covariance: Tensor | sympy.Expr) -> None:
         self.mean, self.covariance = mean, covariance
 
-    def sentence(self, names: Sequence[str]) -> str:
-        return f"the rows of {names[0]} are independent and normal"
+    def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
+        return Sentence("the rows of ", *tensors, " are independent and normal")
 
 
 def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
@@ -310,8 +313,8 @@ class Sphere(Law):
 
     way = "On the unit sphere, E[u_i u_j] is 1/d for i = j and else 0; longer products are sums over pairings."
 
-    def sentence(self, names: Sequence[str]) -> str:
-        return f"the rows of {names[0]} are independent and uniform on the unit sphere"
+    def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
+        return Sentence("the rows of ", *tensors, " are independent and uniform on the unit sphere")
 
 
 def sphere() -> Sphere:

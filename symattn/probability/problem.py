@@ -12,6 +12,7 @@ import sympy
 from ..core.budget import Budget, OutOfBudget
 from ..core.exact import exact
 from ..core.node import Tensor, topological
+from ..core.stated import Sentence
 from ..errors import NamingError, NoRuleError, OperandError, ShapeError, described
 from ..graph.entries import checked_index
 from ..graph.names import displayed_names
@@ -23,6 +24,7 @@ from ..normal_form.lowering import Lowering, Partition, Unreached, taken_apart
 from ..normal_form.ring import Ring
 from ..normal_form.terms import Poly
 from ..ops.leaves import as_tensor, indexed, variable
+from ..printing.prose import listed
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, expanded, plainest
 from .expectation import Expectation
@@ -244,16 +246,15 @@ class Problem:
         found = _scalars(poly)
         return [symbol for symbol in self.symbols.known if symbol in found]
 
-    def assumptions(self, polys: Sequence[Poly]) -> tuple[str, ...]:
+    def assumptions(self, polys: Sequence[Poly]) -> tuple[Sentence, ...]:
         """What was said of the tensors, as far as some polynomials used it."""
         held = {s for poly in polys for s in self.symbols_in(poly)} | self.symbols.vanished.keys()
         met = [known for s, known in self.symbols.known.items() if s in held and known.value is not None]
         names = {known.names for known in met}
         laws = [source for source in self.sources if source.names in names]
-        lines = [source.law.sentence(source.names) for source in laws]
+        lines = [source.law.sentence(source.tensors) for source in laws]
         if len(laws) > 1:
-            listed = " and ".join("(" + ", ".join(s.names) + ")" if len(s.names) > 1 else s.names[0] for s in laws)
-            lines.append(f"{listed} are independent")
+            lines.append(Sentence(*listed((source.together for source in laws), " and "), " are independent"))
         return tuple(dict.fromkeys([*lines, *filter(None, (known.sentence for known in met))]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,10 +10,12 @@ import sympy
 
 from ..core.late import late
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..errors import NoRuleError
-from ..printing.align import Page, align, tex_text
-from ..printing.prose import Step
-from ..printing.table import Spellings, symbol_table
+from ..printing.prose import Chain, Paragraph, Part, Step, Words, listed
+from ..printing.prose_latex import parts_latex
+from ..printing.stated import sentence_words
+from ..printing.table import Spellings, SymbolTable, symbol_table, with_laws
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
 from .problem import Problem, solved
@@ -38,13 +41,13 @@ class Moments:
         mean, variance = problem.expectation.of(problem.polys[0]), problem.expectation.variance(problem.polys[0])
         self.mean: sympy.Expr = problem.answer(mean)
         self.variance: sympy.Expr = problem.answer(variance)
-        self.assumptions: tuple[str, ...] = assumptions(problem, [mean, variance])
-        self._central_moments: dict[int, tuple[sympy.Expr, tuple[str, ...]]] = {}
+        self.assumptions: tuple[Sentence, ...] = assumptions(problem, [mean, variance])
+        self._central_moments: dict[int, tuple[sympy.Expr, tuple[Sentence, ...]]] = {}
 
-    def _central(self, order: int, seconds: float = 60.0) -> tuple[sympy.Expr, tuple[str, ...]]:
+    def _central(self, order: int, seconds: float = 60.0) -> tuple[sympy.Expr, tuple[Sentence, ...]]:
         """``E[(x - E x)^order]``, and what it uses."""
 
-        def calculate(problem: Problem) -> tuple[sympy.Expr, tuple[str, ...]]:
+        def calculate(problem: Problem) -> tuple[sympy.Expr, tuple[Sentence, ...]]:
             ring, expectation = problem.ring, problem.expectation
             centred = ring.subtract(problem.polys[0], expectation.of(problem.polys[0]))
             moment = expectation.of(ring.whole_power(centred, order))
@@ -111,15 +114,26 @@ class Moments:
         lines = [f"{name}: {sympy.sstr(value)}" for name, value in found.items()]
         return "\n".join([*lines, "assumed:", *(f"  {sentence}" for sentence in assumed or ("nothing",))])
 
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics, with the symbols of a document if it stands in one."""
+        table = symbol_table(self.roots) if within is None else within
+        found, used = self.known()
+        written = box_writer(self.roots, list(found.values()), table)
+        steps = (Step(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items())
+        return Chain(tuple(steps)), Paragraph(self.assumed(used, table))
+
+    def assumed(self, sentences: Sequence[Sentence], table: SymbolTable) -> Words:
+        """A sentence that says what is assumed, by the symbols of a table."""
+        if not sentences:
+            return ("Nothing is assumed.",)
+        lettered = with_laws(table, self.tensors, {letter for said in sentences for letter in said.symbols})
+        return "It is assumed that ", *listed(sentence_words(said, lettered) for said in sentences), "."
+
     def latex(self, names: Spellings | None = None) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb); ``names`` is that of ``sa.latex``."""
-        found, used = self.known()
-        written = box_writer(self.roots, list(found.values()), symbol_table(self.roots, names))
-        rows = [Step(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items()]
-        assumed = f"It is assumed that {'; '.join(used)}." if used else "Nothing is assumed."
-        return f"{align(rows, Page('align*', 'none'))}\n{tex_text(assumed)}"
+        return parts_latex(self.told(symbol_table(self.roots, names)))
 
-    def known(self) -> tuple[dict[str, sympy.Expr], tuple[str, ...]]:
+    def known(self) -> tuple[dict[str, sympy.Expr], tuple[Sentence, ...]]:
         """The moments by name, as far as they are known and short enough to read, and what they use."""
         found, used = {"mean": self.mean, "variance": self.variance}, [*self.assumptions]
         for order, name in ((3, "skewness"), (4, "kurtosis")):

@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 import sympy
 
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..errors import NoRuleError
 from ..normal_form.constructors import scalar
 from ..normal_form.ring import Ring
 from ..normal_form.terms import ZERO, Atom, Poly, single
+from ..printing.prose import listed
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, needed
 
 Item = TypeVar("Item")
@@ -35,14 +37,19 @@ class Known:
     shown: sympy.Expr
     value: sympy.Expr | None
     what: str
-    name: str
+    name: Sentence
     names: tuple[str, ...]  # of all tensors that have the law together
-    told: str | None = None
+    told: Any = None
 
     @property
-    def sentence(self) -> str:
-        said = str(self.value) if self.told is None else self.told
-        return f"{self.what} of {self.name}: {said}" if said else ""
+    def title(self) -> Sentence:
+        """What it is, and of which tensors."""
+        return Sentence(self.what, " of ", self.name)
+
+    @property
+    def sentence(self) -> Sentence:
+        said = self.value if self.told is None else self.told
+        return Sentence(*(() if said == "" else (self.title, ": ", said)))
 
 
 @dataclass
@@ -68,6 +75,11 @@ class Source:
         self.ring, self.symbols, self.tensors, self.law = ring, symbols, tensors, law
         self.names = tuple(str(x.name) for x in tensors)
 
+    @property
+    def together(self) -> tuple[str | Tensor, ...]:
+        """The tensors, as they are listed among others."""
+        return ("(", *listed([(x,) for x in self.tensors], ", "), ")") if len(self.tensors) > 1 else self.tensors
+
     def joint(self, block: Sequence[Atom]) -> Poly:
         """The joint cumulant of some entries."""
         for kind, rule in _JOINT.items():
@@ -76,10 +88,11 @@ class Source:
         raise NoRuleError(f"no cumulants are known of {type(self.law).__name__}")
 
     def constant(
-        self, key: Any, value: sympy.Expr | None, what: str, shown: sympy.Expr, name: str = "", told: str | None = None
+        self, key: Any, value: sympy.Expr | None, what: str, shown: sympy.Expr, name: str = "", told: Any = None
     ) -> Poly:
-        """The symbol of a cumulant as a polynomial."""
-        known = Known(shown, value, what, name or " and ".join(self.names), self.names, told)
+        """The symbol of a cumulant as a polynomial, of all tensors or of the one of that name."""
+        of = [(x,) for x in self.tensors if name in ("", x.name)]
+        known = Known(shown, value, what, Sentence(*listed(of, " and ")), self.names, told)
         return single(Atom("scalar", self.symbols.symbol((self.names, key), lambda: known)))
 
     def vanishes(self, order: int) -> bool:
@@ -155,14 +168,13 @@ def _rows(source: Source, block: Sequence[Atom]) -> Poly:
         value = single(Atom(kind, covariance.name, tuple(last)))
     else:
         value = ring.multiply(scalar(ring, covariance), ring.atom(Atom("same", None, (last[0], last[1]))))
-        covariance = f"{covariance} times the identity" if covariance != 1 else "the identity"
+        covariance = Sentence(covariance, " times the identity") if covariance != 1 else "the identity"
     return ring.product([_mark(source, "covariance", covariance), rows, value])
 
 
 def _mark(source: Source, what: str, value: Any) -> Poly:
     """A factor 1 that tells that a parameter was used."""
-    told = str(value.name if isinstance(value, Tensor) else value)
-    return source.constant(what, sympy.S.One, what, sympy.S.One, told=told)
+    return source.constant(what, sympy.S.One, what, sympy.S.One, told=value)
 
 
 def _sphere(source: Source, block: Sequence[Atom]) -> Poly:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..graph.entries import entry
 from ..graph.names import LONGEST, tree_size
 from ..normal_form.terms import Poly
@@ -47,7 +48,7 @@ class Explanation(NamedTuple):
     """
 
     name: sympy.Symbol
-    premises: tuple[str, ...]
+    premises: tuple[Sentence, ...]
     way: str
     lines: tuple[ScalarLine, ...]
 
@@ -71,9 +72,10 @@ def explained(problem: Problem, quantity: Any, mean: Poly, variance: Poly) -> Ex
     return Explanation(x, premises, _way(problem), lines)
 
 
-def assumptions(problem: Problem, used: Sequence[Poly]) -> tuple[str, ...]:
+def assumptions(problem: Problem, used: Sequence[Poly]) -> tuple[Sentence, ...]:
     """What is not random, and what was used of the laws."""
-    return (*(f"{name} is not random" for name in problem.fixed), *problem.assumptions(used))
+    fixed = (Sentence(problem.tensors[name], " is not random") for name in problem.fixed)
+    return (*fixed, *problem.assumptions(used))
 
 
 def _way(problem: Problem) -> str:
@@ -121,7 +123,7 @@ class _Writer:
     def values(self) -> Iterator[ScalarLine]:
         """One line a letter: what the law says that it is."""
         for known in self.letters:
-            yield ScalarLine(known.shown, known.value, f"{known.what} of {known.name}")
+            yield ScalarLine(known.shown, known.value, known.title)
 
     def entries(self) -> Iterator[ScalarLine]:
         """What the quantity is, and its entry, where that is not too long to read."""

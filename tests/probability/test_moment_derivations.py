@@ -214,7 +214,7 @@ def test_latex_writes_entries_in_index_style_and_the_quantity_in_matrix_style():
     assert r"x &= q^{\top} k &&" in latex
     assert r"&= \sum_{l = 0}^{d - 1} q_{l} k_{l} &&" in latex
     assert r"\operatorname{Var}[x] &= \mathbb{E}[x^{2}] - \mathbb{E}[x]^{2}" in latex
-    assert r"\sigma_{q}^{2} &= 1 && \text{variance of q}" in latex
+    assert r"\sigma_{q}^{2} &= 1 && \text{variance of $q$}" in latex
     assert r"\mathrm{q}" in asked("dot product").derivation.latex(names={q: r"\mathrm{q}"})
 
 
