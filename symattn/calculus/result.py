@@ -17,6 +17,7 @@ from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op
 from ..printing import prose
 from ..printing.align import TEXT_WIDTH, align, page_of
+from ..printing.index import IndexPrinter
 from ..printing.matrix import Printer, latex_printer, printer_in, text, text_printer
 from ..printing.parts import Rows
 from ..printing.table import Spellings
@@ -123,10 +124,15 @@ class Gradient(Mapping[Any, Tensor]):
         hold the steps or their numbers.
         """
         page = page_of(environment, numbered, width, safe)
-        printer = printer_in(style, self._roots, names, gradients, first_index)
+        (chain,) = self.told(printer_in(style, self._roots, names, gradients, first_index))
+        return align(chain.steps, page)
+
+    def told(self, printer: Printer | IndexPrinter | None = None) -> tuple[prose.Chain]:
+        """The steps with their reasons, and what was named on the way, by the names of a document or by their own."""
+        printer = self.printer(latex=True) if printer is None else printer
         rows = Rows(printer, [step.expression for step in self.lines()])
         lines = [*((*step, False, "") for step in self.steps), *((*step, True, "") for step in self.definitions)]
-        return align(rows.of(lines), page)
+        return (prose.Chain(tuple(rows.of(lines))),)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

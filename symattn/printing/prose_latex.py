@@ -93,10 +93,11 @@ def _(part: Chain, page: Page = PAGE, end: str = "") -> str:
 
 @part_latex.register
 def _(part: Table, page: Page = PAGE, end: str = "") -> str:
-    lines = [" & ".join(words_latex(cell, page) for cell in cells) for cells in (part.head, *part.rows) if cells]
+    head, *rows = (" & ".join(words_latex(cell, page) for cell in cells) for cells in (part.head, *part.rows))
+    above = rf"  {head} \\ \hline" + "\n" if head else ""
+    below = " \\\\\n".join(f"  {cells}" for cells in rows)
     columns = "l" * max(map(len, (part.head, *part.rows)))
-    rows = " \\\\\n".join(f"  {line}" for line in lines)
-    return _with_below(rf"\begin{{tabular}}{{{columns}}}" + f"\n{rows}\n" + r"\end{tabular}", end)
+    return _with_below(rf"\begin{{tabular}}{{{columns}}}" + f"\n{above}{below}\n" + r"\end{tabular}", end)
 
 
 def _with_below(block: str, end: str) -> str:

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.arguments import check_takes
-from ..core.boxes import Box, Function, Name, Sign, Text, applied, row
+from ..core.boxes import Box, Function, Name, Text, applied, row
 from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
+from ..core.stated import Sentence
 from ..errors import AbsentError, OperandError, ShapeError, SymattnError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, stand_in, tensor
-from ..printing.align import tex_text
 from ..printing.matrix import Printer, names_in
 from ..printing.media.numpy import numpy_text
+from ..printing.prose import EQUALS, Items, Paragraph, Part, Table, listed
+from ..printing.prose_latex import parts_latex
+from ..printing.stated import sentence_words
 from ..printing.symbols import symbol
 from ..printing.table import SymbolTable
 from .engine import prove
@@ -41,14 +44,14 @@ class Symmetry:
     """One symmetry: its ``kind`` is "equivariant", "invariant", "neither" or "unknown".
 
     ``verdicts`` has the verdict of each claim by its text, such as ``"f(Pi @ X) = Pi @ f(X)"``, and ``formulas`` the
-    claim in LaTeX. A result that both stays and moves likewise counts as invariant; "neither" means that every claim is
-    refuted.
+    claim as mathematics. A result that both stays and moves likewise counts as invariant; "neither" means that every
+    claim is refuted.
     """
 
     name: str
     kind: str
     verdicts: Mapping[str, Verdict]
-    formulas: Mapping[str, str]
+    formulas: Mapping[str, Box]
 
     @property
     def verdict(self) -> Verdict:
@@ -86,18 +89,21 @@ class Equivariance(Mapping[str, Symmetry]):
         ]
         return "\n".join(lines + [f"not applicable: {name}: {reason}" for name, reason in self.not_applicable.items()])
 
-    def latex(self) -> str:
-        """The table as a ``tabular``."""
-        rows = [
-            " & ".join([tex_text(s.name), s.kind, f"${s.formulas[claim]}$", verdict.status])
+    def told(self) -> tuple[Part, ...]:
+        """The table with the claims as mathematics, and below it what is not applicable."""
+        rows = tuple(
+            (sentence_words(s.name), (s.kind,), (s.formulas[claim],), (verdict.status,))
             for s in self.values()
             for claim, verdict in s.verdicts.items()
-        ]
-        rows += [
-            f"{tex_text(name)} & not applicable & \\multicolumn{{2}}{{l}}{{{tex_text(why)}}}"
-            for name, why in self.not_applicable.items()
-        ]
-        return "\\begin{tabular}{llll}\n" + " \\\\\n".join(f"  {row}" for row in rows) + "\n\\end{tabular}"
+        )
+        table = Table((("symmetry",), ("kind",), ("claim",), ("verdict",)), rows)
+        left_out = ((*sentence_words(name), f": {why}") for name, why in self.not_applicable.items())
+        below = (Paragraph(("Not applicable:",)), Items(tuple(left_out))) if self.not_applicable else ()
+        return *((table,) if rows else ()), *below
+
+    def latex(self) -> str:
+        """The table as a ``tabular``."""
+        return parts_latex(self.told())
 
     def __str__(self) -> str:
         return self.text()
@@ -149,6 +155,7 @@ class _Questions:
         self.taken = {*names_in([self.result, *arguments]), "f"}
         names = [x.name for x in arguments]
         self.labels = [x if x and names.count(x) == 1 else f"argument {k}" for k, x in enumerate(names, 1)]
+        self.called = [x if x.name == label else label for x, label in zip(arguments, self.labels, strict=True)]
         self.letter = Function(Name("f"))
         self.plain, self.value = [self._stand_in(x) for x in arguments], self._stand_in(self.result)
 
@@ -181,7 +188,7 @@ class _Questions:
         found: list[Symmetry] = []
         left_out: dict[str, str] = {}
         for what, put, moved in asked:
-            name = f"{what} of {' and '.join(self.labels[k] for k in moved)}"
+            name = Sentence(what, " of ", *listed(((self.called[k],) for k in moved), " and "))
             try:
                 found.append(self._answered(name, moved, put(moved)))
             except SymattnError as problem:
@@ -194,12 +201,12 @@ class _Questions:
             raise ShapeError(f"f then has the shape {left.brief()}, not {self.result.brief()}")
         verdicts, formulas = {}, {}
         for answer in (lambda y: y, *asked.answers):
-            claim = self._claim(moved, asked.move, answer, code=True)
+            claim = numpy_text(self._claim(moved, asked.move, answer, code=True))
             verdicts[claim] = prove(left, answer(self.result), budget=self.budget)
             formulas[claim] = self._claim(moved, asked.move, answer, code=False)
         return Symmetry(name, _kind(list(verdicts.values())), verdicts, formulas)
 
-    def _claim(self, moved: Places, move: Move, answer: Move, code: bool) -> str:
+    def _claim(self, moved: Places, move: Move, answer: Move, code: bool) -> Box:
         """``f(Pi Q, K) = Pi f(Q, K)``, with letters for f and for its arguments."""
         inside = [move(x) if k in moved else x for k, x in enumerate(self.plain)]
         called, y = applied(self.letter, map(Name, self.labels)), answer(self.value)
@@ -209,7 +216,7 @@ class _Questions:
         spellings = {**letters, self.value: applied(self.letter, letters.values())}
         printer = Printer(SymbolTable.spelled(names, spellings), code)
         left = applied(self.letter, map(printer.box, inside))
-        return printer.written(row(left, Sign("=", "relation"), printer.box(y)))
+        return row(left, EQUALS, printer.box(y))
 
     # --- the symmetries ---
 

@@ -178,7 +178,8 @@ def test_it_prints() -> None:
     first = str(found).splitlines()[0]
     assert first == "rows of Z         equivariant  f(Pi @ Z) = f(Z): refuted; f(Pi @ Z) = Pi @ f(Z): proved"
     assert found.latex().startswith(
-        "\\begin{tabular}{llll}\n  rows of Z & equivariant & $f(\\Pi Z) = f(Z)$ & refuted \\\\"
+        "\\begin{tabular}{llll}\n  symmetry & kind & claim & verdict \\\\ \\hline\n"
+        "  rows of $Z$ & equivariant & $f(\\Pi Z) = f(Z)$ & refuted \\\\"
     )
     assert repr(found).startswith("<equivariance: rows of Z equivariant, ")
 
