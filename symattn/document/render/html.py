@@ -38,7 +38,7 @@ from .drawings import inline_svg
 _STYLE = Path(__file__).with_name("page.css")
 _LANGUAGE = "en"
 _BESIDE = 23.0  # em: formulas as wide as this leave room for reasons beside them
-_LONG_LEFT = 5.0  # em: a left side that has a line of its own where the page is narrow
+_LONG_LEFT = 5.0  # em: of a left side
 _NARROW = 15.0  # em: what every page has room for
 _WHOLE = 9.0  # em: a formula within words that is not broken
 _TOUCHING = 12  # letters that stay with the formula beside them
@@ -256,13 +256,13 @@ class _Page:
         number = f'<a class="number" href="#{anchor}">{step.number}</a>' if anchor else _span("number", "")
         left = "" if step.left is None else _formula(step.left)
         each = f" {_span('each', f'({_words((step.each,))})')}" if step.each is not None else ""
-        right = _formula(row(step.relation, step.right)) + each
+        right = list(_merged(pieces(row(step.relation, step.right))))
         detail = f" {_span('detail', _words(step.detail))}" if step.detail else ""
         why = _span("why", _words(step.reason) + detail) if step.reason or step.detail else ""
         badge = _badge(step.status, MARKS[step.status].word) if step.status and _has_badge(step) else ""
-        kind = "on" if step.left is None else "long" if width(step.left) > _LONG_LEFT else ""
+        kind = "on" if step.left is None else "long" if _is_long(step.left, right) else ""
         attributes = (f' id="{anchor}"' if anchor else "") + (f' class="{kind}"' if kind else "")
-        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', right)}{why}{badge}</li>"
+        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', _in_line(right) + each)}{why}{badge}</li>"
 
     def statement(self, statement: Statement, level: int) -> str:
         number = f" {statement.number}" if statement.number else ""
@@ -288,6 +288,12 @@ class _Page:
 def _has_badge(step: Step) -> bool:
     """A definition says so by its relation."""
     return step.status not in (None, "defined")
+
+
+def _is_long(left: Box, right: Iterable[Piece]) -> bool:
+    """Whether a left side has a line of its own where the page is narrow, for itself or for what stands beside it."""
+    own = width(left)
+    return own > _LONG_LEFT or own + max(width(piece.box) for piece in right) > _NARROW
 
 
 def _right_width(step: Step) -> float:
