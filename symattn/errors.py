@@ -34,6 +34,10 @@ class EvaluationError(SymattnError, ValueError):
     """Arrays that cannot be used, or numbers that disagree."""
 
 
+class TypesettingError(SymattnError, RuntimeError):
+    """A page that no installed program can set."""
+
+
 class AbsentError(SymattnError, KeyError):
     """A key that results do not have: the message names those they have."""
 

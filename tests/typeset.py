@@ -13,9 +13,11 @@ needs_pdflatex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="ne
 _PACKAGES = r"\usepackage{amsmath,amssymb}"
 
 
-def compiled(latex: str, folder: Path) -> str:
-    """Compiles a fragment in a minimal article and gives what pdflatex says."""
-    (folder / "note.tex").write_text(rf"\documentclass{{article}}{_PACKAGES}\begin{{document}}{latex}\end{{document}}")
+def compiled(latex: str, folder: Path, width: float | None = None) -> str:
+    """Compiles an article, or a fragment in a minimal one, with a text of so many em, and gives what pdflatex says."""
+    text_width = "" if width is None else rf"\setlength{{\textwidth}}{{{width}em}}"
+    head = "" if latex.startswith(r"\documentclass") else rf"\documentclass{{article}}{_PACKAGES}{text_width}"
+    (folder / "note.tex").write_text(f"{head}\\begin{{document}}\n{latex}\\end{{document}}" if head else latex)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "note.tex"]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[-2000:]

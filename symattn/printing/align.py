@@ -18,9 +18,10 @@ from ..errors import OperandError, described
 from .breaking import broken
 from .layout import Block, Equation, Line, Room, laid_out
 from .media.latex import latex, plain_text, spelling_of
-from .prose import MARKS, Step, Words
+from .media.neighbours import edge
+from .prose import MARKS, Step, Words, joined
 from .stacking import stacked
-from .widths import Ruler, width_of_words
+from .widths import Ruler, width, width_of_words
 
 Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
 Numbered = Literal["none", "referenced", "all"]
@@ -30,6 +31,8 @@ _SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
 _NARROWEST = 10.0
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
 _SMALL = 0.9  # the size of reasons below rows
+_BESIDE = 4.0  # em of what is said beside each of several rows, such as ``i = 1, 2``
+_APART = 2.0  # em between formulas side by side
 _CHECKED = Sign("✓")
 _UNMARKED = ("defined", "unverified")
 
@@ -45,6 +48,10 @@ class Page:
 
     def written(self, box: Box) -> str:
         return latex(box, self.safe)
+
+    def display(self, formula: str) -> str:
+        """A formula that stands between paragraphs."""
+        return f"$$\n{formula.strip()}\n$$" if self.safe else rf"\[{formula}\]"
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
@@ -72,8 +79,11 @@ def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_
     return Page(environment, numbered, float(width), safe)
 
 
-def align(rows: Iterable[Step], page: Page) -> str:
-    """Rows as a block of LaTeX that fits the page; what they hold for stands above several rows, and beside one."""
+def align(rows: Iterable[Step], page: Page, last: str = "") -> str:
+    """Rows as a block of LaTeX that fits the page; what they hold for stands above several rows, and beside one.
+
+    What is ``last`` stands at the right of the last row, in the place of its number.
+    """
     equations = [*_equations(rows)]
     if page.numbered == "none" or (page.numbered == "referenced" and not any(e.label for e in equations)):
         page = replace(page, numbered="none")
@@ -86,14 +96,17 @@ def align(rows: Iterable[Step], page: Page) -> str:
         raise OperandError(
             f"latex: an equation holds one row, and there are {len(written)}: environment='align' holds them"
         )
+    written[-1] += rf" \tag*{{{last}}}" if last else ""
     starred = page.numbered == "none" and name in ("align", "equation")
     return environment(f"{name}*" if starred else name, written, page)
 
 
-def displayed(rows: Iterable[Step], page: Page) -> str:
+def displayed(rows: Iterable[Step], page: Page, last: str = "") -> str:
     """The same between paragraphs."""
-    block = align(rows, page)
-    return rf"\[{block}\]" if page.environment == "aligned" else block
+    if page.environment != "aligned":
+        return align(rows, page, last)
+    mark = rf" \tag*{{{last}}}" if last else ""
+    return page.display(f"{align(rows, page)}{mark}")
 
 
 def displayed_formula(box: Box, page: Page) -> str:
@@ -102,18 +115,66 @@ def displayed_formula(box: Box, page: Page) -> str:
     lines = broken(box, room.width, room.indent, room.measure)
     first, *rest = (line if room.measure(line) <= room.width else stacked(line) for line in lines)
     if not rest:
-        return rf"\[ {page.written(first)} \]"
+        return page.display(f" {page.written(first)} ")
     written = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
-    return environment("align*", written, page)
+    if page.environment != "aligned":
+        return environment("align*", written, page)
+    return page.display(environment("aligned", written, page))
+
+
+def side_by_side(formulas: Iterable[Box], page: Page, last: str = "") -> str:
+    """Formulas between paragraphs, as many in a line as fit; what is ``last`` stands at the right of the last line."""
+    room = page.room()
+    *most, end = formulas
+    listed = [*map(_with_comma, most), end]
+    lines = [
+        page.written(part) for line in _abreast(listed, room) for part in broken(line, room.width, 0.0, room.measure)
+    ]
+    mark = rf" \tag*{{{last}}}" if last else ""
+    if len(lines) == 1:
+        return page.display(f" {lines[0]}{mark} ")
+    indented = [f"  {line}" for line in lines]
+    if page.environment != "aligned":
+        return environment("gather*", [*indented[:-1], indented[-1] + mark], page)
+    return page.display(environment("gathered", indented, page) + mark)
+
+
+def _with_comma(formula: Box) -> Box:
+    end = edge(formula, -1)
+    has_one = isinstance(end, Sign) and end.kind == "punctuation"
+    return formula if has_one else row(formula, Sign(",", "punctuation"))
+
+
+def _abreast(formulas: Sequence[Box], room: Room) -> list[Box]:
+    """Formulas in as few lines as can hold them, which are about as wide as each other."""
+    widths = [room.measure(formula) for formula in formulas]
+    spans = [sum(widths[a:b]) + _APART * (b - a - 1) for a in range(len(widths)) for b in range(a + 1, len(widths) + 1)]
+    fewest = len(_filled(widths, room.width))
+    lines = next(lines for limit in sorted(spans) if len(lines := _filled(widths, limit)) <= fewest)
+    apart = ([part for n in line for part in (Space(_APART), formulas[n])] for line in lines)
+    return [row(*parts[1:]) for parts in apart]
+
+
+def _filled(widths: Sequence[float], room: float) -> list[list[int]]:
+    """The numbers of formulas in lines, of which each takes as many as fit."""
+    lines, used = list[list[int]](), 0.0
+    for n, em in enumerate(widths):
+        if not lines or used + _APART + em > room:
+            lines.append([])
+            used = -_APART
+        lines[-1].append(n)
+        used += _APART + em
+    return lines
 
 
 def _equations(rows: Iterable[Step]) -> Iterator[Equation]:
     for _, group in groupby(rows, key=lambda row: "" if row.each is None else latex(row.each)):
         several = [*group]
         holds_for = several[0].each
-        if holds_for is not None and len(several) > 1:
+        above = holds_for is not None and len(several) > 1 and width(holds_for) > _BESIDE
+        if holds_for is not None and above:
             yield Equation(None, row(Text("for "), holds_for, Text(":")), is_heading=True)
-        beside = [Space(1.0), Fence(holds_for)] if holds_for is not None and len(several) == 1 else []
+        beside = [Space(1.0), Fence(holds_for)] if holds_for is not None and not above else []
         for line in several:
             yield Equation(line.left, row(line.relation, line.right, *beside), told(line), line.label)
 
@@ -123,11 +184,11 @@ def told(step: Step) -> Words:
     if step.status is None or step.status in _UNMARKED:
         return step.reason
     before = (*step.reason, "\u00a0") if step.reason else ()
-    if MARKS[step.status].glyph != _CHECKED.mark:
-        detail = (": ", *step.detail) if step.detail else ()
-        return (*before, f"({MARKS[step.status].word}", *detail, ")")
-    detail = (" (", *step.detail, ")") if step.detail else ()
-    return (*before, _CHECKED, *detail)
+    if MARKS[step.status].glyph == _CHECKED.mark:
+        after = (" (", *step.detail, ")") if step.detail else ()
+        return joined((*before, _CHECKED, *after))
+    detail = (": ", *step.detail) if step.detail else ()
+    return joined((*before, f"({MARKS[step.status].word}", *detail, ")"))
 
 
 def _chains(equations: Iterable[Equation]) -> list[list[Equation]]:
@@ -195,7 +256,9 @@ def _reason(reason: Words, beside: bool, page: Page) -> str:
 def _text(reason: Words, page: Page) -> str:
     if not page.safe:
         return rf"\text{{{tex_words(reason)}}}"
-    return page.written(row(*(Text(part) if isinstance(part, str) else part for part in reason)))
+    written = (page.written(Text(part) if isinstance(part, str) else part) for part in reason)
+    tall = (not isinstance(part, str) and part.tall for part in reason)
+    return "".join(rf"{{\textstyle {text}}}" if large else text for text, large in zip(written, tall, strict=True))
 
 
 def _note(reason: Words, room: float, page: Page) -> str:
@@ -210,9 +273,9 @@ def _note(reason: Words, room: float, page: Page) -> str:
 _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}
 
 
-def itemised(lines: Iterable[str]) -> str:
+def itemised(lines: Iterable[str], name: str = "itemize") -> str:
     """Lines of LaTeX as a list."""
-    return "\\begin{itemize}\n" + "\n".join(rf"  \item {line}" for line in lines) + "\n\\end{itemize}"
+    return "\n".join([rf"\begin{{{name}}}", *(rf"  \item {line}" for line in lines), rf"\end{{{name}}}"])
 
 
 def tex_words(words: Words) -> str:

@@ -44,6 +44,18 @@ def sentence(text: str) -> Words:
     return (text,) if text else ()
 
 
+def joined(words: Words) -> Words:
+    """Words of which no two texts stand side by side."""
+    found: list[str | Box] = []
+    for part in words:
+        before = found[-1] if found else None
+        if isinstance(part, str) and isinstance(before, str):
+            found[-1] = before + part
+        else:
+            found.append(part)
+    return tuple(found)
+
+
 @dataclass(frozen=True, eq=False)
 class Paragraph:
     """Sentences, under a ``head`` of a word or two in their line, such as "Proof" or "Hypotheses"."""
@@ -112,6 +124,13 @@ class Statement:
 class Table:
     head: tuple[Words, ...]
     rows: tuple[tuple[Words, ...], ...]
+
+
+def padded(table: Table) -> list[tuple[Words, ...]]:
+    """The head and the rows of a table, all of as many cells."""
+    lines = (table.head, *table.rows)
+    most = max(map(len, lines))
+    return [(*cells, *((),) * (most - len(cells))) for cells in lines]
 
 
 @dataclass(frozen=True, eq=False)

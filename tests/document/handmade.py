@@ -85,7 +85,7 @@ def _part(line: str, lines: Iterator[str]) -> tuple[str, Any]:
         case "=" | ":=":
             return "step", _step(start, *_cells(rest))
         case "|":
-            return "row", tuple(map(words, _cells(rest)))
+            return "row", tuple(map(words, _cells(line.removeprefix("|"))))
         case "[]":
             return "", Display(tuple(map(box_of_latex, _cells(rest))))
         case "@":

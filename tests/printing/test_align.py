@@ -56,15 +56,21 @@ def test_long_reasons_are_small_and_below() -> None:
 
 
 def test_what_several_rows_hold_for_stands_above_them() -> None:
-    each = row(Name("h"), Sign("=", "relation"), Number("1"))
+    each = row(Name("h"), Sign("=", "relation"), Number("10000"))
     rows = [equation("A", 1), *(replace(equation(name, 1), each=each) for name in "BC")]
     assert align(rows, page_of()).splitlines()[1:-1] == [
         r"  A &= x \\",
-        r"  & \text{for } h = 1\text{:} \notag \\",
+        r"  & \text{for } h = 10000\text{:} \notag \\",
         r"  B &= x \\",
         r"  C &= x",
     ]
-    assert align(rows[:2], page_of()).splitlines()[2] == r"  B &= x \quad (h = 1)"
+    assert align(rows[:2], page_of()).splitlines()[2] == r"  B &= x \quad (h = 10000)"
+
+
+def test_what_is_short_stands_beside_each_of_several_rows() -> None:
+    each = row(Name("i"), Sign("=", "relation"), Number("1"))
+    rows = [replace(equation(name, 1), each=each) for name in "BC"]
+    assert align(rows, page_of()).splitlines()[1:-1] == [r"  B &= x \quad (i = 1) \\", r"  C &= x \quad (i = 1)"]
 
 
 def test_a_row_that_defines_a_name_says_so_by_its_sign() -> None:

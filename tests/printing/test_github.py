@@ -40,6 +40,16 @@ def complaints(written: Iterable[str], readers: Collection[str] = ("KaTeX", "Mat
     return {formula: f"{reader}: {problem}" for formula, reader, problem in against if problem}
 
 
+def shown(pages: Iterable[str]) -> list[list[str]]:
+    """The words of each block of Markdown pages."""
+    command = ["node", str(HERE / "parse.mjs")]
+    asked = json.dumps([{"markdown": text} for text in pages])
+    found: list[list[str]] = json.loads(
+        subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
+    )
+    return found
+
+
 READERS = {"": ("KaTeX", "MathJax"), "github": ("KaTeX", "MathJax", "Markdown")}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
+from unicodedata import name, normalize
 
 from ...core.boxes import (
     Accent,
@@ -36,7 +37,9 @@ from .spelling import (
     MATRICES,
     PLAIN,
     SPELLINGS,
+    TEXT_ACCENTS,
     THIN,
+    TYPESET,
     WIDE_ACCENTS,
     Spelling,
 )
@@ -64,8 +67,30 @@ def spelling_of(safe: object) -> Spelling:
 
 
 def plain_text(words: str) -> str:
-    """Words as LaTeX text, with nothing left that LaTeX would read as a command."""
-    return _spelled(words, PLAIN.words)
+    """Words as LaTeX text, with nothing left that LaTeX would read as a command, and no letter that it lacks."""
+    return _worded(words, PLAIN)
+
+
+def _worded(words: str, spelling: Spelling) -> str:
+    return _spelled("".join(c if c in spelling.words else _typeset(c) for c in words), spelling.words)
+
+
+def _typeset(character: str) -> str:
+    """The character where every TeX has it, and else what it is called; one that is not seen is a space or nothing."""
+    if (character.isascii() and character.isprintable()) or character in TYPESET:
+        return character
+    base, *accent = [*normalize("NFD", character)]
+    if (
+        base.isascii()
+        and base.isprintable()
+        and character < "\u0180"
+        and len(accent) == 1
+        and accent[0] in TEXT_ACCENTS
+    ):
+        return character
+    if character.isspace():
+        return " "
+    return f"[{name(character, 'unknown sign').lower()}]" if character.isprintable() else ""
 
 
 @singledispatch
@@ -222,7 +247,7 @@ def _(box: Matrix, parts: Sequence[str], spelling: Spelling) -> str:
 
 @_write.register
 def _(box: Text, parts: Sequence[str], spelling: Spelling) -> str:
-    return rf"\text{{{_spelled(box.words, spelling.words)}}}"
+    return rf"\text{{{_worded(box.words, spelling)}}}"
 
 
 @_write.register

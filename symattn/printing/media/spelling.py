@@ -105,12 +105,18 @@ MATRICES = {
 THIN = 1 / 6
 SPACES = {-THIN: r"\!", THIN: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
 
-WORDS = {
+_IN_TEXT = {mark: word for mark, word in {**LETTERS, **SPELLED}.items() if not mark.isascii() and word != mark}
+WORDS = {mark: f"${word}$" for mark, word in _IN_TEXT.items()} | {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "#": r"\#", "$": r"\$",
     "%": r"\%", "&": r"\&", "_": r"\_", "<": "$<$", ">": "$>$", "|": "$|$",
     "\u00a0": "~",
 }  # fmt: skip
 """What stands for a character within ``\text{...}``."""
+
+
+TYPESET = frozenset("¡¿£§©ÆØßæøıĲĳŁłŒœ–—‘’“”†‡•…")
+TEXT_ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+"""What every TeX sets among words besides ASCII, and the accents that it sets on a letter of ASCII."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ GITHUB = Spelling(
     right=RIGHT | _RIGHT,
     spaces={-THIN: r"\negthinspace", THIN: r"\thinspace", 2 / 9: r"\thinspace", 5 / 18: r"\thinspace",
             1 / 3: r"\enspace", 1.0: r"\quad", 2.0: r"\qquad"},
-    words={mark: rf"}}{written}\text{{" for mark, written in _OUTSIDE.items()} | _WIDE | {"\u00a0": " "},
+    words={mark: rf"}}{written}\text{{" for mark, written in (_IN_TEXT | _OUTSIDE).items()} | _WIDE | {"\u00a0": " "},
     letters=LETTERS | {"_": _LINE},
     function=r"\mathrm{%s}",
     large=r"\mathop{\mathrm{%s}}\limits",

@@ -1,4 +1,4 @@
-// Reads a JSON list of formulas, and writes what KaTeX (strict) and MathJax (with AMS, as GitHub has it) say against each,
+// Reads a JSON list, and writes of each page of Markdown the words of its blocks. Of each formula it writes what KaTeX (strict) and MathJax (with AMS, as GitHub has it) say against each,
 // and how Markdown shows it where that changes a formula in the midst of a sentence.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -50,10 +50,26 @@ function byMarkdown(formula) {
   return seen === plain ? "" : seen;
 }
 
-const formulas = JSON.parse(readFileSync(0, "utf8"));
-const said = formulas.map((formula) => ({
-  KaTeX: against(() => katex.renderToString(formula, { strict: "error", displayMode: true, throwOnError: true })),
-  MathJax: against(() => page.convert(formula, { display: true })),
-  Markdown: byMarkdown(formula),
-}));
+function blocks(text) {
+  const walker = new Parser().parse(text).walker();
+  const found = [];
+  for (let step = walker.next(); step; step = walker.next()) {
+    const { type, literal } = step.node;
+    if (step.entering && (type === "paragraph" || type === "heading")) found.push("");
+    else if (step.entering && type === "text") found[found.length - 1] += literal;
+    else if (type === "softbreak") found[found.length - 1] += " ";
+    else if (step.entering && type === "html_inline" && !/^<\/?span>$/.test(literal)) found[found.length - 1] += "HTML";
+  }
+  return found;
+}
+
+const said = JSON.parse(readFileSync(0, "utf8")).map((asked) => (typeof asked === "string" ? read(asked) : blocks(asked.markdown)));
 process.stdout.write(JSON.stringify(said));
+
+function read(formula) {
+  return {
+    KaTeX: against(() => katex.renderToString(formula, { strict: "error", displayMode: true, throwOnError: true })),
+    MathJax: against(() => page.convert(formula, { display: true })),
+    Markdown: byMarkdown(formula),
+  };
+}

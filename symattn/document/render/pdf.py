@@ -1,0 +1,69 @@
+"""A page as a PDF file, set by the TeX that is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ...errors import TypesettingError
+from ...printing.prose import Document
+from .latex import latex
+
+_QUIET = ("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape")
+_ENGINES = {"pdflatex": _QUIET, "lualatex": _QUIET, "xelatex": _QUIET, "tectonic": ("--untrusted",)}
+_SECONDS = 120.0
+_WIDTH = 40.0  # em of the text
+
+
+def pdf(document: Document, path: str | os.PathLike[str]) -> None:
+    """Write the page as a PDF file, by the first of pdflatex, lualatex, xelatex and tectonic that is installed.
+
+    Raises TypesettingError where none is, and where it fails or takes longer than two minutes; no file is left then.
+    """
+    engine = next((name for name in _ENGINES if shutil.which(name)), None)
+    if engine is None:
+        raise TypesettingError(
+            f"a PDF file is set by TeX, and none of {', '.join(_ENGINES)} is installed: "
+            "install one (Debian: texlive-latex-extra), or write LaTeX and compile it elsewhere"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "page.tex")
+        source.write_text(latex(document, width=_WIDTH, standalone=True, theorems=True), encoding="utf-8")
+        _replaced(_typeset(engine, source), Path(path))
+
+
+def _typeset(engine: str, source: Path) -> Path:
+    """What the engine makes of the source, beside it."""
+    command = [engine, *_ENGINES[engine], source.name]
+    try:
+        run = subprocess.run(
+            command, cwd=source.parent, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise TypesettingError(f"{engine} took longer than {_SECONDS:g} seconds, and was stopped") from None
+    made = source.with_suffix(".pdf")
+    if run.returncode or not made.exists():
+        said = (run.stdout + run.stderr).decode(errors="replace").splitlines()
+        problem = next((line for line in said if line.startswith(("!", "error:"))), f"it ended with {run.returncode}")
+        raise TypesettingError(f"{engine} could not set the page: {problem.lstrip('! ')}")
+    return made
+
+
+def _replaced(made: Path, path: Path) -> None:
+    """Put a file in its place, all of it or nothing."""
+    try:
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as problem:
+        raise type(problem)(problem.errno, problem.strerror, str(path)) from None
+    os.close(number)
+    target = Path(name)
+    try:
+        shutil.copyfile(made, target)
+        target.chmod(0o644)
+        target.replace(path)
+    except OSError:
+        target.unlink()
+        raise
