@@ -77,8 +77,6 @@ REFUSED_FORMULAS = {
     "x17", "x57", "x63", "x66", "x77", "x88",
     # not read: equations side by side, names such as score(i,j), progressions
     "s3-08", "s3-11", "s3-13", "x58",
-    # a derivative of an entry
-    "m04",
 }  # fmt: skip
 
 

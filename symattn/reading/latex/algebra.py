@@ -144,7 +144,11 @@ class Algebra(Scripts):
         """The name of the derivative of a scalar by a tensor."""
         entry = self.names.find(of)
         if entry is not None and isinstance(entry.value, Tensor) and entry.value.rank:
-            raise self.error(f"a derivative of {entry.value.brief()} is a Jacobian, which is not read", of)
+            raise self.error(
+                f"a derivative of {entry.value.brief()} is a Jacobian: say what {self.shown(of)} is, by a definition "
+                "or by a tensor of sa.let",
+                of,
+            )
         self._check_loss(of)
         name = differential(variable)
         if name is None or not self.differentiable(variable, name):
@@ -229,7 +233,7 @@ class Algebra(Scripts):
 
     def derivative_of(self, tree: Fraction) -> Tree | None:
         r"""``\frac{\partial L}{\partial Q}`` as the name of the derivative."""
-        above, below = (_behind_partial(part) for part in (tree.above, tree.below))
+        above, below = (behind_partial(part) for part in (tree.above, tree.below))
         if below is None or (above is None and not isinstance(tree.below, Product)):
             return None
         if above is None:
@@ -292,7 +296,7 @@ def _base(tree: Tree) -> Tree:
     return tree.base if isinstance(tree, Scripted) else tree
 
 
-def _behind_partial(tree: Tree) -> Tree | None:
+def behind_partial(tree: Tree) -> Tree | None:
     r"""What stands behind ``\partial`` or an upright d."""
     match tree:
         case Product(factors=(Mark(sign="∂") | Symbol(letters="d"), inside), signs=("",)):

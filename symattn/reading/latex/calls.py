@@ -18,8 +18,9 @@ from ...ops.contraction import diag_op
 from ...ops.layout import merge_axes, moveaxis
 from ...ops.leaves import as_tensor
 from ..formulas import POWER_OF_E
-from .algebra import Algebra
+from .moments import Moments
 from .names import Entry, items_of, key_of
+from .parser import moment_of
 from .runs import LETTER, is_dots, run_of
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
@@ -73,7 +74,7 @@ KNOWN = frozenset(
 )  # fmt: skip
 
 
-class Calls(Algebra):
+class Calls(Moments):
     """Reads applications of functions."""
 
     def call(self, tree: Apply) -> Term:
@@ -86,6 +87,8 @@ class Calls(Algebra):
         if isinstance(head, Scripted):
             base, below, above = head.base, head.below, head.above
         assert isinstance(base, Symbol)
+        if moment_of(head):
+            return self.moment(tree, moment_of(head))
         if base.letters not in KNOWN or (isinstance(head, Scripted) and head.primes):
             raise self.error(
                 f"the function {self.shown(head)} is not declared: declare it by names={{{base.letters!r}: f}}, "

@@ -157,6 +157,8 @@ class Names:
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
         self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
         self.quantified: set[str] = set()  # letters that the text says to be indices, "for all i"
+        self.laws: dict[Any, Any] = {}  # of random tensors
+        self.layout = ""  # of Jacobians, where it is given
         self.heads: frozenset[str] = frozenset()  # indices that stand in superscripts only, as in Q^{(a)}
         self.loss = ""  # the one scalar that all derivatives of a text are of
         if not isinstance(names, Mapping):

@@ -51,6 +51,17 @@ DEEPEST = 100
 INDICES = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
 
 
+_MOMENTS = {"E": "expectation", "V": "variance", "Var": "variance", "var": "variance", "Cov": "covariance",
+            "cov": "covariance"}  # fmt: skip
+
+
+def moment_of(head: Tree) -> str:
+    r"""Which moment a head stands for; "" for none: an E in italics is a name, ``\mathbb{E}`` an expectation."""
+    if not isinstance(head, Symbol) or (len(head.letters) == 1 and head.style not in ("blackboard", "upright")):
+        return ""
+    return _MOMENTS.get(head.letters, "")
+
+
 class Parser:
     """Reads one stretch of tokens; ``applies`` says whether a letter in front of a fence is a function."""
 
@@ -269,6 +280,8 @@ class Parser:
 
     def _takes(self, head: Tree, base: Symbol) -> bool:
         if self.meets("open") and self.token.mark in "([":
+            if moment_of(head):
+                return self.applies(head)
             if len(base.letters) == 1 and (self.token.mark == "[" or (base.letters in INDICES and self._is_indexed())):
                 return False
             return self.applies(head)

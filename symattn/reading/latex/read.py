@@ -9,38 +9,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-import sympy
-
 from ...core.naming import check_name, fresh_name
 from ...core.node import Tensor
-from ...errors import NamingError, OperandError, ParseError, SymattnError, described
+from ...errors import NamingError, OperandError, SymattnError, described
 from ...ops.broadcasting import broadcast_to
-from ...ops.leaves import as_tensor, let, tensor
+from ...ops.leaves import as_tensor, let
 from ...printing.gradients import Gradients
-from ...probability.laws import iid
 from ...proof.claims import compared
 from ...proof.engine import prove
-from .answers import Declaration, Definition, Distribution, Signature
+from .answers import Declaration, Definition
 from .calls import KNOWN
+from .declarations import Declarations, abbreviated
+from .derived import LAYOUTS
 from .lexer import Token, tokens_of
 from .names import Names, items_of, key_of, name_of
-from .parser import INDICES, Parser
+from .parser import INDICES, Parser, moment_of
 from .parts import Parts
 from .quantifiers import Quantifier
 from .shapes import ClashError, Form, Unknown
 from .statements import statements
 from .terms import Conventions, Term, UndecidedError
 from .text import FormulaText
-from .tree import Apply, Fence, Fraction, Infix, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Tree, parts_of
+from .tree import Apply, Fence, Fraction, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Tree, parts_of
 from .values import as_number, is_condition, spread, with_labels
 
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
 _CONVENTIONS = tuple(Conventions(*pair) for pair in ((False, False), (False, True), (True, True), (True, False)))
-_SETS = frozenset("RNZ")
 GRADIENTS = get_args(Gradients)
 
 
-def parse_latex(text: str, names: Mapping[str, Any] | None = None, *, gradients: str = "d") -> Any:
+def parse_latex(
+    text: str,
+    names: Mapping[str, Any] | None = None,
+    *,
+    law: Mapping[Any, Any] | None = None,
+    layout: str = "",
+    gradients: str = "d",
+) -> Any:
     r"""What a formula in LaTeX stands for: a tensor, a SymPy scalar, a Definition, a claim; several make a tuple.
 
     ``names`` says what its names are: shapes, tensors, scalars, functions, and ranges of indices such as "1..n", which
@@ -48,8 +53,10 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None, *, gradients:
     lies: a declared vector is a column unless only a row fits. Raises ParseError, with a caret, for what is not
     LaTeX, not declared, or not decided, and ShapeError where shapes do not fit.
 
-    ``gradients="bar"`` takes a bar on a declared name for the derivative by it, as ``sa.latex`` writes it; the other
-    spellings of derivatives are read without being asked for. All that is read is listed in docs/reading_latex.md.
+    ``law`` has the laws of random tensors, as for ``sa.variance``; without them a text states them, x \sim
+    \mathcal{N}(0, I). ``layout`` is "numerator" or "denominator", where Jacobians do not say by a transpose which way
+    they lie. ``gradients="bar"`` takes a bar on a declared name for the derivative by it, as ``sa.latex`` writes
+    it; the other spellings are read without being asked for. All that is read is listed in docs/reading_latex.md.
 
     >>> import symattn as sa
     >>> T, S, d, e = sa.sizes("T S d e")
@@ -59,6 +66,9 @@ def parse_latex(text: str, names: Mapping[str, Any] | None = None, *, gradients:
     """
     source = FormulaText(text)
     table = Names({} if names is None else names)
+    table.laws, table.layout = {} if law is None else dict(law), layout
+    if layout not in ("", *LAYOUTS):
+        raise OperandError(f"a layout is {' or '.join(LAYOUTS)}, not {described(layout)}")
     tokens = statements(source, _spelled(source, table, gradients))
     parts = [part for part in tokens if not _says_of_indices(source, table, part)]
     parts = _shapes_below(source, table, parts)
@@ -149,148 +159,33 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]])
     return [found[n] for n in range(len(parts))]
 
 
-class _Statement:
+class _Statement(Declarations):
     """One statement, read by the names and what was defined before it."""
-
-    def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
-        self.text, self.names = text, names
-        self.tree = Parser(text, tokens, self.applies).read()
-
-    def applies(self, head: Tree) -> bool:
-        """Whether a letter in front of a fence is a function: unless it is declared to be something else."""
-        base = head.base if isinstance(head, Scripted) else head
-        for tree in (head, base):
-            entry = self.names.find(tree)
-            if entry is not None:
-                return entry.is_function
-        if self.names.family(head) is not None:
-            return False
-        assert isinstance(base, Symbol)
-        if not isinstance(head, Scripted) or base.letters in KNOWN:
-            return True
-        is_delta = base.letters == "δ" and head.below is not None and len(items_of(head.below)) == 2
-        return head.above is None and not is_delta
 
     def answers(self) -> list[Any]:
         tree = self.tree
         if isinstance(tree, Items):
-            return self._listed(tree)
+            return self.listed(tree)
         if not isinstance(tree, Relation):
-            space = self._set(tree)
+            space = self.space_of(tree)
             return [Declaration("", space)] if space is not None else [self._expression(tree)]
         return self._related(tree)
-
-    def error(self, problem: str, tree: Tree) -> ParseError:
-        return self.text.error(problem, tree.span)
-
-    def check_factors(self, shapes: list[Fence]) -> None:
-        """That the factors on the right have these shapes."""
-        right = self.tree.sides[1] if isinstance(self.tree, Relation) else self.tree
-        factors = right.factors if isinstance(right, Product) else (right,)
-        if len(factors) != len(shapes):
-            raise self.error(f"{len(shapes)} shapes below {len(factors)} factors", shapes[0])
-        reader = Parts(self.text, self.names)
-        for factor, shape in zip(factors, shapes, strict=True):
-            form = reader.form(reader.term(factor))
-            wanted = [self.size(item) for item in shape.items]
-            if len(form.core) != 2 or not all(map(reader.shapes.unify, form.core, wanted)):
-                raise reader.shape_error(f"{reader.shown(factor)} is {reader.shapes.shown(form)}", shape)
-
-    # --- declarations ---
-
-    def _listed(self, tree: Items) -> list[Any]:
-        last = tree.items[-1]
-        if isinstance(last, Relation) and last.signs in (("∈",), (":",)):
-            return [made for item in (*tree.items[:-1], last.sides[0]) for made in self._declared(item, last.sides[1])]
-        raise self.error(
-            "several things where one is meant: write one formula, or relations with commas between", tree.items[1]
-        )
-
-    def _declared(self, name: Tree, of: Tree) -> list[Any]:
-        """``X \\in \\mathbb{R}^{L \\times d}``, ``X : (S, D)``, ``T \\in \\mathbb{N}``."""
-        made: list[Any] = []
-        for tree in _abbreviated(name):
-            if not key_of(tree):
-                raise self.error("a name is declared: a letter or a word with scripts", tree)
-            shape = self._shape(of)
-            if shape is None:
-                raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
-            if shape == "N":
-                value: Any = sympy.Symbol(check_name(name_of(tree)), integer=True, positive=True)
-            else:
-                value = self._tensor(tree, shape)
-            if self.names.find(tree) is None:
-                self.names.declare(tree, value)
-            made.append(Declaration(name_of(tree), value))
-        return made
-
-    def _tensor(self, tree: Tree, shape: Any) -> Tensor:
-        """The tensor that a declaration makes; of a name that is known already it says the shape."""
-        if self.names.find(tree) is None:
-            return self.names.tensor_of(tree, shape)
-        return tensor(name_of(tree), *(r.size for r in self.names.family_ranges(tree)), *shape)
-
-    def _shape(self, tree: Tree) -> Any:
-        """The sizes of a shape, "N" for the natural numbers, None for what is none."""
-        space = self._set(tree)
-        if space is not None:
-            return space
-        if isinstance(tree, Fence) and tree.left == "(":
-            return tuple(self.size(item) for item in tree.items)
-        if isinstance(tree, Product) and set(tree.signs) == {"×"}:
-            return tuple(self.size(factor) for factor in tree.factors)
-        return None
-
-    def _set(self, tree: Tree) -> Any:
-        base = tree.base if isinstance(tree, Scripted) else tree
-        if (
-            not isinstance(base, Symbol)
-            or base.letters not in _SETS
-            or base.style not in ("blackboard", "calligraphic")
-        ):
-            return None
-        if base.letters != "R":
-            return "N"
-        above = tree.above if isinstance(tree, Scripted) else None
-        if above is None:
-            return ()
-        if isinstance(above, Product) and set(above.signs) == {"×"}:
-            return tuple(self.size(factor) for factor in above.factors)
-        return tuple(self.size(item) for item in (above.items if isinstance(above, Items) else (above,)))
-
-    def size(self, tree: Tree) -> sympy.Expr:
-        """A size, whose letters are sizes from here on."""
-        for name in _letters(tree):
-            if self.names.find(name) is None:
-                size = sympy.Symbol(check_name(name_of(name)), integer=True, positive=True)
-                if size in self.names.sizes.values():
-                    raise self.error(f"{self.text.part(name.span)} would be the size {size}, as another name is", name)
-                self.names.sizes[key_of(name)] = size
-        return Parts(self.text, self._only_sizes()).size_of(tree)
-
-    def _only_sizes(self) -> Names:
-        table = Names({})
-        table.sizes = self.names.sizes
-        for key, entry in self.names.entries.items():
-            if not isinstance(entry.value, Tensor):
-                table.entries[key] = entry
-        return table
 
     # --- relations ---
 
     def _related(self, tree: Relation) -> list[Any]:
         sides, signs = list(tree.sides), list(tree.signs)
         if signs[0] == ":" and "→" in signs:
-            return [self._signature(tree)]
+            return [self.signature(tree)]
         if signs == ["∼"]:
-            return [self._distribution(*sides)]
+            return [self.distribution(*sides)]
         shape = None
         known = set(self.names.sizes)
         if signs[-1] in ("∈", ":"):
             if len(signs) == 1 and self._is_new(sides[0]):
-                return self._declared(sides[0], sides[1])
+                return self.declared(sides[0], sides[1])
             signs.pop()
-            shape = self._shape(last := sides.pop())
+            shape = self.shape_of(last := sides.pop())
             if shape is None or shape == "N":
                 raise self.error(f"{self.text.part(last.span)} is no shape", last)
             new = {size for key, size in self.names.sizes.items() if key not in known}
@@ -304,7 +199,7 @@ class _Statement:
         return self._chain(sides, signs, shape)
 
     def _is_new(self, tree: Tree) -> bool:
-        names = _abbreviated(tree)
+        names = abbreviated(tree)
         return all(key_of(name) and self.names.find(name) is None and not self._is_part(name) for name in names)
 
     def _is_part(self, tree: Tree) -> bool:
@@ -327,32 +222,14 @@ class _Statement:
                 raise self.error(f"{sign} is not read: claims are written by = ≤ ≥ < >", right)
         return made
 
-    def _distribution(self, name: Tree, law: Tree) -> Distribution:
-        r"""``x \sim \mathcal{N}(\mu, \sigma^2)``: independent normal entries; the second argument is the variance."""
-        normal = isinstance(law, Apply) and isinstance(law.head, Symbol) and law.head.letters == "N"
-        if not normal or not isinstance(law, Apply) or len(law.arguments) != 2 or not key_of(name):
-            raise self.error(r"a law is written as x \sim \mathcal{N}(\mu, \sigma^2)", law)
-        mean, variance = (Parts(self.text, self.names).size_of(argument) for argument in law.arguments)
-        return Distribution(name_of(name), iid("normal", mean=mean, variance=variance))
-
-    def _signature(self, tree: Relation) -> Signature:
-        if tree.signs != (":", "→"):
-            raise self.error("a signature is written as f : (n, d) \\times (m, d) \\to (n, m)", tree)
-        name, taken, given = tree.sides
-        arguments = taken.factors if isinstance(taken, Product) and set(taken.signs) == {"×"} else (taken,)
-        shapes = [self._shape(argument) for argument in arguments]
-        result = self._shape(given)
-        if None in shapes or result is None or not key_of(name):
-            raise self.error("a signature is written as f : (n, d) \\times (m, d) \\to (n, m)", tree)
-        return Signature(name_of(name), tuple(shapes), result)
-
     # --- definitions and claims ---
 
     def _defines(self, left: Tree) -> bool:
         """Whether the left side of an equation is new."""
         if isinstance(left, Apply):
             base = left.head.base if isinstance(left.head, Scripted) else left.head
-            return self.names.find(left.head) is None and isinstance(base, Symbol) and base.letters not in KNOWN
+            known = moment_of(left.head) or (isinstance(base, Symbol) and base.letters in KNOWN)
+            return self.names.find(left.head) is None and not known
         if (name := _named(left)) is not left:
             return self.names.find(name) is None
         if isinstance(left, (Symbol, Scripted)) and key_of(left):
@@ -372,7 +249,11 @@ class _Statement:
     def _derivative(self, left: Tree) -> Tree | None:
         """The name of the derivative on a left side, where nobody declared it."""
         reader = Parts(self.text, self.names)
+        if reader.is_derived(left):
+            return None  # of what is defined, so that it has a value
         if isinstance(left, Product) and _is_hessian(left):
+            return left
+        if isinstance(left, Fraction) and reader.jacobian_letters(left):
             return left
         if isinstance(left, Product):
             factors, _ = reader.gathered(left)
@@ -382,6 +263,9 @@ class _Statement:
         else:
             found = None
         return found if found is not None and self._is_derived(found) else None
+
+    def _jacobian_letters(self, left: Tree) -> tuple[str, ...]:
+        return Parts(self.text, self.names).jacobian_letters(left) if isinstance(left, Fraction) else ()
 
     def _is_derived(self, name: Tree) -> bool:
         bare = name.base if isinstance(name, Scripted) else name
@@ -394,7 +278,7 @@ class _Statement:
         if isinstance(left, Apply):
             name_tree = left.head
             parameters = tuple(self.text.part(argument.span) for argument in left.arguments)
-        letters = self._index_letters(left) if derivative is None else ()
+        letters = self._index_letters(left) if derivative is None else self._jacobian_letters(left)
         reader, term = self._under_conventions(
             lambda r: r.term(right), letters, scalar=len(letters) > 1, where=right, shape=shape
         )
@@ -613,28 +497,3 @@ def _is_hessian(tree: Product) -> bool:
     r"""``\nabla_z^2 L``."""
     first = tree.factors[0]
     return isinstance(first, Scripted) and isinstance(first.base, Mark) and first.base.sign == "∇" and bool(first.above)
-
-
-def _abbreviated(tree: Tree) -> list[Tree]:
-    """``Q/K/V`` and ``W_{q/k/v}`` as three names."""
-    if isinstance(tree, Infix) and tree.sign == "/":
-        return [*_abbreviated(tree.left), *_abbreviated(tree.right)]
-    if isinstance(tree, Scripted) and isinstance(tree.below, Infix) and tree.below.sign == "/":
-        return [replace(tree, below=part) for part in _abbreviated(tree.below)]
-    return [tree]
-
-
-def _letters(tree: Tree) -> list[Tree]:
-    """The names in a size."""
-    if isinstance(tree, Symbol) or (isinstance(tree, Scripted) and key_of(tree)):
-        return [tree]
-    inside: list[Tree] = []
-    for part in (
-        tree.factors
-        if isinstance(tree, Product)
-        else (tree.left, tree.right)
-        if isinstance(tree, Infix)
-        else tuple(x for _, x in getattr(tree, "terms", ()))
-    ):
-        inside += _letters(part)
-    return inside
