@@ -14,7 +14,7 @@ from symattn.core.boxes import Code, Name, Text
 from symattn.document.render.html import html
 from symattn.printing.prose import MARKS, Document, Figure, Fold, Given, Items, Paragraph, Section, Source, Words
 
-from .everything import EVERYTHING, SVG
+from .everything import CLAIM, EVERYTHING, SVG
 
 _VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
 _LOADING = {"src", "srcset", "poster", "data", "action", "formaction", "background", "srcdoc"}
@@ -127,6 +127,15 @@ def test_the_page_of_an_empty_document_is_a_page() -> None:
     page = _Page(html(Document((), (), (), (), (), (), ())))
     assert page.values("lang") == ["en", "en"]
     assert [tag for tag, _ in page.tags if tag in ("section", "footer", "ul", "p")] == []
+
+
+def test_a_section_without_a_title_has_no_heading_and_no_empty_column_stands() -> None:
+    parts = (Paragraph(("words",)), CLAIM)
+    page = _Page(
+        html(replace(EVERYTHING, result=(), given=(Given(Name("Q"), ("a",)),), sections=(Section((), parts),)))
+    )
+    assert [tag for tag, _ in page.tags if tag in ("h1", "h2", "h3")] == ["h1", "h2", "h2", "h3", "h2"]
+    assert "Meaning" not in page.text()
 
 
 HOSTILE = [

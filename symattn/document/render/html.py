@@ -210,12 +210,16 @@ class _Page:
     def given(self, given: Sequence[Given], conventions: Words) -> str:
         if not given and not conventions:
             return ""
-        rows = tuple(((symbol.symbol,), symbol.where, symbol.meaning) for symbol in given)
-        table = _table(Table((("Symbol",), ("Where it lives",), ("Meaning",)), rows), "given") if given else ""
+        columns = 3 if any(symbol.meaning for symbol in given) else 2
+        head = (("Symbol",), ("Where it lives",), ("Meaning",))[:columns]
+        rows = tuple(((symbol.symbol,), symbol.where, symbol.meaning)[:columns] for symbol in given)
+        table = _table(Table(head, rows), "given") if given else ""
         words = f"<p>{_words(conventions)}</p>" if conventions else ""
         return f"{self.heading('Given', ('Given',))}\n{table}\n{words}\n</section>"
 
     def section(self, section: Section) -> str:
+        if not section.title:
+            return f"<section>\n{self.parts(section.parts, 2)}\n</section>"
         heading = self.heading(section.anchor or _plain(section.title), section.title)
         return f"{heading}\n{self.parts(section.parts, 3)}\n</section>"
 
