@@ -18,14 +18,18 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
-_EXTRAS = {"torch": "PyTorch", "jax": "JAX"}
+_EXTRAS = {  # what a marker needs: a module, what people call it, and the extra that installs it
+    "torch": ("torch", "PyTorch", "torch"),
+    "jax": ("jax", "JAX", "jax"),
+    "latex2sympy": ("latex2sympy2", "latex2sympy2", "latex"),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked ``torch`` or ``jax`` hold symattn against these, which are extras."""
-    for extra, called in _EXTRAS.items():
-        if find_spec(extra) is None:
+    """Tests marked ``torch``, ``jax`` or ``latex2sympy`` hold symattn against these, which are extras."""
+    for marker, (module, called, extra) in _EXTRAS.items():
+        if find_spec(module) is None:
             reason = f"{called} is not installed: pip install 'symattn[{extra}]'"
             for item in items:
-                if item.get_closest_marker(extra):
+                if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=reason))

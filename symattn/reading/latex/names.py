@@ -15,6 +15,7 @@ from typing import Any
 
 import sympy
 
+from ...core.budget import Budget
 from ...core.naming import check_name
 from ...core.node import Tensor
 from ...core.sizes import as_shape, as_size
@@ -160,6 +161,7 @@ class Names:
         self.laws: dict[Any, Any] = {}  # of random tensors
         self.layout = ""  # of Jacobians, where it is given
         self.heads: frozenset[str] = frozenset()  # indices that stand in superscripts only, as in Q^{(a)}
+        self.budget: Budget | None = None  # of what is worked out, once something is
         self.loss = ""  # the one scalar that all derivatives of a text are of
         if not isinstance(names, Mapping):
             raise OperandError(f"names says what names are, {{'Q': (T, d)}}, and is not {described(names)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from . import calculus_trees
 from .lexer import Token
 from .text import FormulaText, Span
 from .tree import (
@@ -41,7 +42,7 @@ _INFIX = {
 _LARGE = frozenset("∑∏∫⋃⋂⨁⨂⨀")
 _EXTREMES = frozenset({"max", "min", "sup", "inf"})
 _TURNED = frozenset({"sin", "cos", "tan"})
-_FRACTIONS = frozenset({r"\frac", r"\dfrac", r"\tfrac", r"\cfrac"})
+_FRACTIONS = frozenset({r"\frac", r"\dfrac", r"\tfrac", r"\cfrac", r"\binom"})
 _LABELLED = frozenset({r"\underset", r"\overset", r"\stackrel"})
 _BRACES = frozenset({r"\underbrace", r"\overbrace"})
 _CLOSES = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|": "|", "‖": "‖"}
@@ -72,6 +73,7 @@ class Parser:
         self.applies = applies
         self.at = self.depth = 0
         self.bars: list[str] = []
+        self.differentials: list[int] = []  # where integrals end that are open
 
     def read(self) -> Tree:
         """All of the tokens as one tree."""
@@ -81,7 +83,7 @@ class Parser:
             items.append(self.expression(0))
         if self.token.kind != "end":
             raise self.error(f"{self._shown(self.token)} is not expected here")
-        return items[0] if len(items) == 1 else Items(self._since(items[0].span.start), tuple(items))
+        return items[0] if len(items) == 1 else Items(self.since(items[0].span.start), tuple(items))
 
     # --- tokens ---
 
@@ -108,7 +110,7 @@ class Parser:
     def _shown(self, token: Token) -> str:
         return "the end" if token.kind == "end" else repr(self.text.part(token.span))
 
-    def _since(self, start: int) -> Span:
+    def since(self, start: int) -> Span:
         return Span(start, self.tokens[self.at - 1].span.end if self.at else start)
 
     # --- by precedence ---
@@ -135,14 +137,16 @@ class Parser:
             if token.mark in "+−":
                 return _SUM
             joined = _RELATION if token.mark in RELATIONS else _INFIX.get(token.mark, 0)
-            return joined or (_BESIDE if self._begins() else 0)
+            return joined or (_BESIDE if self.begins() else 0)
         if token.kind == "bar" and self.bars[-1:] == ["["] and token.mark == "‖":
             return _BAR  # of a concatenation
-        return _BESIDE if self._begins() else 0
+        return _BESIDE if self.begins() else 0
 
-    def _begins(self) -> bool:
+    def begins(self) -> bool:
         """Whether a factor begins here."""
         token = self.token
+        if self.at in self.differentials:
+            return False
         if token.kind in ("letter", "word", "number", "open", "{", "accent"):
             return True
         if token.kind == "command":
@@ -230,11 +234,15 @@ class Parser:
             self.next()
             inside = self.expression(_AND)
             return Prefix(Span(token.span.start, inside.span.end), "¬", inside)
+        if token.kind == "sign" and token.mark == "∫":
+            return calculus_trees.integral(self)
+        if token.kind == "word" and token.mark == "lim" and self._has_limits():
+            return calculus_trees.limit(self)
         if token.kind == "sign" and token.mark in _LARGE:
             return self._large(self.next())
         if token.kind == "word" and token.mark in _EXTREMES and self._has_limits():
             return self._large(self.next())
-        return self._called(self.scripts(self.atom()))
+        return calculus_trees.factorial(self, self._called(self.scripts(self.atom())))
 
     def _signed(self) -> Tree:
         token = self.next()
@@ -245,6 +253,10 @@ class Parser:
         inside = self.expression(_SUM)
         return Total(Span(token.span.start, inside.span.end), ((token.mark, inside),))
 
+    def body(self) -> Tree:
+        """What a large sign in front of it is of."""
+        return self.expression(_BODY)
+
     def _has_limits(self) -> bool:
         r"""Whether ``\max`` has an index below it, and no word such as ``axis``."""
         after = self.tokens[self.at + 1 : self.at + 4]
@@ -254,9 +266,9 @@ class Parser:
         below = above = None
         while self.token.kind in ("_", "^"):
             below, above = (self.script(), above) if self.token.kind == "_" else (below, self.script())
-        if not self._begins() and not self.meets("sign", "−"):
+        if not self.begins() and not self.meets("sign", "−"):
             raise self.error(f"{token.mark} has nothing behind it")
-        body = self.expression(_BODY)
+        body = self.body()
         return Large(Span(token.span.start, body.span.end), token.mark, below, above, body)
 
     def _called(self, head: Tree) -> Tree:
@@ -270,7 +282,7 @@ class Parser:
         arguments = self.atom()
         assert isinstance(arguments, Fence)
         call = Apply(Span(head.span.start, arguments.span.end), head, arguments.items)
-        if base.letters in _TURNED and fence.apart and self._begins():
+        if base.letters in _TURNED and fence.apart and self.begins():
             raise self.error(
                 f"where the argument of {base.letters} ends is not decided: write it in parentheses, or a \\cdot "
                 "behind it",
@@ -297,12 +309,12 @@ class Parser:
         return False
 
     def _unbracketed(self, head: Tree, base: Symbol) -> Tree:
-        if not self._begins():
+        if not self.begins():
             raise self.error(f"{base.letters} has no argument", head.span)
         self.deeper()
         inside = self.operand()
         self.depth -= 1
-        if self._begins() and not self.meets("word"):
+        if self.begins() and not self.meets("word"):
             raise self.error(
                 f"where the argument of {base.letters} ends is not decided: write {base.letters}(...)", head.span
             )
@@ -315,7 +327,7 @@ class Parser:
             case "letter" if (token.mark, token.style) == ("d", "upright") and self.token.kind in ("letter", "accent"):
                 inside = self.atom()  # of a gradient
                 assert isinstance(inside, Symbol)
-                return Symbol(self._since(token.span.start), f"d{inside.letters}", inside.style, inside.accents)
+                return Symbol(self.since(token.span.start), f"d{inside.letters}", inside.style, inside.accents)
             case "letter" | "word":
                 return Symbol(token.span, token.mark, token.style)
             case "number":
@@ -329,7 +341,7 @@ class Parser:
                 inside = self.argument(token)
                 if isinstance(inside, (Symbol, Number)):
                     return inside
-                return Fence(self._since(token.span.start), "{}", "{}", (inside,))
+                return Fence(self.since(token.span.start), "{}", "{}", (inside,))
             case "accent":
                 return self._accented(token)
             case "command":
@@ -353,7 +365,7 @@ class Parser:
                 )
         self.expect("close", _CLOSES[opened.mark], opened)
         self.bars.pop()
-        return Fence(self._since(opened.span.start), opened.mark, _CLOSES[opened.mark], tuple(items), separators)
+        return Fence(self.since(opened.span.start), opened.mark, _CLOSES[opened.mark], tuple(items), separators)
 
     def _slice(self) -> Tree:
         """An item between brackets, which may be a stretch ``a : b`` of an axis."""
@@ -366,7 +378,7 @@ class Parser:
             self.next()
         if len(parts) == 1 and parts[0] is not None:
             return parts[0]
-        return Slice(self._since(start), tuple(parts))
+        return Slice(self.since(start), tuple(parts))
 
     def _slices(self) -> bool:
         """Whether a colon stands before the end of this item."""
@@ -384,16 +396,16 @@ class Parser:
         inside = self.expression(0)
         self.expect("bar", opened.mark, opened)
         self.bars.pop()
-        return Fence(self._since(opened.span.start), opened.mark, opened.mark, (inside,))
+        return Fence(self.since(opened.span.start), opened.mark, opened.mark, (inside,))
 
     def _accented(self, token: Token) -> Tree:
         inside = self.argument(token)
         if isinstance(inside, Symbol):
-            return Symbol(self._since(token.span.start), inside.letters, inside.style, inside.accents + token.mark)
+            return Symbol(self.since(token.span.start), inside.letters, inside.style, inside.accents + token.mark)
         if isinstance(inside, Scripted) and isinstance(inside.base, Symbol):
             base = inside.base
             marked = Symbol(base.span, base.letters, base.style, base.accents + token.mark)
-            return Scripted(self._since(token.span.start), marked, inside.below, inside.above, inside.primes)
+            return Scripted(self.since(token.span.start), marked, inside.below, inside.above, inside.primes)
         raise self.error("an accent stands on a letter", token.span)
 
     def argument(self, token: Token) -> Tree:
@@ -433,9 +445,8 @@ class Parser:
     def _command(self, token: Token) -> Tree:
         start = token.span.start
         if token.mark in _FRACTIONS:
-            above = self.argument(token)
-            below = self.argument(token)
-            return Fraction(self._since(start), above, below)
+            above, below = self.argument(token), self.argument(token)
+            return calculus_trees.fraction(self, token, Fraction(self.since(start), above, below))
         if token.mark == r"\sqrt":
             degree = None
             if self.meets("open", "["):
@@ -443,14 +454,14 @@ class Parser:
                 degree = self.expression(0)
                 self.expect("close", "]", opened)
             inside = self.argument(token)
-            return Root(self._since(start), inside, degree)
+            return Root(self.since(start), inside, degree)
         if token.mark == r"\begin":
             return self._grid(token)
         if token.mark in _BRACES:
             inside = self.argument(token)
             if self.token.kind in ("_", "^"):
                 self.script()  # a label
-            return Fence(self._since(start), "(", ")", (inside,))
+            return Fence(self.since(start), "(", ")", (inside,))
         if token.mark in _LABELLED:
             return self._labelled(token)
         raise self.error(f"the command {self.text.part(token.span)} is not read", token.span)
@@ -460,10 +471,10 @@ class Parser:
         label = self.argument(token)
         inside = self.argument(token)
         if isinstance(inside, Symbol) and len(inside.letters) > 1 and token.mark == r"\underset":
-            return Scripted(self._since(token.span.start), inside, label)
+            return Scripted(self.since(token.span.start), inside, label)
         if isinstance(inside, Symbol):
             return inside
-        return Fence(self._since(token.span.start), "(", ")", (inside,))
+        return Fence(self.since(token.span.start), "(", ")", (inside,))
 
     # --- scripts ---
 
@@ -510,7 +521,7 @@ class Parser:
             items.append(self._script_item())
         self.expect("}", "}", opened)
         self.bars.pop()
-        return items[0] if len(items) == 1 else Items(self._since(opened.span.start), tuple(items))
+        return items[0] if len(items) == 1 else Items(self.since(opened.span.start), tuple(items))
 
     def _script_item(self) -> Tree:
         token = self.token
@@ -518,11 +529,11 @@ class Parser:
             return self._slice()
         if token.kind == "prime":
             marks = "".join(self.next().mark for _ in iter(lambda: self.meets("prime"), False))
-            return Mark(self._since(token.span.start), marks)
+            return Mark(self.since(token.span.start), marks)
         if token.kind == "sign" and token.mark in "⊙∘":
             self.next()
             inside = self.expression(0)
-            return Prefix(self._since(token.span.start), "⊙", inside)
+            return Prefix(self.since(token.span.start), "⊙", inside)
         if token.kind == "sign" and token.mark in _MARKS and self.tokens[self.at + 1].kind == "}":
             return Mark(token.span, self.next().mark)
         return self.expression(0)
@@ -552,7 +563,7 @@ class Parser:
         if self._environment(end) != name:
             raise self.error(f"\\begin{{{name}}} is closed by another \\end", end.span)
         self.bars.pop()
-        return Grid(self._since(token.span.start), name, tuple(rows))
+        return Grid(self.since(token.span.start), name, tuple(rows))
 
     def _ends(self) -> bool:
         return self.meets("command", r"\end") or self.meets("end")

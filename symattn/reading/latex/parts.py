@@ -10,7 +10,7 @@ import symattn
 
 from ...core.node import Tensor
 from ...ops import logic
-from .calls import Calls
+from .calculus import Calculated
 from .names import items_of, key_of
 from .runs import is_dots
 from .shapes import SCALAR, Form, Slot, Unknown
@@ -35,13 +35,15 @@ _REDUCTIONS = {"∑": "sum", "max": "max", "min": "min"}
 _MATRICES = frozenset("matrix pmatrix bmatrix".split())
 
 
-class Parts(Calls):
+class Parts(Calculated):
     """Reads all parts of formulas."""
 
     # --- sums with limits ---
 
     def large(self, tree: Large) -> Term:
         """A sum, or an extreme, over all places of an index, or those that its limits leave."""
+        if self.is_calculus(tree):
+            return self.calculated(tree)
         if tree.sign not in _REDUCTIONS:
             raise self.error(f"{tree.sign} is not read: write sums, maxima and minima", tree)
         if tree.below is None:

@@ -50,8 +50,9 @@ def parse_latex(
 
     ``names`` says what its names are: shapes, tensors, scalars, functions, and ranges of indices such as "1..n", which
     make a name like ``q_i`` a family with an axis for i. Shapes decide which product is meant and which way a vector
-    lies: a declared vector is a column unless only a row fits. Raises ParseError, with a caret, for what is not
-    LaTeX, not declared, or not decided, and ShapeError where shapes do not fit.
+    lies: a declared vector is a column unless only a row fits. Integrals, limits, products, derivatives by scalars,
+    binomials and factorials are worked out, where ``symattn[latex]`` is installed. Raises ParseError, with a caret, for
+    what is not LaTeX, not declared, or not decided, and ShapeError where shapes do not fit.
 
     ``law`` has the laws of random tensors, as for ``sa.variance``; without them a text states them, x \sim
     \mathcal{N}(0, I). ``layout`` is "numerator" or "denominator", where Jacobians do not say by a transpose which way

@@ -28,6 +28,7 @@ from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_
 from .text import FormulaText, Span
 from .tree import (
     Apply,
+    Calculus,
     Fence,
     Fraction,
     Grid,
@@ -515,4 +516,5 @@ READERS: dict[type[Tree], str] = {
     Large: "large",
     Grid: "grid",
     Relation: "condition",
+    Calculus: "calculated",
 }

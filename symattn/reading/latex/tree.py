@@ -121,6 +121,20 @@ class Large(Tree):
 
 
 @dataclass(eq=False, slots=True, frozen=True)
+class Calculus(Tree):
+    """What scalars alone have: ``∫``, ``lim``, ``d`` of a derivative, ``binom``, ``!``.
+
+    ``variable`` is bound, but for a derivative; ``limits`` are both ends, the place with its side, the order, or what
+    stands below in a binomial.
+    """
+
+    kind: str
+    variable: Tree | None
+    limits: tuple[Tree, ...]
+    body: Tree
+
+
+@dataclass(eq=False, slots=True, frozen=True)
 class Grid(Tree):
     """Cells in rows: of a matrix, or of ``cases``."""
 
@@ -152,11 +166,21 @@ class Slice(Tree):
 
 def parts_of(tree: Tree) -> Iterator[Tree]:
     """A tree and all that is in it."""
-    waiting: list[object] = [tree]
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += inside(part)
+
+
+def inside(tree: Tree) -> list[Tree]:
+    """The trees of which a tree is made."""
+    found: list[Tree] = []
+    waiting: list[object] = [getattr(tree, field.name) for field in fields(tree) if field.name != "span"]
     while waiting:
         part = waiting.pop()
         if isinstance(part, tuple):
             waiting += part
         elif isinstance(part, Tree):
-            yield part
-            waiting += [getattr(part, field.name) for field in fields(part) if field.name != "span"]
+            found.append(part)
+    return found[::-1]

@@ -1,0 +1,193 @@
+"""Integrals, limits, sums and derivatives worked out by SymPy: in time, held against numbers, or refused."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import numpy as np
+import sympy
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import And, BooleanAtom, Or
+
+from ...errors import OperandError, SymattnError, described
+from ...scalars.functions import FUNCTIONS
+
+T = TypeVar("T")
+SECONDS = 2.0  # for all that is worked out of one text
+_OPEN = (sympy.Integral, sympy.Limit, sympy.Derivative, sympy.Sum, sympy.Product, sympy.Subs)
+_NODES = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Rational, sympy.Symbol, sympy.Piecewise, type(sympy.pi), type(sympy.E))
+_UNREAL = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I, sympy.AccumBounds)
+_CONDITIONS = (Relational, And, Or, BooleanAtom, sympy.functions.elementary.piecewise.ExprCondPair)
+_GROWING = (sympy.factorial, sympy.binomial, sympy.Sum, sympy.Product, sympy.Integral)
+_SMALL = 100  # the numbers in exponents that have names, so that no place makes them fill the memory
+_AGREE, _NEAR = 1e-6, 1e-3  # of two quadratures, and of quadrature and value
+
+
+def worked_out(expr: sympy.Expr, bound: Collection[sympy.Dummy]) -> sympy.Expr:
+    """The value of an expression by functions that symattn has, without the names that are bound.
+
+    Raises OperandError where it has none.
+    """
+    _check_growth(expr)
+    try:
+        value = _rewritten(expr.replace(sympy.Integral, lambda *parts: _integrated(sympy.Integral(*parts))).doit())
+    except SymattnError:
+        raise
+    except Exception as problem:  # SymPy raises what it likes
+        raise OperandError(f"SymPy does not work this out: {described(problem)}") from None
+    _check_value(value, bound)
+    return value
+
+
+def _rewritten(value: Any) -> Any:
+    """By the functions that symattn has, as far as there are rules."""
+    value = value.replace(sympy.erfc, lambda x: 1 - sympy.erf(x))
+    if value.has(sympy.binomial, sympy.factorial):
+        value = sympy.expand_func(value)
+    return value
+
+
+def _check_value(value: Any, bound: Collection[sympy.Dummy]) -> None:
+    if isinstance(value, sympy.Expr) and value.has(*_OPEN):
+        left = next(node for node in sympy.preorder_traversal(value) if isinstance(node, _OPEN))
+        raise OperandError(
+            f"SymPy does not work this out for all values of its names: what is left is {_shown(left)}; a name that is "
+            "positive is declared as sympy.Symbol('s', positive=True)"
+        )
+    if not isinstance(value, sympy.Expr) or value.has(*_UNREAL):
+        raise OperandError(f"this has no value among real numbers: it would be {_shown(value)}")
+    for node in sympy.preorder_traversal(value):
+        if not isinstance(node, (*_NODES, *_CONDITIONS)) and node.func not in FUNCTIONS:
+            raise OperandError(f"its value has {node.func.__name__}, which is no function of symattn: {_shown(value)}")
+    if not value.free_symbols.isdisjoint(bound):
+        raise OperandError(f"a bound name is left over in {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    """With bound names as they are written."""
+    return str(value.xreplace({name: sympy.Symbol(name.name) for name in value.atoms(sympy.Dummy)}))
+
+
+# --- no number that fills the memory ---
+
+
+def _check_growth(expr: sympy.Expr) -> None:
+    """That exponents grow by steps only, whatever places are put in."""
+    for node in sympy.preorder_traversal(expr):
+        if isinstance(node, (sympy.factorial, sympy.binomial)):
+            for argument in node.args:
+                _check_exponent(argument)
+        elif isinstance(node, sympy.Pow) and not node.exp.is_number:
+            _check_exponent(node.exp)
+            if any(_grows(part) for part in sympy.preorder_traversal(node.base)):
+                raise OperandError("a power with a name in its exponent does not stand below another")
+        elif isinstance(node, sympy.exp) and _towers(node) > 2:
+            raise OperandError("three exponentials, one in the exponent of the other, are not worked out")
+
+
+def _check_exponent(exponent: sympy.Expr) -> None:
+    for part in sympy.preorder_traversal(exponent):
+        if _grows(part) or isinstance(part, sympy.exp):
+            raise OperandError(f"the exponent {_shown(exponent)} grows too fast")
+        if part.is_Rational and max(abs(part.p), part.q) > _SMALL:
+            raise OperandError(f"an exponent, or a factorial, of names and a number beyond {_SMALL}")
+
+
+def _grows(part: Any) -> bool:
+    return isinstance(part, _GROWING) or (
+        isinstance(part, sympy.Pow) and (not part.exp.is_number or bool(abs(part.exp.evalf(15)) > 2))
+    )
+
+
+def _towers(node: sympy.Basic) -> int:
+    """How many exponentials stand in each other."""
+    return int(isinstance(node, sympy.exp)) + max(map(_towers, node.args), default=0)
+
+
+# --- integrals, held against numbers ---
+
+
+def _integrated(integral: Any) -> Any:
+    """The value of an integral, variable by variable, each held against quadrature."""
+    value = integral.function
+    for limits in integral.limits:
+        one = sympy.Integral(value, limits)
+        value = _rewritten(one.doit())
+        if value.has(sympy.Integral):
+            return one
+        _check_by_quadrature(one, value)
+    return value
+
+
+def _check_by_quadrature(integral: Any, value: sympy.Expr) -> None:
+    """That numbers give the same, at one place of the names, where two quadratures agree with each other."""
+    names = sorted(integral.free_symbols | value.free_symbols, key=str)
+    at = {name: _place(name, n) for n, name in enumerate(names)}
+    variable, *bounds = (part.xreplace(at) for part in integral.limits[0])
+    first, second = (_quadrature(integral.function.xreplace(at), variable, bounds, steps) for steps in (80, 160))
+    try:
+        found = complex(value.xreplace(at))
+    except (TypeError, OverflowError):  # it is none of the values that are read
+        return
+    if abs(first - second) <= _AGREE * abs(second) and abs(second - found) > _NEAR * max(1e-3, abs(second)):
+        raise OperandError(f"by symbols this is {_shown(value)}, and by numbers something else: it is not read")
+
+
+def _place(name: Any, n: int) -> sympy.Expr:
+    """A place for a name: whole numbers for sizes and indices."""
+    return sympy.Integer(n + 2) if name.is_integer else sympy.Rational(2 * n + 3, 4)
+
+
+def _quadrature(function: Any, variable: Any, bounds: Any, steps: int) -> float:
+    """The integral by double exponential substitution; what is no number counts as nothing."""
+    u = np.linspace(-3.5, 3.5, steps + 1)
+    step, turned = 7.0 / steps, np.pi / 2 * np.sinh(u)
+    low, high = (float(bound) for bound in bounds)
+    sign = 1.0
+    if low > high:
+        low, high, sign = high, low, -1.0
+    with np.errstate(all="ignore"):
+        if np.isfinite(low) and np.isfinite(high):
+            x, slope = (low + high) / 2 + (high - low) / 2 * np.tanh(turned), (high - low) / 2 / np.cosh(turned) ** 2
+        elif np.isfinite(low) or np.isfinite(high):
+            slope = np.exp(turned)
+            x = low + slope if np.isfinite(low) else high - slope
+        else:
+            x, slope = np.sinh(turned), np.cosh(turned)
+        y = sympy.lambdify(variable, function, "numpy")(x) * slope * np.pi / 2 * np.cosh(u)
+    return float(sign * step * np.sum(np.where(np.isfinite(y), y, 0.0)))
+
+
+# --- in time ---
+
+
+class _Late(BaseException):
+    """Stops a thread of our own; SymPy does not take it for an error of its own."""
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """What some work gives, in a thread of its own. Raises OperandError when it takes longer."""
+    future: Future[T] = Future()
+    thread = threading.Thread(target=_run, args=(future, work), daemon=True)
+    thread.start()
+    try:
+        return future.result(timeout=max(seconds, 0.01))
+    except TimeoutError:
+        _stop(thread)
+        raise OperandError(f"this is not worked out within {SECONDS:g} s") from None
+
+
+def _run(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except (Exception, _Late) as problem:
+        future.set_exception(problem)
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Raises an exception in a thread: nobody waits for it any more."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Late))
