@@ -13,6 +13,7 @@ from ..errors import NamingError, described
 
 _IN_PYTHON = {"lambda": "lambda_"}  # a letter of mathematics whose name Python keeps for itself
 _FROM_PYTHON = {word: name for name, word in _IN_PYTHON.items()}
+CONSTANTS = {str(c): c for c in (sympy.pi, sympy.E, sympy.oo, sympy.EulerGamma, sympy.Catalan, sympy.GoldenRatio)}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*'*")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sympy
 
-from ..core.naming import new_name
+from ..core.naming import CONSTANTS, new_name
 from ..core.node import Tensor, topological
 from ..errors import NamingError
 from ..ops.leaves import definition, is_named, named_by, variable
@@ -48,11 +48,21 @@ def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
     clash = fixed.keys() & symbols.keys()
     if clash:
         raise NamingError(f"{sorted(clash)[0]!r} names both a tensor and a size or scalar: rename one")
+    if constants := CONSTANTS.keys() & {*fixed, *symbols, *labels}:
+        _check_numbers(order, sorted(constants))
     first = _same_quantity(order, labels)
     apart = {label: list(dict.fromkeys(first.get(x, x) for x in nodes)) for label, nodes in labels.items()}
     names = numbered(apart, {*fixed, *symbols})
     shown = {node: names[first.get(node, node)] for nodes in labels.values() for node in nodes}
     return {**{node: name for name, node in fixed.items()}, **shown}
+
+
+def _check_numbers(order: Sequence[Tensor], names: Sequence[str]) -> None:
+    """No name is that of a number which stands in a formula."""
+    formulas = [f for x in order if isinstance(f := x.params.get("formula"), sympy.Basic)]
+    for name in names:
+        if any(f.has(CONSTANTS[name], -CONSTANTS[name]) for f in formulas):
+            raise NamingError(f"{name!r} names a tensor, a size or a scalar, and the number {name} occurs: rename one")
 
 
 def _same_quantity(order: Sequence[Tensor], labels: Mapping[str, Sequence[Tensor]]) -> dict[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..core.boxes import Box, Fence, Sign, Space, Text, commas, row
+from ..core.boxes import Box, Fence, Matrix, Sign, Space, Text, commas, row
 from ..core.node import Tensor
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
@@ -23,8 +23,9 @@ from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.spelling import PLAIN
 from .prose import DEFINED
-from .scalars import scalar_box
-from .table import Spellings, symbol_table
+from .scalars import constants_in, scalar_box
+from .symbols import symbol
+from .table import Spellings, check_apart, symbol_table
 
 _WHERE = Text("where ")
 
@@ -55,7 +56,7 @@ def latex(
     Z_{i j} = \sum_{k = 0}^{d - 1} Q_{i k} K_{j k}
     """
     if isinstance(x, (sympy.Expr, Boolean)):
-        return latex_text(scalar_box(x) if names is None else symbol_table([as_tensor(x)], names).scalar(x), safe)
+        return latex_text(_scalar(x, names), safe)
     method = None if isinstance(x, (type, ModuleType)) else getattr(x, "latex", None)
     if isinstance(x, Tensor) or not callable(method):
         roots = [*_tensors_in(x)]
@@ -70,6 +71,13 @@ def latex(
     given = {"style": checked_style(style), "names": names, "safe": safe, "gradients": gradients}
     options = {**given, "first_index": first_index}
     return method(**{key: value for key, value in options.items() if key in taken})
+
+
+def _scalar(x: Any, names: Spellings | None) -> Box:
+    if names is not None:
+        return symbol_table([as_tensor(x)], names).scalar(x)
+    check_apart({name: symbol(name) for name in sorted(s.name for s in x.free_symbols)}, constants_in(x))
+    return scalar_box(x)
 
 
 _TAKE_OPTIONS = {
@@ -108,7 +116,11 @@ def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
             f"latex prints tensors, and {described(x)} is text: sa.tensor makes a tensor of a name and a shape, and "
             "sa.parse_latex reads a formula"
         )
-    if isinstance(x, (bool, int, float, complex, sympy.Basic, sympy.MatrixBase, sympy.NDimArray)):
+    if isinstance(x, sympy.MatrixBase):
+        return Matrix(tuple(tuple(map(printer.scalar, entries)) for entries in x.tolist()))
+    if isinstance(x, sympy.NDimArray):
+        return _collected(x.tolist(), printer)
+    if isinstance(x, (bool, int, float, complex, sympy.Basic)):
         return printer.scalar(x)
     raise OperandError(f"latex prints tensors, results of symattn and SymPy expressions, not {described(x)}")
 

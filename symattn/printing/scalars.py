@@ -45,6 +45,11 @@ from .symbols import symbol
 _RELATIONS = {"==": "=", "!=": "≠", "<": "<", "<=": "≤", ">": ">", ">=": "≥"}
 _FENCES = {"Abs": ("|", "|"), "floor": ("⌊", "⌋"), "ceiling": ("⌈", "⌉")}
 _LOOSE = ("mod", "∧", "∨", "¬")
+_CONSTANTS = {
+    "E": Name("e", "upright"), "pi": Name("π"), "EulerGamma": Name("γ"), "GoldenRatio": Name("ϕ"),
+    "Catalan": Name("G", "upright"),
+}  # fmt: skip
+FUNCTION_LETTERS: Mapping[str, Box] = {"gamma": Name("Γ"), "sigmoid": Name("σ")}
 _MINUS, _TIMES = Sign("−", "prefix"), Sign("⋅", "product")
 
 
@@ -104,11 +109,8 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         """Indices of an entry."""
         return side_by_side([self.small(i) for i in indices])
 
-    def _print_Exp1(self, expr: Any) -> Box:
-        return Name("e", "upright")
-
-    def _print_Pi(self, expr: Any) -> Box:
-        return Name("π")
+    def _print_NumberSymbol(self, expr: Any) -> Box:
+        return _CONSTANTS.get(str(expr)) or Name(str(expr), "upright")
 
     def _print_ImaginaryUnit(self, expr: Any) -> Box:
         return Name("i", "upright")
@@ -147,7 +149,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         return row(_tight(self.box(expr.args[0])), Sign("!"))
 
     def _print_gamma(self, expr: Any) -> Box:
-        return applied(Function(Name("Γ")), map(self.box, expr.args))
+        return applied(Function(FUNCTION_LETTERS["gamma"]), map(self.box, expr.args))
 
     def _print_Mod(self, expr: Any) -> Box:
         return separated(Sign("mod", "product"), [Fence(self.box(x)) if x.args else self.box(x) for x in expr.args])
@@ -402,6 +404,13 @@ def _is_joined(expr: Any) -> bool:
 def scalar_box(value: sympy.Basic) -> Box:
     """A scalar as boxes, by the letters of its names."""
     return Scalars().box(value)
+
+
+@lru_cache(maxsize=4096)
+def constants_in(formula: sympy.Basic) -> tuple[tuple[str, Box], ...]:
+    """The constants of a formula, and its functions that are written by a letter, each with its letter."""
+    functions = [("the function gamma", FUNCTION_LETTERS["gamma"])] * formula.has(sympy.gamma)
+    return (*functions, *((f"the number {c}", scalar_box(c)) for c in formula.atoms(sympy.NumberSymbol)))
 
 
 def scalar_latex(value: Any) -> str:

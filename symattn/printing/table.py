@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -21,14 +21,14 @@ from ..core.sizes import Shape
 from ..errors import NamingError, OperandError, described
 from ..graph.canonical import without_names
 from ..graph.names import names_among
-from ..ops.leaves import constant, cotangent_op, definition, is_named, let_op, named_by, variable
+from ..ops.leaves import constant, cotangent_op, definition, is_eye, is_named, let_op, named_by, variable
 from ..ops.notation import Binding, Written
 from .gradients import Gradients, accented, differential, gradient_box, names_the_loss, subscripted
 from .media.latex import latex
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
 from .misleading import by_shape, check_spellings, is_unseen
-from .scalars import Scalars, scalar_box
+from .scalars import FUNCTION_LETTERS, Scalars, constants_in, scalar_box
 from .symbols import letters_of, symbol
 
 Role = Literal[
@@ -128,21 +128,34 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
     symbols = {name: Symbol(name, role, *boxes.written(name), *found.kept(name)) for name, role in found.roles.items()}
     symbols |= {name: Symbol(name, "loss", box, Binding.ATOM, ()) for name, box in boxes.losses_named()}
     table = SymbolTable(found.names, symbols)
-    _check_apart(table, (_in_latex,) if not spelled and gradients == "d" else (_in_latex, _in_text))
     if by_user.boxes:
         sizes = [name for name, role in found.roles.items() if role == "size"]
         check_spellings(by_user.boxes, table.spelling(), sizes)
+    check_apart(table.spelling(), signs_in(found.order, table))
     return table
 
 
-def _check_apart(table: SymbolTable, media: Iterable[Callable[[Box], str]]) -> None:
-    """No two symbols look alike; letters of names do so in all media alike, and what a user spells may in one."""
+def check_apart(printed: Mapping[str, Box], signs: Iterable[tuple[str, Box]] = ()) -> None:
+    """No two symbols look alike in any medium, and none like a sign of the library; raises NamingError."""
     shown_as: dict[str, str] = {}
-    for name, known in table.items():
-        for printed in (written(known.box) for written in media):
-            other = shown_as.setdefault(printed, name)
+    named = ((repr(name), box) for name, box in printed.items())
+    for name, box in (*named, *signs):
+        is_e = isinstance(box, Name) and (box.letters, box.style) == ("e", "upright")  # it leans where it is a size
+        for written in (_in_latex(box),) if is_e else (_in_latex(box), _in_text(box)):
+            other = shown_as.setdefault(written.replace(" ", ""), name)  # LaTeX puts no space between letters
             if other != name:
-                raise NamingError(f"{other!r} and {name!r} would both print as {printed}: rename one")
+                raise NamingError(f"{other} and {name} would both print as {written}: rename one")
+
+
+def signs_in(order: Iterable[Tensor], table: SymbolTable) -> Iterator[tuple[str, Box]]:
+    """What the library prints by a letter in some nodes: the identity, functions and constants."""
+    for node in order:
+        if node.op.name in FUNCTION_LETTERS:
+            yield f"the function {node.op.name}", FUNCTION_LETTERS[node.op.name]
+        if is_eye(node):
+            yield "the identity", Script(Name("I"), table.scalar(node.shape[0]))
+        if isinstance(formula := node.params.get("formula"), sympy.Basic):
+            yield from constants_in(formula)
 
 
 _in_latex = lru_cache(maxsize=4096)(latex)  # names are asked for again and again

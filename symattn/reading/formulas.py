@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
+from ..core.naming import CONSTANTS
 from ..scalars.functions import FUNCTIONS
 from .source import Source
 
@@ -41,7 +42,6 @@ COMPARISONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Eq: sympy.Eq,
     ast.NotEq: sympy.Ne,
 }
-CONSTANTS = {"pi": sympy.pi, "E": sympy.E, "oo": sympy.oo}
 _COMPOSED: Mapping[str, Callable[..., Any]] = {
     "sqrt": sympy.sqrt,
     "rsqrt": lambda x: 1 / sympy.sqrt(x),

@@ -49,7 +49,8 @@ COLLECTIONS = [
     ((x, sympy.Rational(1, 2)), r"\left( x, \frac{1}{2} \right)"),
     ({x: A @ x}, r"\{x \mapsto A x\}"),
     ([], "[]"),
-    ([sympy.Matrix([[1, 2]])], r"\left[\begin{matrix}1 & 2\end{matrix}\right]"),
+    (sympy.Matrix([[1, n]]), r"\begin{bmatrix} 1 & n \end{bmatrix}"),
+    (sympy.Array([[1, n], [d, 2]]), "[[1, n], [d, 2]]"),
 ]
 
 

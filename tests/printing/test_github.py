@@ -129,16 +129,16 @@ def test_another_safety_is_refused(printed, safe):
         sa.latex(printed, safe=safe)
 
 
-@pytest.mark.parametrize("printed", [sa.prove(Q, Q), [T, d]])
-def test_what_is_not_written_from_boxes_alone_is_not_called_safe(printed):
+def test_what_is_not_written_from_boxes_alone_is_not_called_safe():
     with pytest.raises(OperandError, match="safe= is for tensors, scalars and gradients, not for"):
-        sa.latex(printed, safe="github")
+        sa.latex(sa.prove(Q, Q), safe="github")
 
 
 def test_tensors_scalars_and_gradients_are_written_safely():
     assert sa.latex(sa.softmax(Q), safe="github") == r"\mathrm{softmax}(Q)"
     assert sa.latex(sa.softmax(Q)[0, 1], safe="github") == r"\mathrm{softmax}(Q) _ {0 1}"
     assert sa.latex(T / d, safe="github") == r"\frac{T}{d}"
+    assert sa.latex([T, sa.softmax(Q)], safe="github") == r"\lbrack T, \mathrm{softmax}(Q) \rbrack"
     block = sa.latex(GRADIENT, safe="github")
     assert block == GRADIENT.latex(safe="github")
     assert GRADIENT.latex(safe="github", width=60).count(r" \cr") == len(GRADIENT.lines()) - 1

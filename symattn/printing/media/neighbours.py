@@ -46,21 +46,19 @@ def link(left: Box, right: Box) -> Link:
     before, after = edge(left, -1), edge(right, 0)
     if not (_is_factor(before, "closing") and _is_factor(after, "opening")):
         return ""
-    applied = isinstance(before, Function) or (_is_operator(before) and opens_fence(after))
-    return "apply" if applied else "times"
-
-
-def _is_operator(box: Box) -> bool:
-    """An upright word, or the letter of an expectation."""
-    if not isinstance(box, Name):
-        return False
-    return box.style == "blackboard" or (box.style == "upright" and len(box.letters) > 1)
+    expected = isinstance(before, Name) and before.style == "blackboard" and opens_fence(after)
+    return "apply" if isinstance(before, Function) or expected else "times"
 
 
 def is_apart(left: Box, right: Box) -> bool:
-    """Whether linked neighbours need a thin space, since a word or a differential would run into the other."""
+    """Whether linked neighbours need a thin space, since a word or a differential would run into the other.
+
+    A word and the fence that it is multiplied by would be read as a function and its argument.
+    """
     before, after = edge(left, -1), edge(right, 0)
-    return not (opens_fence(after) or isinstance(after, Matrix)) and (_is_word(before) or _is_word(after))
+    if opens_fence(after) or isinstance(after, Matrix):
+        return isinstance(before, Name) and len(before.letters) > 1
+    return _is_word(before) or _is_word(after)
 
 
 def opens_fence(box: Box) -> bool:
