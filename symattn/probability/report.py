@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import sympy
 
+from ..core.boxes import Box
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.stated import Sentence
 from ..errors import NoRuleError
+from ..ops.leaves import variable
+from ..printing.matrix import Printer
 from ..printing.prose import Chain, Paragraph, Part, Step, Words, listed
 from ..printing.prose_latex import parts_latex
 from ..printing.stated import sentence_words
-from ..printing.table import Spellings, SymbolTable, symbol_table, with_laws
+from ..printing.table import Spellings, SymbolTable, check_apart, symbol_table, with_laws
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
 from .problem import Problem, solved
@@ -119,8 +122,19 @@ class Moments:
         table = symbol_table(self.roots) if within is None else within
         found, used = self.known()
         written = box_writer(self.roots, list(found.values()), table)
-        steps = (Step(written(_SIGNS[name](self.explanation.name)), written(value)) for name, value in found.items())
-        return Chain(tuple(steps)), Paragraph(self.assumed(used, table))
+        x = sympy.Symbol(table.names.get(self.quantity, self.explanation.name.name))
+        steps = (Step(written(_SIGNS[name](x)), written(value)) for name, value in found.items())
+        return Chain((*self._defined(x, table, written), *steps)), Paragraph(self.assumed(used, table))
+
+    def _defined(self, x: sympy.Symbol, table: SymbolTable, written: Callable[[sympy.Expr], Box]) -> Iterator[Step]:
+        """The row that says what the quantity is, unless that is a tensor which was declared under its name."""
+        quantity = self.quantity
+        if isinstance(quantity, Tensor) and quantity.op is variable:
+            return
+        check_apart({**table.spelling(), x.name: table.box(x.name)})
+        is_tensor = isinstance(quantity, Tensor)
+        shown = Printer(table, code=False).shown(quantity) if is_tensor else written(bound_by_letters(quantity))
+        yield Step(written(x), shown).defined()
 
     def assumed(self, sentences: Sequence[Sentence], table: SymbolTable) -> Words:
         """A sentence that says what is assumed, by the symbols of a table."""

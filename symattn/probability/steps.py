@@ -100,8 +100,8 @@ class _Writer:
 
     @cached_property
     def name(self) -> sympy.Symbol:
-        """The name of the quantity: its own, if it is a named intermediate, else a letter that is free."""
-        if isinstance(self.quantity, Tensor) and self.quantity.op is let_op:
+        """The name of the quantity: its own, if it has one, else a letter that is free."""
+        if isinstance(self.quantity, Tensor) and self.quantity.op in (let_op, variable):
             return sympy.Symbol(str(self.quantity.name))
         return sympy.Symbol(next(letter for letter in [*_NAMES, "x_1"] if letter not in self._taken))
 
@@ -128,6 +128,8 @@ class _Writer:
     def entries(self) -> Iterator[ScalarLine]:
         """What the quantity is, and its entry, where that is not too long to read."""
         x = self.quantity
+        if isinstance(x, Tensor) and x.op is variable:
+            return
         yield ScalarLine(self.name, x, "by definition")
         if isinstance(x, Tensor) and tree_size(x) <= LONGEST // 8 and definition(x).op is not variable:
             formula = bound_by_letters(entry(x, ()))

@@ -268,3 +268,22 @@ def test_the_bound_of_saturation_is_the_one_of_the_weights():
     beta, gamma = sympy.symbols("beta gamma", positive=True)
     p = sa.softmax(beta * sa.concat([c[None], c - gamma - y], axis=0))
     assert sa.prove(1 - p[0], sa.sum(sa.exp(-beta * (gamma + y))) * p[0])
+
+
+@pytest.mark.parametrize(
+    ("quantity", "first"),
+    [
+        (q @ k, r"x &:= \mathbf{q}^{\top} k"),
+        (sa.let("s", q @ k), r"s &:= \mathbf{q}^{\top} k"),
+        (sa.tensor("t"), r"\mathbb{E}[t] &= "),
+    ],
+)
+def test_latex_says_what_the_quantity_is_and_its_sentences_follow_the_names(quantity, first):
+    law = {x: sa.iid() for x in quantity.tensors}
+    found = sa.moments(quantity, law)
+    shown = sa.latex(found, names={q: r"\mathbf{q}"} if q in law else None)
+    assert shown.splitlines()[1].strip().startswith(first)
+    if q in law:
+        assert r"the entries of $\mathbf{q}$ are independent" in shown
+        with pytest.raises(sa.NamingError, match="would both print as"):
+            sa.latex(found, names={k: str(found.explanation.name)})
