@@ -115,7 +115,7 @@ def test_an_entry_is_named_by_its_indices(found, expression, entry, variance):
 def test_latex_is_a_fragment(run):
     _, out, _ = run("q @ k", *QK, "--law", "q: iid", "--law", "k: iid", "--to", "latex")
     assert r"\operatorname{Var}[x] &= d" in out
-    assert "It is assumed that the entries of q are" in out
+    assert "It is assumed that the entries of $q$ are" in out
 
 
 @pytest.mark.parametrize(
