@@ -22,6 +22,7 @@ def test_import_brings_in_neither_sympy_nor_numpy():
     assert run(f"import symattn; {LOADED}") == "[]"
 
 
+@pytest.mark.slow
 def test_the_first_name_used_brings_in_sympy_so_the_test_above_can_fail():
     assert "'sympy'" in run(f"import symattn; symattn.tensor; {LOADED}")
 

@@ -148,7 +148,7 @@ print(verdict, verdict.proof if verdict else "", end="")
 """
 
 
-@pytest.mark.parametrize("name", one_in(4, VERDICTS))
+@pytest.mark.parametrize("name", one_in(5, VERDICTS))
 def test_a_verdict_is_read_and_checked_in_another_process(name):
     verdict = VERDICTS[name]()
     done = subprocess.run(

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 # --- mutants and random terms ---
 
 
-@pytest.mark.parametrize("name", one_in(5, TRUE))
+@pytest.mark.parametrize("name", one_in(8, TRUE))
 def test_no_mutant_of_a_true_claim_is_wrongly_proved_or_refuted(name):
     for _, tally in mutants_judged([name], 2, 0):
         assert tally.wrong == []

@@ -160,6 +160,7 @@ def test_an_unrelated_run_loads_nothing_heavy(tmp_path):
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_test_above_can_fail(tmp_path):
     """By a plugin that loads SymPy, and by a fixture that is used first."""
     loads = run_pytest(tmp_path, "-p", "loads_sympy", test_unrelated=HEAVY, loads_sympy="import sympy\n")
