@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,6 +11,14 @@ from hypothesis import settings
 
 settings.register_profile("symattn", deadline=None, derandomize=True)
 settings.load_profile("symattn")
+
+gc.disable()  # while tests are collected: all of it stays
+
+
+def pytest_collection_finish() -> None:
+    """What was collected is never garbage, so no search for garbage walks through it."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
