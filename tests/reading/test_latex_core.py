@@ -21,9 +21,10 @@ Y = sa.tensor("Y", n, d)
 H = sa.tensor("H", h, T, d)
 beta = sympy.Symbol("beta", real=True)
 MASK = sa.tensor("B_m", T, S, binary=True)
+g = sa.tensor("g", 3)
 F, INTEGERS = sa.tensor("F", n, h * d), sa.tensor("t", T, integer=True)
 NAMES: dict[str, Any] = {
-    **{t.name: t for t in (Q, K, V, M, A, B, X, x, y, w, u, Y, H, F, INTEGERS, MASK)},
+    **{t.name: t for t in (Q, K, V, M, A, B, X, x, y, w, u, Y, H, F, g, INTEGERS, MASK)},
     "beta": beta,
     "f": lambda z: sa.unknown("f", z),
 }
@@ -116,6 +117,19 @@ READ: list[tuple[str, Any]] = [
      sa.moveaxis(sa.split_axis(F, -1, (h, d)), 1, 0)),
     (r"[H_{\lfloor j/d \rfloor, i, j \bmod d}]_{i j} \in \mathbb{R}^{T \times h d}",
      sa.merge_axes(sa.moveaxis(H, 0, 1), (-2, -1))),
+    # dots, products
+    (r"x_1 + \dots + x_n", sa.sum(x)),
+    (r"x_1 y_1 + x_2 y_2 + \cdots + x_n y_n", x @ y),
+    (r"\mathrm{softmax}([1, \ldots, d]) w", sa.softmax(sa.from_index((d,), lambda i: i + 1)) @ w),
+    (r"[0, 2, \ldots, 2 d - 2] w", sa.from_index((d,), lambda i: 2 * i) @ w),
+    (r"[-(d - 1), \dots, -1, 0] w", sa.from_index((d,), lambda i: i - d + 1) @ w),
+    (r"[d, d - 1, \ldots, 1] w", sa.from_index((d,), lambda i: d - i) @ w),
+    (r"1 + 2 + \dots + n", n * (n + 1) / 2),
+    (r"\prod_{k=1}^{n} k", sympy.factorial(n)),
+    (r"\prod_{k=1}^{n} \beta", beta**n),
+    (r"\prod_i g_i", g[0] * g[1] * g[2]),
+    (r"(g_1 \cdots g_3) A", g[0] * g[1] * g[2] * A),
+    (r"\prod_{j=1}^{3} x_i g_j", x**3 * g[0] * g[1] * g[2]),
     # the shape that is said decides what the formula leaves open
     (r"A \mathbf{1} \in \mathbb{R}^{n \times 1}", ROWS[:, None]),
     (r"\mathbf{1}^\top A \in \mathbb{R}^{1 \times n}", sa.sum(A, axis=0)[None]),
@@ -229,6 +243,12 @@ REFUSED: list[tuple[str, str]] = [
     (r"|A|", "not decided"),
     (r"A \times B", "not decided"),
     (r"[X, \dots, Y]", "these dots are not read"),
+    (r"x_1 - x_2 + \dots + x_n", "these dots are not read"),
+    (r"x_1 + \dots + x_d", "runs over n places, and the limits say d"),
+    (r"[n, \dots, 1]", "these dots are not read"),
+    (r"[1, 3, \dots, n]", "these dots are not read"),
+    (r"\prod_i x_i", "has no operation here"),
+    (r"\prod_i A_i", "with all of its factors only"),
     (r"\operatorname{diag}(X)", "takes a vector"),
     (r"\operatorname{diag}(A)", "takes a vector"),
     (r"x_{W}", "no shape for x_W"),
@@ -380,6 +400,17 @@ def test_semicolons_end_statements() -> None:
     read = sa.parse_latex(r"Z = Q K^\top; \mathcal{A} = \mathrm{softmax}(Z); \mathcal{A} V", NAMES)
     assert [part.name for part in read[:2]] == ["Z", "Acal"]
     assert sa.prove(read[2], sa.softmax(Q @ K.T) @ V)
+
+
+def test_functions_of_indices_are_declared_as_families() -> None:
+    score, alpha = sa.tensor("s", T, S), sa.tensor("a", T, S)
+    names = {"score(i,j)": score, r"\alpha(q_i, K, j)": alpha, "i": "1..T", "j": "1..S", "V": V}
+    shares = sa.parse_latex(r"\frac{\exp(\text{score}(i,j))}{\sum_{r=1}^S \exp(\text{score}(i,r))}", names)
+    assert sa.prove(shares, sa.softmax(score))
+    assert sa.prove(sa.parse_latex(r"\sum_j \alpha(\mathbf{q}_i, \mathbf{K}, j) V_j", names), alpha @ V)
+    for text in (r"\text{score}(i)", r"\alpha(q_i, V, j)", r"\text{score}(V, j)"):
+        with pytest.raises(ParseError):
+            sa.parse_latex(text, names)
 
 
 def test_what_is_defined_later_is_known_before() -> None:

@@ -12,6 +12,7 @@ from ...ops.arithmetic import add, divide, multiply, subtract
 from ...ops.pointwise import power, sqrt
 from .names import items_of, key_of
 from .parser import INDICES
+from .runs import LETTER, is_dots, reduced_run
 from .scripts import Scripts
 from .shapes import SCALAR
 from .terms import Term
@@ -41,6 +42,8 @@ class Algebra(Scripts):
     # --- sums, products, quotients ---
 
     def total(self, tree: Total) -> Term:
+        if any(is_dots(part) for _, part in tree.terms):
+            return self._with_dots(tree, "∑", [part for _, part in tree.terms], all(s == "+" for s, _ in tree.terms))
         terms = [(sign, self.term(part)) for sign, part in tree.terms]
         out: Term | None = None
         for sign, term in terms:
@@ -71,7 +74,16 @@ class Algebra(Scripts):
     def _negated(self, span: Span, x: Term) -> Term:
         return self.kept(span, x, lambda: -as_number(self.value(x)))
 
+    def _with_dots(self, tree: Tree, sign: str, parts: list[Tree], alike: bool) -> Term:
+        """A sum or a product of all values of an index."""
+        found = reduced_run(tree.span, sign, parts) if alike and LETTER not in self.letters else None
+        if found is None:
+            raise self.error(r"these dots are not read: write x_1 + \dots + x_n, or a sum with limits", tree)
+        return self.term(found)
+
     def product(self, tree: Product) -> Term:
+        if any(map(is_dots, tree.factors)):
+            return self._with_dots(tree, "∏", list(tree.factors), len(set(tree.signs)) == 1)
         factors, signs = self.gathered(tree)
         out = self.term(factors[0])
         for sign, factor in zip(signs, factors[1:], strict=True):

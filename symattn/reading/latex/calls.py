@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sympy
@@ -11,7 +12,7 @@ import sympy
 import symattn
 
 from ...core.node import Tensor
-from ...core.sizes import ONE
+from ...core.sizes import ONE, never_negative
 from ...ops.broadcasting import broadcast_to
 from ...ops.classes import one_hot
 from ...ops.contraction import diag_op
@@ -25,7 +26,7 @@ from .runs import LETTER, is_dots, run_of
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
-from .tree import Apply, Number, Product, Relation, Scripted, Symbol, Tree
+from .tree import Apply, Number, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import Value, as_number, axis_of, spread
 
 Options: TypeAlias = dict[str, Any]
@@ -80,6 +81,9 @@ class Calls(Moments):
     def call(self, tree: Apply) -> Term:
         """The value of a function, by its declaration or by its name."""
         head = tree.head
+        found = self.names.called(tree)
+        if found is not None and all(map(self.is_place, found[1])):
+            return self.indexed_by(tree, found[0].value, list(found[1]), tree)
         declared = self._declared(head)
         if declared is not None:
             return self._call_declared(tree, declared)
@@ -435,6 +439,8 @@ class Calls(Moments):
 
     def run(self, span: Span, items: Sequence[Tree], across: bool) -> Term:
         r"""``[H_1, \ldots, H_h]``: all values of an index side by side, or one below the other."""
+        if (steps := self._steps(items)) is not None:
+            return self._progression(span, *steps, across)
         run = run_of(items)
         if run is None or LETTER in self.letters:
             raise self.error(r"these dots are not read: write A_1, \ldots, A_n", span)
@@ -447,6 +453,33 @@ class Calls(Moments):
         if LETTER not in dict(form.labels) or form.lead:
             raise self.error("what the dots run over is not declared as one family", span)
         return self._strung(span, each, form, across)
+
+    def _steps(self, items: Sequence[Tree]) -> tuple[Any, Any, Any] | None:
+        r"""``1, \ldots, n`` and ``-(n-1), \ldots, -1, 0``: the first number, by how much they grow, and how many."""
+        told = [None if is_dots(item) else self._plain_number(item) for item in items]
+        dots = [n for n, item in enumerate(items) if is_dots(item)]
+        first, last = told[0], told[-1]
+        if len(dots) != 1 or told.count(None) != 1 or first is None or last is None:
+            return None
+        steps = {sympy.expand(b - a) for a, b in pairwise(told) if a is not None and b is not None}
+        if len(steps) > 1 or (not steps and first != 1):
+            return None
+        step = steps.pop() if steps else sympy.S.One
+        count = sympy.expand((last - first) / step + 1) if step != 0 else sympy.S.Zero
+        return (first, step, count) if step.is_Integer and count.is_integer and never_negative(count - 1) else None
+
+    def _plain_number(self, tree: Tree) -> sympy.Expr | None:
+        """A number of sizes and symbols, None for what is a tensor or has an index."""
+        if any(isinstance(part, Scripted) and self.names.find(part) is None for part in parts_of(tree)):
+            return None
+        term = self.term(tree)
+        self.shapes.solve()
+        form = term.slot.form
+        value = self.value(term) if form is not None and not form.axes else None
+        return None if isinstance(value, Tensor) or not isinstance(value, sympy.Expr) else value
+
+    def _progression(self, span: Span, first: Any, step: Any, count: Any, across: bool) -> Term:
+        return self.of_tensor(span, symattn.from_index((count,), lambda i: first + step * i), row=across)
 
     def _strung(self, span: Span, each: Term, form: Form, across: bool) -> Term:
         """The blocks of a family as one matrix or vector, those of an index next to each other."""

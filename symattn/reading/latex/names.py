@@ -26,7 +26,7 @@ from ...printing.symbols import latex_name
 from .lexer import tokens_of
 from .parser import Parser
 from .text import FormulaText
-from .tree import Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, Total, Tree
+from .tree import Apply, Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, Total, Tree
 
 _ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
             "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
@@ -40,12 +40,14 @@ INDEX = "•"  # stands for an index in the key of a family
 class Entry:
     """What a declared name stands for: a tensor, a scalar, a function, or None for what only derivatives speak of.
 
-    ``family`` has the ranges of the indices that the name is written with: for each an axis in front.
+    ``family`` has the ranges of the indices that the name is written with: for each an axis in front. ``call`` is how
+    it is written where it is a function of indices, ``score(i, j)``.
     """
 
     value: Any
     name: str
     family: tuple[str, ...] = ()
+    call: Apply | None = None
 
     @property
     def is_function(self) -> bool:
@@ -115,6 +117,8 @@ def _piece(tree: Tree, indices: frozenset[str]) -> str:
 
 def name_of(tree: Tree) -> str:
     """A name as symattn spells it: ``W_i^Q`` is W_i_Q, ``\\hat{q}`` is qhat, ``\\mathcal{A}`` is Acal."""
+    if isinstance(tree, Apply):
+        return "_".join(map(name_of, (tree.head, *tree.arguments)))
     base = tree.base if isinstance(tree, Scripted) else tree
     assert isinstance(base, Symbol)
     scripts = (tree.below, tree.above) if isinstance(tree, Scripted) else ()
@@ -136,7 +140,7 @@ def tree_of(name: str) -> Tree:
         word = re.match("[A-Za-z]{2,}", name)  # ``bias_{ij}``
         source = rf"\mathrm{{{word[0]}}}{name[word.end() :]}" if word else name
     text = FormulaText(source)
-    return Parser(text, tokens_of(text)[:-1], lambda head: False).read()
+    return Parser(text, tokens_of(text)[:-1], lambda head: True).read()
 
 
 # --- the table ---
@@ -179,14 +183,15 @@ class Names:
 
     def declare(self, tree: Tree, value: Any, shown: str = "") -> None:
         """One more name; a shape makes a tensor of that name."""
-        key = key_of(tree, self.indices)
+        key = _call_key(tree, self.indices) if isinstance(tree, Apply) else key_of(tree, self.indices)
         if not key:
             raise NamingError(f"{shown!r} is no name: write a letter or a word, with scripts, as in W_i^Q")
         if key in self.entries:
             raise NamingError(f"{shown or key!r} looks like the name {self.entries[key].name!r}: rename one of them")
         family = self._family(tree)
         self._check_apart(key, value)
-        entry = Entry(self._meant(tree, value, shown or key), shown or name_of(tree), family)
+        call = tree if isinstance(tree, Apply) else None
+        entry = Entry(self._meant(tree, value, shown or key), shown or name_of(tree), family, call)
         self.entries[key] = entry
         meant = entry.value
         if isinstance(meant, (Tensor, sympy.Basic)):
@@ -220,6 +225,9 @@ class Names:
 
     def _family(self, tree: Tree) -> tuple[str, ...]:
         """The indices that a name is written with."""
+        if isinstance(tree, Apply):
+            found = [key_of(x) for x in tree.arguments for x in _places(x) if key_of(x) in self.indices]
+            return tuple(found)
         if not isinstance(tree, Scripted):
             return ()
         found = []
@@ -279,6 +287,13 @@ class Names:
                 return entry, indices
         return None
 
+    def called(self, tree: Apply) -> tuple[Entry, tuple[Tree, ...]] | None:
+        """The declared function of indices that an application is of, and its indices."""
+        for entry in self.entries.values():
+            if entry.call is not None and (found := _same_call(entry.call, tree, self.indices)) is not None:
+                return entry, found
+        return None
+
     def declared_bases(self) -> set[int]:
         """Where indices begin, 0 or 1, by the declared ranges; heads are counted apart from places of axes."""
         return {0 if r.first == 0 else 1 for letter, r in self.ranges.items() if letter not in self.heads}
@@ -289,6 +304,39 @@ class Names:
         others = [e.name for e in self.entries.values() if not isinstance(e.value, Tensor)]
         scalars = sorted({*others, *(s.name for s in self.sizes.values())})
         return f"declared are {', '.join(tensors) or 'no tensors'}; sizes and scalars: {', '.join(scalars) or 'none'}"
+
+
+def _call_key(tree: Apply, indices: frozenset[str]) -> str:
+    arguments = [key_of(argument, indices) for argument in tree.arguments]
+    called = any(key_of(x) in indices for argument in tree.arguments for x in _places(argument))
+    return f"{key_of(tree.head)}({';'.join(arguments)})" if called and all(arguments) else ""
+
+
+def _places(argument: Tree) -> tuple[Tree, ...]:
+    """The indices that an argument may be, or may have."""
+    below = argument.below if isinstance(argument, Scripted) else None
+    return (argument,) if below is None else items_of(below)
+
+
+def _same_call(pattern: Apply, tree: Apply, indices: frozenset[str]) -> tuple[Tree, ...] | None:
+    """The indices of an application where it is of the declared function."""
+    if key_of(pattern.head) != key_of(tree.head) or len(pattern.arguments) != len(tree.arguments):
+        return None
+    found: list[Tree] = []
+    for told, argument in zip(pattern.arguments, tree.arguments, strict=True):
+        if key_of(told) in indices:
+            found.append(argument)
+            continue
+        own, others = _places(argument), _places(told)
+        bases = [key_of(x.base if isinstance(x, Scripted) else x) for x in (told, argument)]
+        if bases[0] != bases[1] or len(own) != len(others):
+            return None
+        for place, other in zip(own, others, strict=True):
+            if key_of(other) in indices:
+                found.append(place)
+            elif key_of(place) != key_of(other):
+                return None
+    return tuple(found)
 
 
 def _summands(tree: Tree) -> list[Tree]:

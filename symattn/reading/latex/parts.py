@@ -2,6 +2,8 @@ r"""Sums and extremes over indices, conditions and cases, what stands between fe
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
 import sympy
@@ -31,7 +33,8 @@ _LOGIC: dict[str, tuple[Any, Any]] = {
     "∧": (sympy.And, logic.logical_and),
     "∨": (sympy.Or, logic.logical_or),
 }
-_REDUCTIONS = {"∑": "sum", "max": "max", "min": "min"}
+_REDUCTIONS = {"∑": "sum", "∏": "product", "max": "max", "min": "min"}
+MOST_FACTORS = 64  # of a product of entries, which is written out
 _MATRICES = frozenset("matrix pmatrix bmatrix".split())
 
 
@@ -45,7 +48,7 @@ class Parts(Calculated):
         if self.is_calculus(tree):
             return self.calculated(tree)
         if tree.sign not in _REDUCTIONS:
-            raise self.error(f"{tree.sign} is not read: write sums, maxima and minima", tree)
+            raise self.error(f"{tree.sign} is not read: write sums, products, maxima and minima", tree)
         if tree.below is None:
             raise self.error(f"{tree.sign} without an index is not decided: write the index below it", tree)
         letters, condition = self._bound_letters(tree)
@@ -130,13 +133,15 @@ class Parts(Calculated):
             raise self.error(f"the index {letter} begins at {known} in one place and at {first} here", tree)
 
     def _where(self, tree: Large, body: Term, condition: Term) -> Term:
-        left_out = {"∑": sympy.S.Zero, "max": -sympy.oo, "min": sympy.oo}[tree.sign]
-        if tree.sign != "∑":
+        if tree.sign not in ("∑", "∏"):
             raise self.error("an extreme over some places only is not read", tree)
+        left_out = sympy.S.Zero if tree.sign == "∑" else sympy.S.One
         return self.chosen(tree.span, condition, body, self.scalar(tree.span, left_out))
 
     def _over(self, tree: Large, body: Term, letter: str) -> Term:
         form = self.form(body)
+        if tree.sign == "∏":
+            return self._product_over(tree, body, letter)
         if letter not in dict(form.labels):
             return self._of_constant(tree, body, letter)
         out = Form(tuple(pair for pair in form.labels if pair[0] != letter), form.lead, form.rows, form.cols)
@@ -150,9 +155,36 @@ class Parts(Calculated):
                 return getattr(symattn, name)(self.tensor(body), axis=axis_of(whole, letter))
             size = self.known_size(dict(whole.labels)[letter], f"the index {letter}", tree.span)
             first = self.firsts.get(letter, sympy.S.One)
-            return sympy.Sum(as_number(value), (self.dummy(letter), first, first + size - 1))
+            terms, at = as_number(value), self.dummy(letter)
+            whole = sympy.Sum(terms, (at, first, first + size - 1))
+            return sympy.expand(whole.doit()) if terms.is_polynomial(at) else whole
 
         return Term(tree.span, Slot(out), make)
+
+    def _product_over(self, tree: Large, body: Term, letter: str) -> Term:
+        """A product of numbers: of entries, of a number of places, which is written out."""
+        form = self.form(body)
+        if not form.is_scalar or form.lead:
+            raise self.error("a product of matrices or vectors is read with all of its factors only", tree)
+        out = Form(tuple(pair for pair in form.labels if pair[0] != letter))
+        reach = self.letters[letter]
+
+        def make() -> Value:
+            size = self.known_size(reach, f"the index {letter}", tree.span)
+            value, first = as_number(self.value(body)), self.firsts.get(letter, sympy.S.One)
+            if not isinstance(value, Tensor) and len(form.labels) <= 1:
+                return sympy.Product(value, (self.dummy(letter), first, first + size - 1)).doit()
+            if not size.is_Integer or size > MOST_FACTORS:
+                raise self.error(
+                    f"a product of entries over {size} places has no operation here: write it over a number of places, "
+                    r"or, of what is positive, as \exp(\sum_i \log x_i)",
+                    tree,
+                )
+            x, axis = self.tensor(body), axis_of(self.form(body), letter)
+            factors = (x[(*(slice(None),) * axis, n)] for n in range(int(size)))
+            return reduce(operator.mul, factors)
+
+        return Term(tree.span, Slot(out), make, (body,))
 
     def _of_constant(self, tree: Large, body: Term, letter: str) -> Term:
         """A sum of equal terms; an extreme of them is the term."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from .tree import Mark, Number, Symbol, Tree
+from .text import Span
+from .tree import Fence, Large, Mark, Number, Relation, Symbol, Tree
 
 LETTER = "⋯"  # the index of a list with dots
 
@@ -22,6 +23,7 @@ class Run:
 
 def run_of(items: Sequence[Tree]) -> Run | None:
     """What a list with dots says, or None where it does not say it."""
+    items = [x.items[0] if isinstance(x, Fence) and x.left == "{}" else x for x in items]
     dots = [n for n, item in enumerate(items) if is_dots(item)]
     if len(dots) != 1 or dots[0] == 0 or dots[0] != len(items) - 2:
         return None
@@ -41,6 +43,15 @@ def run_of(items: Sequence[Tree]) -> Run | None:
         if len(between) != len(found):
             return None
     return Run(general, int(first.digits), last)
+
+
+def reduced_run(span: Span, sign: str, items: Sequence[Tree]) -> Large | None:
+    r"""``x_1 + \dots + x_n`` as a sum with limits, and ``x_1 \cdots x_n`` as a product."""
+    run = run_of(items)
+    if run is None:
+        return None
+    letter, first = Symbol(span, LETTER), Number(span, str(run.first))
+    return Large(span, sign, Relation(span, (letter, first), ("=",)), run.last, run.item)
 
 
 def is_dots(tree: Tree) -> bool:
