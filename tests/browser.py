@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any, BinaryIO
 
 import pytest
@@ -19,6 +20,7 @@ _COMMAND = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 needs_chromium = pytest.mark.skipif(_COMMAND is None, reason="needs Chromium")
 _OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
             "--disable-background-networking", "--remote-debugging-pipe")  # fmt: skip
+_LIMIT = 600.0  # seconds, after which a browser that says no more is stopped
 _START = """
 import os, sys
 asked, said, *command = sys.argv[1:]
@@ -96,8 +98,13 @@ def browser(folder: Path) -> Iterator[Browser]:
     there = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (asked, said)]  # out of the way of 3 and 4
     start = [sys.executable, "-c", _START, *map(str, there)]
     command = [*start, _COMMAND, *_OPTIONS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
-    with subprocess.Popen(command, pass_fds=there, stderr=subprocess.DEVNULL):
+    with subprocess.Popen(command, pass_fds=there, stderr=subprocess.DEVNULL) as process:
         for end in (asked, said, *there):
             os.close(end)
-        with open(sent, "wb") as pipe, open(heard, "rb") as answers:  # a browser whose pipes are closed ends
-            yield Browser(pipe, answers)
+        limit = Timer(_LIMIT, process.kill)
+        limit.start()
+        try:
+            with open(sent, "wb") as pipe, open(heard, "rb") as answers:  # a browser whose pipes are closed ends
+                yield Browser(pipe, answers)
+        finally:
+            limit.cancel()

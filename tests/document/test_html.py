@@ -15,6 +15,7 @@ from symattn.document.render.html import html
 from symattn.printing.prose import MARKS, Document, Figure, Fold, Given, Items, Paragraph, Section, Source, Words
 
 from .everything import CLAIM, EVERYTHING, SVG
+from .handmade import words
 
 _VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
 _LOADING = {"src", "srcset", "poster", "data", "action", "formaction", "background", "srcdoc"}
@@ -136,6 +137,19 @@ def test_a_section_without_a_title_has_no_heading_and_no_empty_column_stands() -
     )
     assert [tag for tag, _ in page.tags if tag in ("h1", "h2", "h3")] == ["h1", "h2", "h2", "h3", "h2"]
     assert "Meaning" not in page.text()
+
+
+def test_what_touches_a_formula_stays_with_it_and_a_long_formula_breaks() -> None:
+    long = " + ".join(["A"] * 20)
+    page = html(
+        replace(EVERYTHING, summary=words(f"is ($x$), $y$-th of $z$, thus_and_further$z$ or $B = {long}$. $\\odot$"))
+    )
+    summary = page.partition('<p class="summary">')[2].partition("</p>")[0]
+    x, y, z = (f'<math display="inline"><mi>{name}</mi></math>' for name in "xyz")
+    whole = '<span class="whole">{}</span>'.format
+    assert summary.startswith(f"is {whole(f'({x}),')} {whole(f'{y}-th')} of {whole(f'{z},')} thus_and_further{z} or ")
+    assert summary.count("<wbr>") == 3
+    assert summary.endswith('.</span> <math display="inline"><mi mathvariant="normal">⊙</mi></math>')
 
 
 HOSTILE = [

@@ -116,9 +116,7 @@ _LOOKS = """
 
 
 def test_an_article_leaves_a_notebook_as_it_is(chromium: Browser, tmp_path: Path) -> None:
-    around = (
-        "<!doctype html><title>n</title><body><h1 class=around>x</h1><table class=around><tr><td class=around>y</table>"
-    )
+    around = "<!doctype html><title>n</title><h1 class=around>x</h1><table class=around><tr><td class=around>y</table>"
     alone, beside = tmp_path / "alone.html", tmp_path / "beside.html"
     alone.write_text(around)
     beside.write_text(around + html(EVERYTHING, standalone=False))
@@ -126,4 +124,19 @@ def test_an_article_leaves_a_notebook_as_it_is(chromium: Browser, tmp_path: Path
     before = chromium.run(_LOOKS)
     chromium.show(beside, 1280, dark=True)
     assert chromium.run(_LOOKS) == before
+
+
+_NOTEBOOK = """<!doctype html><title>n</title><style>
+    .cell :is(td, th) { text-align: right; font-size: 5px; } .cell tbody tr:nth-child(odd) { background: #777; }
+    .cell a:link { color: #777; } .cell code { background: #777; } .cell ol { padding-left: 9em; }
+</style><body data-jp-theme-light="LIGHT"><div class="cell">"""
+
+
+@pytest.mark.parametrize("light", ["true", "false"])
+def test_a_notebook_leaves_an_article_as_it_is(chromium: Browser, tmp_path: Path, light: str) -> None:
+    path = tmp_path / "notebook.html"
+    path.write_text(_NOTEBOOK.replace("LIGHT", light) + html(EVERYTHING, standalone=False))
+    chromium.show(path, 1280, dark=light == "true")
     assert _faults(chromium.run(_OPEN + _MEASURE), "scrolled") == {}
+    ground = "const ground = getComputedStyle(document.querySelector('article')).backgroundColor;"
+    assert chromium.run(f"{ground} return Number(ground.match(/[0-9]+/)) > 128") == (light == "true")

@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from ...core.boxes import Box, Space, row
+from ...core.boxes import Box, Sign, Space, row
 from ...printing.breaking import Piece, pieces
 from ...printing.media.mathml import mathml
 from ...printing.media.neighbours import is_apart, link
@@ -42,7 +42,7 @@ _LONG_LEFT = 5.0  # em: of a left side
 _NARROW = 15.0  # em: what every page has room for
 _WHOLE = 9.0  # em: a formula within words that is not broken
 _TOUCHING = 12  # letters that stay with the formula beside them
-_SHORT = 4.5  # em: what stays with what follows it
+_SHORT = 4.5  # em: what is no line by itself
 _THIN = Space(1 / 6)
 _QUAD = "\u2003"  # after which a line may break
 
@@ -53,11 +53,13 @@ def html(document: Document, standalone: bool = True) -> str:
     style = f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
     if not standalone:
         return f"{style}{article}\n"
-    return (
-        f'<!doctype html>\n<html lang="{_LANGUAGE}" class="symattn-page">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(_plain(document.title))}</title>\n{style}</head>\n<body>\n<main>\n{article}\n</main>\n</body>\n</html>\n"
+    head = (
+        '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_text(_plain(document.title))}</title>\n{style}"
     )
+    body = f"<body>\n<main>\n{article}\n</main>\n</body>"
+    root = f'<html lang="{_LANGUAGE}" class="symattn-page">'
+    return f"<!doctype html>\n{root}\n<head>\n{head}</head>\n{body}\n</html>\n"
 
 
 # --- words and formulas ---
@@ -114,7 +116,8 @@ def _within_words(box: Box, before: str, after: str) -> str:
 
 def _within_line(box: Box) -> str:
     """A piece that is never broken, and is moved within its place where the page is narrower."""
-    written = mathml(box, display=False)
+    spoken_of = Sign(box.mark) if isinstance(box, Sign) else box  # without the room for operands
+    written = mathml(spoken_of, display=False)
     return _span("wide", written) if width(box) > _NARROW else written
 
 
@@ -134,7 +137,7 @@ def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
     for piece in parts:
         if held is None:
             held = piece
-        elif piece.price >= 0 and (width(held.box) < _SHORT or (piece.price and width(piece.box) < _SHORT / 2)):
+        elif piece.price >= 0 and _are_one(held.box, piece):
             held = Piece(held.price, row(held.box, piece.box))
         else:
             yield held
@@ -142,6 +145,12 @@ def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
             held = Piece(piece.price, row(_THIN, piece.box)) if apart else piece
     if held is not None:
         yield held
+
+
+def _are_one(before: Box, piece: Piece) -> bool:
+    """Whether a line would hold too little, before a break or after it."""
+    held = width(before)
+    return held < _SHORT or (piece.price > 0 and held < 2 * _SHORT and width(piece.box) < _SHORT / 2)
 
 
 def _in_line(parts: Sequence[Piece]) -> str:
