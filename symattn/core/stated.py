@@ -41,7 +41,7 @@ class Condition:
 
 
 class Sentence(str):
-    """Words as text, made of ``parts``: words, tensors by their names, and SymPy scalars."""
+    """Words as text, made of ``parts``: words, tensors by their names, SymPy scalars, and formulas with their text."""
 
     parts: tuple[Any, ...]
 
@@ -63,7 +63,7 @@ class Sentence(str):
 class Stated(str):
     """What is stated as text, which knows what it says, and the names under which it speaks of tensors.
 
-    ``formula`` is a condition, or, of what is given, a claim or a relation between sizes.
+    ``formula`` is a condition, or, of what is given, a claim or a relation between sizes; within a sentence, a scalar.
     """
 
     formula: Any

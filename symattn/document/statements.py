@@ -154,7 +154,7 @@ class Calculation:
         sides = [side for line in lines for side in line[:2] if isinstance(side, sympy.Expr)]
         scalar, table = box_writer(self.moments.tensors, sides, printer.table), printer.table
         rows = self._rows(printer, scalar, lambda reason: sentence_words(reason, table))
-        way = () if self.way_is_told else (f" {self.moments.explanation.way}",)
+        way = () if self.way_is_told else (" ", *sentence_words(self.moments.explanation.way, table))
         introduction = (*self.moments.assumed(self.moments.explanation.premises, table), *way)
         return prose.Paragraph(introduction, f"Calculation {self.number}"), prose.Chain(tuple(rows))
 

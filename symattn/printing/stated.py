@@ -52,6 +52,8 @@ def sentence_words(sentence: str, within: SymbolTable | None = None) -> Words:
 
 
 def _part(part: Any, table: SymbolTable) -> str | Box:
+    if isinstance(part, Stated) and isinstance(part.formula, sympy.Basic):
+        return table.scalar(part.formula)
     if isinstance(part, str):
         return part
     return table.box(table.names.get(part, str(part.name))) if isinstance(part, Tensor) else table.scalar(part)

@@ -15,9 +15,10 @@ import sympy
 
 from ..core.exact import as_scalar
 from ..core.node import Tensor
-from ..core.stated import Sentence
+from ..core.stated import Sentence, Stated
 from ..errors import NoRuleError, OperandError, described
 from ..ops.leaves import variable
+from .notation import Mean
 
 _HALF = sympy.Rational(1, 2)
 
@@ -27,7 +28,7 @@ class Law:
 
     tensors = 1  # how many tensors have the law together
     is_normal = False
-    way = (  # how the expectation of a product is found
+    way: str = (  # how the expectation of a product is found
         "Products of sums are multiplied out. Entries at different indices are independent, so the expectation of a "
         "term depends on which of its indices coincide."
     )
@@ -308,10 +309,24 @@ def normal(*, mean: Any = 0, covariance: Any = 1) -> NormalRows:
     return NormalRows(*values)
 
 
+_U_I, _U_J, _D, _I, _J = sympy.symbols("u_i u_j d i j")
+_ON_THE_SPHERE = Sentence(
+    "On the unit sphere, ",
+    Stated("E[u_i u_j]", Mean(_U_I * _U_J)),
+    " is ",
+    1 / _D,
+    " for ",
+    Stated("i = j", sympy.Eq(_I, _J)),
+    " and else ",
+    sympy.S.Zero,
+    "; longer products are sums over pairings.",
+)
+
+
 class Sphere(Law):
     """Rows that are independent and uniform on the sphere of radius 1."""
 
-    way = "On the unit sphere, E[u_i u_j] is 1/d for i = j and else 0; longer products are sums over pairings."
+    way = _ON_THE_SPHERE
 
     def sentence(self, tensors: Sequence[Tensor]) -> Sentence:
         return Sentence("the rows of ", *tensors, " are independent and uniform on the unit sphere")

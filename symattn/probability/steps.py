@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import sympy
 
 from ..core.node import Tensor
-from ..core.stated import Sentence
+from ..core.stated import Sentence, Stated
 from ..graph.entries import entry
 from ..graph.names import LONGEST, tree_size
 from ..normal_form.terms import Poly
 from ..ops.leaves import definition, let_op, variable
+from ..printing.prose import listed
 from .answers import plainest
 from .laws import Law
 from .notation import Difference, Mean, Variance, bound_by_letters
@@ -26,7 +27,14 @@ from .sources import Known
 
 _LONGEST_LINE = 110  # characters of a side; a longer form is left out
 _NAMES = "xyzsuvwabcefgh"
-_EXPONENTIAL = "For L linear in normal entries, E[exp(L)] = exp(E[L] + Var[L] / 2)."
+_L = sympy.Symbol("L")
+_EXPONENTIAL = Sentence(
+    "For ",
+    _L,
+    " linear in normal entries, ",
+    Stated("E[exp(L)] = exp(E[L] + Var[L] / 2)", sympy.Eq(Mean(sympy.exp(_L)), sympy.exp(Mean(_L) + Variance(_L) / 2))),
+    ".",
+)
 
 
 class ScalarLine(NamedTuple):
@@ -49,7 +57,7 @@ class Explanation(NamedTuple):
 
     name: sympy.Symbol
     premises: tuple[Sentence, ...]
-    way: str
+    way: Sentence
     lines: tuple[ScalarLine, ...]
 
 
@@ -78,10 +86,11 @@ def assumptions(problem: Problem, used: Sequence[Poly]) -> tuple[Sentence, ...]:
     return (*fixed, *problem.assumptions(used))
 
 
-def _way(problem: Problem) -> str:
+def _way(problem: Problem) -> Sentence:
     """How products of random entries are dealt with, by the kinds of laws."""
     ways = sorted((source.law.way for source in problem.sources), key=lambda way: way != Law.way)
-    return " ".join(dict.fromkeys([*ways, *([_EXPONENTIAL] if _has_exponential(problem) else [])]))
+    told = dict.fromkeys([*ways, *([_EXPONENTIAL] if _has_exponential(problem) else [])])
+    return Sentence(*listed(((way,) for way in told), " "))
 
 
 def _has_exponential(problem: Problem) -> bool:

@@ -86,6 +86,10 @@ class EntrywiseProof(Argument):
 _TOO_LONG = Text(TOO_LONG)
 _FORMULAS = {  # rules that are formulas
     "exp(a + b) = exp(a) exp(b)": r"$\mathrm{e}^{a + b} = \mathrm{e}^{a} \mathrm{e}^{b}$",
+    "exp of an indicator times x is 1 where the indicator is 0, else exp(x)": (
+        r"$\mathrm{e}$ to an indicator times $x$ is $1$ where the indicator is $0$, else $\mathrm{e}^{x}$"
+    ),
+    "an indicator and that of the opposite add up to 1": r"an indicator and that of the opposite add up to $1$",
     "exp(-oo) = 0": r"$\mathrm{e}^{-\infty} = 0$",
     "log(a b) = log(a) + log(b) for positive a": r"$\log(a b) = \log(a) + \log(b)$ for positive $a$",
     "sines and cosines are written by exp(i x)": r"sines and cosines are written by $\mathrm{e}^{\mathrm{i} x}$",
