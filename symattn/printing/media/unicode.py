@@ -234,7 +234,7 @@ def _cell(box: Box, text: str, k: int) -> str:
 
 
 def _text(box: Text, inside: Sequence[Written]) -> Written:
-    return Written(box.words, Level.LIST)
+    return Written(box.words, Level.ATOM if box.words.isalpha() else Level.LIST)
 
 
 def _differential(box: Differential, inside: Sequence[Written]) -> Written:
