@@ -160,7 +160,7 @@ def curvature(step, length):
     "step", [sa.tanh, lambda t: sa.let("t", sa.tanh(2 * t)), lambda t: sa.where(t > 0, t, sa.sin(t))], ids=range(3)
 )
 def test_second_derivatives_grow_linearly_with_depth(step):
-    assert seconds(lambda: curvature(step, 160)) < 9 * seconds(lambda: curvature(step, 40)) + 0.05
+    assert seconds(lambda: curvature(step, 80)) < 9 * seconds(lambda: curvature(step, 20)) + 0.05
 
 
 def seconds(work):
@@ -197,7 +197,7 @@ def test_compiling_slices_writes_no_message_that_nobody_reads(monkeypatch):
     assert sa.lambdify([X, W], g).source
 
 
-@pytest.mark.parametrize("cotangent", [False, True], ids="loss output".split())
+@pytest.mark.parametrize("cotangent", one_in(2, [False, True]), ids="loss output".split())
 def test_a_network_compiles_to_a_source_that_grows_linearly_with_its_depth(cotangent):
     def compiled(layers):
         weights = [sa.tensor(f"W_{k}", d, d) for k in range(layers)]

@@ -288,7 +288,7 @@ def _matters(y: sa.Tensor, rng: np.random.Generator) -> Any:
     return moved
 
 
-@pytest.mark.parametrize("seed", one_in(4, range(25)))
+@pytest.mark.parametrize("seed", one_in(8, range(25)))
 def test_what_is_proved_does_not_move(seed: int, rng: np.random.Generator) -> None:
     y = _random(random.Random(seed))
     moved = _matters(y, rng)

@@ -13,7 +13,7 @@ from ..bordering import VALUED, Q, T, d, elements, n, number, x
 from ..shares import one_in
 
 
-@pytest.mark.parametrize("y", one_in(3, VALUED))
+@pytest.mark.parametrize("y", one_in(5, VALUED))
 def test_explicit_entries_agree_with_numpy_at_sizes_one_to_three(y, rng):
     symbols = sorted({s for s in y.free_symbols if s.is_integer and s.is_positive}, key=str)
     compared = 0
