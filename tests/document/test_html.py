@@ -6,13 +6,28 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 
 from symattn.core.boxes import Code, Name, Text
 from symattn.document.render.html import html
-from symattn.printing.prose import MARKS, Document, Figure, Fold, Given, Items, Paragraph, Section, Source, Words
+from symattn.errors import OperandError
+from symattn.printing.prose import (
+    MARKS,
+    Document,
+    Figure,
+    Fold,
+    Given,
+    Items,
+    Paragraph,
+    Part,
+    Section,
+    Source,
+    Statement,
+    Words,
+)
 
 from .everything import CLAIM, EVERYTHING, SVG
 from .handmade import words
@@ -206,3 +221,32 @@ def test_a_drawing_brings_nothing_from_elsewhere(inside: str) -> None:
     page = html(replace(EVERYTHING, result=(Figure(svg, "x"),)))
     _Page(page)
     assert not [word for word in ("example.org", "alert", "iframe", "other.svg") if word in page]
+
+
+def test_the_names_of_a_drawing_are_its_own_and_what_is_black_is_on_white() -> None:
+    inside = '<defs><clipPath id="a"/></defs><path clip-path="url(#a)" style="fill: url(#a)"/><use xlink:href="#a"/>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">{inside}</svg>'
+    page = _Page(html(replace(EVERYTHING, result=(Figure(svg, "x"), Figure(svg, "\x00")))))
+    drawings = [given for tag, given in page.tags if tag == "svg"]
+    assert [given["aria-label"] for given in drawings] == ["x", "\ufffd", 'Flow of "attention"']
+    assert [given.get("class") for given in drawings] == ["paper", "paper", None]
+    for prefix in ("figure-", "figure-2-"):
+        assert {f"{prefix}a"} <= set(page.values("id"))
+        assert f"url(#{prefix}a)" in page.values("clip-path")
+        assert f"fill: url(#{prefix}a)" in page.values("style")
+        assert f"#{prefix}a" in page.values("href")
+
+
+@pytest.mark.parametrize("svg", ["<svg", "a drawing", "<p/>"])
+def test_what_is_no_drawing_is_refused(svg: str) -> None:
+    with pytest.raises(OperandError, match=r"^a figure takes a drawing in SVG, and this is"):
+        html(replace(EVERYTHING, result=(Figure(svg, "x"),)))
+
+
+def test_every_kind_of_part_is_on_the_page_of_everything() -> None:
+    def kinds(parts: tuple[Part, ...]) -> set[type]:
+        inside = (kinds(part.parts) for part in parts if isinstance(part, (Fold, Statement)))
+        return {type(part) for part in parts}.union(*inside)
+
+    found = kinds(EVERYTHING.result).union(*(kinds(section.parts) for section in EVERYTHING.sections))
+    assert found == set(get_args(Part))

@@ -66,8 +66,12 @@ def html(document: Document, standalone: bool = True) -> str:
 
 
 def _text(words: str) -> str:
-    """Words as they stand in HTML, where some characters are not allowed at all."""
-    return escape("".join(c if c in "\n\t" or _is_allowed(ord(c)) else "\ufffd" for c in words))
+    return escape(_legal(words))
+
+
+def _legal(words: str) -> str:
+    """Words without the characters that are not allowed in HTML at all."""
+    return "".join(c if c in "\n\t" or _is_allowed(ord(c)) else "\ufffd" for c in words)
 
 
 def _is_allowed(code: int) -> bool:
@@ -297,6 +301,16 @@ class _Page:
         inside = f'<div class="inside">\n{self.parts(fold.parts, level)}\n</div>'
         return f"<details{kind}>\n<summary>{_words(fold.title)}</summary>\n{inside}\n</details>"
 
+    def figure(self, figure: Figure, level: int) -> str:
+        """The drawing, or where there is none what other media show."""
+        anchor = self.anchor("figure")
+        if figure.svg:
+            drawing = inline_svg(figure.svg, _legal(figure.alternative), f"{anchor}-")
+        else:
+            drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
+        caption = f"\n<figcaption>{_words(figure.caption)}</figcaption>" if figure.caption else ""
+        return f'<figure id="{anchor}">\n{drawing}{caption}\n</figure>'
+
 
 def _has_badge(step: Step) -> bool:
     """A definition says so by its relation."""
@@ -346,15 +360,6 @@ def _source(source: Source) -> str:
     return f'<pre tabindex="0"><code>{_text(source.text)}</code></pre>'
 
 
-def _figure(figure: Figure) -> str:
-    if figure.svg:
-        drawing = inline_svg(figure.svg, figure.alternative)
-    else:
-        drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
-    caption = f"<figcaption>{_words(figure.caption)}</figcaption>" if figure.caption else ""
-    return f"<figure>\n{drawing}\n{caption}\n</figure>"
-
-
 _WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
     Paragraph: lambda page, part, level: f"<p>{_words(part.words)}</p>",
     Display: lambda page, part, level: _display(part.formulas),
@@ -364,5 +369,5 @@ _WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
     Table: lambda page, part, level: _table(part, "cases"),
     Fold: _Page.fold,
     Source: lambda page, part, level: _source(part),
-    Figure: lambda page, part, level: _figure(part),
+    Figure: _Page.figure,
 }
