@@ -95,8 +95,8 @@ REFUSED = [  # without latex2sympy2
     (r"\frac{d}{dn} n^2", "no derivative by it"),
     (r"\frac{\partial}{\partial Q} L", r"\frac{\partial L}{\partial Q}"),
     (r"\frac{d^9}{d\beta^9} \beta", "up to the fourth"),
-    (r"\prod_i x_i", "both limits"),
-    (r"\prod_{k=1}^n x_k", "an index of names"),
+    (r"\prod_i \sigma", "both limits"),
+    (r"\prod_{k=1}^n x_k", "has no operation here"),
     (r"\int_0^1 \sin^{-1} t dt", "is not read in integrals"),
     (r"\beta^2!", "write parentheses"),
 ]

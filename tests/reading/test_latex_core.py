@@ -125,8 +125,6 @@ READ: list[tuple[str, Any]] = [
     (r"[-(d - 1), \dots, -1, 0] w", sa.from_index((d,), lambda i: i - d + 1) @ w),
     (r"[d, d - 1, \ldots, 1] w", sa.from_index((d,), lambda i: d - i) @ w),
     (r"1 + 2 + \dots + n", n * (n + 1) / 2),
-    (r"\prod_{k=1}^{n} k", sympy.factorial(n)),
-    (r"\prod_{k=1}^{n} \beta", beta**n),
     (r"\prod_i g_i", g[0] * g[1] * g[2]),
     (r"(g_1 \cdots g_3) A", g[0] * g[1] * g[2] * A),
     (r"\prod_{j=1}^{3} x_i g_j", x**3 * g[0] * g[1] * g[2]),

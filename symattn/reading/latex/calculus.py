@@ -25,11 +25,12 @@ class Calculated(Calls):
     """Reads integrals, limits, products, derivatives, binomials and factorials."""
 
     def is_calculus(self, tree: Large) -> bool:
-        """Whether a large sign is a product, or a sum that has no end or whose index is a number in calculus."""
+        """Whether a sum has no end, or its index is a number in calculus; whether a product is not one of entries."""
+        below = tree.below.sides[0] if isinstance(tree.below, Relation) else tree.below
+        index = "" if below is None else key_of(below)
         if tree.sign != "∑":
-            return tree.sign == "∏"
+            return tree.sign == "∏" and not (index and index in _places(tree.body))
         endless = isinstance(tree.above, Mark) and tree.above.sign == "∞"
-        index = key_of(tree.below.sides[0]) if isinstance(tree.below, Relation) else ""
         calculus = (part for part in parts_of(tree.body) if isinstance(part, Calculus) or _is_product(part))
         return endless or any(index and index in _numbers(part) for part in calculus)
 
@@ -102,6 +103,12 @@ def _numbers(tree: Tree) -> set[str]:
             found.add(key_of(part))
             waiting += inside(part)
     return found
+
+
+def _places(tree: Tree) -> set[str]:
+    """The names that stand in subscripts."""
+    scripts = (part.below for part in parts_of(tree) if isinstance(part, Scripted) and part.below is not None)
+    return {key_of(part) for script in scripts for part in parts_of(script)}
 
 
 def _is_variable(value: Any) -> bool:

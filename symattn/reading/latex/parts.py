@@ -171,9 +171,6 @@ class Parts(Calculated):
 
         def make() -> Value:
             size = self.known_size(reach, f"the index {letter}", tree.span)
-            value, first = as_number(self.value(body)), self.firsts.get(letter, sympy.S.One)
-            if not isinstance(value, Tensor) and len(form.labels) <= 1:
-                return sympy.Product(value, (self.dummy(letter), first, first + size - 1)).doit()
             if not size.is_Integer or size > MOST_FACTORS:
                 raise self.error(
                     f"a product of entries over {size} places has no operation here: write it over a number of places, "
