@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import sympy
 
-from ..core.boxes import row
 from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..errors import SymattnError
 from ..ops.index import edges, index_op, items_read
 from ..ops.leaves import variable
 from ..printing.matrix import latex_printer, names_in
-from ..printing.prose import EQUALS, Paragraph, Part, listed
+from ..printing.prose import Paragraph, Part, listed
 from ..printing.table import SymbolTable
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
@@ -59,10 +58,13 @@ class Apart(Resting):
         return f"The places that are read differ; let {self._names()}.\n{self.argument.text()}"
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
-        printer = latex_printer([*self.reads, *self.reads.values()], within=within)
-        names = ((row(printer.box(own), EQUALS, printer.box(read)),) for own, read in self.reads.items())
-        said = ("The places that are read differ; let ", *listed(names, ", "), ".")
-        return Paragraph(said), *self.argument.told(within)
+        """The same, with what is read in the place of the tensors of their own."""
+        printer = latex_printer(list(self.reads.values()), within=within)
+        read = {own: printer.box(part) for own, part in self.reads.items()}
+        own = SymbolTable.spelled({x: str(x.name) for x in read}, read)
+        several = listed([(box,) for box in read.values()], ", ", " and ")
+        said = ("The places that are read differ, so that ", *several, " take any values.")
+        return Paragraph(said), *self.argument.told(own if within is None else own.over(within))
 
     def _names(self) -> str:
         return ", ".join(f"{own.name} = {read}" for own, read in self.reads.items())

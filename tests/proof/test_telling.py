@@ -13,6 +13,8 @@ from symattn.printing.media.latex import latex
 from symattn.printing.media.mathml import mathml
 from symattn.printing.media.unicode import unicode_text
 from symattn.printing.prose import Chain, Display, Items, Paragraph, Part, Table, Words
+from symattn.printing.prose_latex import parts_latex
+from symattn.printing.table import symbol_table
 from symattn.proof.argument import Argument
 from symattn.proof.bounds.prove import BoundProof
 from symattn.proof.dependence.prove import DependenceProof
@@ -92,6 +94,21 @@ def test_an_argument_tells_itself_in_words_and_formulas(kind):
 @pytest.mark.parametrize("name", VERDICTS)
 def test_a_verdict_tells_itself_in_words_and_formulas(name):
     check(VERDICTS[name]().told())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "name", "shown"),
+    [
+        (ARGUMENTS[Apart], FAR, r"$\eta_{50000}$ and $\eta_{3}$ take"),
+        (VERDICTS["second value"], X, r"where $\eta'$ is"),
+    ],
+    ids=["a part", "a second value"],
+)
+def test_what_a_proof_names_by_itself_follows_the_names_of_a_document(verdict, name, shown):
+    table = symbol_table(verdict().claim.sides, {name: r"\eta"})
+    tex = parts_latex(verdict().told(table))
+    assert shown in tex
+    assert f"{str(name.name)[0]}_" not in tex
 
 
 def test_symmetries_and_gradients_tell_themselves():

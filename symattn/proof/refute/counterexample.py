@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, row
+from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, raised, row
 from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
@@ -141,9 +141,12 @@ class Example:
         """The numbers, and the arrays and functions."""
         pairs = (*self.sizes.items(), *self.scalars.items())
         numbers = [_equation(table.scalar(s), scalar_box(sympy.sympify(v))) for s, v in pairs]
-        named = {x: table.box(table.names.get(x, str(x.name))) for x in self.arrays}
+        named = {x: self._symbol(x, table) for x in self.arrays}
         arrays = [_equation(named[x], _array_box(array)) for x, array in self.arrays.items()]
         return numbers, [*arrays, *(function.box(table.box(name)) for name, function in self.functions.items())]
+
+    def _symbol(self, x: Tensor, table: SymbolTable) -> Box:
+        return table.box(table.names.get(x, str(x.name)))
 
     def text(self) -> str:
         """The point in one line."""
@@ -222,8 +225,8 @@ class Counterexample(Example):
         numbers, arrays = self._boxes(table)
         differ: Words = ("the two sides differ:",)
         if self.twin is not None:
-            twin = table.box(str(self.twin.name))
-            differ = ("where ", twin, " is the second value of the variable, the outputs differ:")
+            second = self._symbol(self.twin, table)
+            differ = ("where ", second, " is the second value of the variable, the outputs differ:")
         at = ("At ", *_beside(numbers)) if numbers else ()
         values = zip(self._sides, (self.left_value, self.right_value), strict=True)
         sides = tuple(_equation(self._entry(Text(side.split()[-1])), value.box) for side, value in values)
@@ -231,6 +234,14 @@ class Counterexample(Example):
             return Paragraph((*at, ", ", *differ) if at else sentence_of(differ)), Display(sides)
         with_arrays = Paragraph((*at, ", with") if at else ("With",)), Display(tuple(arrays))
         return *with_arrays, Paragraph(differ), Display(sides)
+
+    def _symbol(self, x: Tensor, table: SymbolTable) -> Box:
+        """How a tensor is printed; a second value of the variable follows that, with primes."""
+        name = str(x.name)
+        whole = name.rstrip("'")
+        if x is not self.twin or name in table or whole not in table:
+            return super()._symbol(x, table)
+        return raised(table.box(whole), Sign("′" * (len(name) - len(whole))))
 
     def _entry(self, side: Box) -> Box:
         return Script(side, side_by_side([Digits(str(i)) for i in self.index])) if self.index else side
