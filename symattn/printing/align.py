@@ -233,9 +233,19 @@ def _line(line: Line, block: Block, room: Room, page: Page) -> str:
     left = "  " if line.kind != "first" else f"  {'' if line.left is None else page.written(line.left)} "
     indent = r"\qquad " if line.kind == "more" else ""
     right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
+    _check_fits(block.left + room.indent * (line.kind == "more") + room.measure(right), page)
     return (
         f"{left}&{' ' * (line.kind != 'first')}{indent}{page.written(right)}{_reason(line.reason, block.beside, page)}"
     )
+
+
+def _check_fits(needed: float, page: Page) -> None:
+    """A narrow page that was asked for holds each line; what has no place for a break may be named."""
+    if page.width < min(needed, TEXT_WIDTH):
+        raise OperandError(
+            f"latex: width={page.width:g} does not hold a line of about {needed:.0f} em that has no place for a break: "
+            "ask for more, or name its parts by sa.let"
+        )
 
 
 def _number(row: Equation | None, page: Page) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, Space, Text, is_large, row
 from .media.neighbours import edge
 from .widths import width
 
-_LEVELS = 2  # of fences within fences that may be broken open
 _PER_LEVEL = 30
-_WORTH_OPENING = 9.0  # em
 _BETWEEN_FORMULAS = -10
 _BEFORE = {"relation": 0, "sum": 10, "product": 20}
 _AFTER_COMMA, _BEFORE_FACTOR = 5, 40
@@ -26,20 +25,22 @@ def broken(
     indent: float = 2.0,
     measure: Callable[[Box], float] = width,
     factors: bool = True,
+    in_need: bool = True,
 ) -> list[Box]:
     """The lines of a formula, of which all but the first stand ``indent`` to the right and begin with an operator.
 
     ``measure`` gives the width of a box in the unit of ``room``. ``factors`` says that neighbours are factors, before
-    which a line may break; in source text they are none. What cannot be broken is left too wide.
+    which a line may break; in source text they are none. Where that is needed, ``in_need`` also breaks what is deep
+    inside, or tall; what cannot be broken is left too wide.
     """
     if measure(box) <= room:
         return [box]
-    pieces = list(_pieces(box, factors))
-    ends = _ends([_measured(pieces, k, measure) for k in range(len(pieces))], room, indent)
-    lines, start = [], 0
-    for end in ends:
-        lines.append(_line([part for piece in pieces[start:end] for part in piece.parts]))
-        start = end
+    for opening in (_AS_A_RULE, _IN_NEED) if in_need else (_AS_A_RULE,):
+        pieces = list(_pieces(box, factors, opening))
+        ends = [0, *_ends([_measured(pieces, k, measure) for k in range(len(pieces))], room - opening.spare, indent)]
+        lines = [_line([x for piece in pieces[start:end] for x in piece.parts]) for start, end in pairwise(ends)]
+        if all(measure(line) <= room - indent * bool(n) for n, line in enumerate(lines)):
+            break
     return lines
 
 
@@ -52,7 +53,19 @@ class Piece(NamedTuple):
 
 def pieces(box: Box) -> list[Piece]:
     """A formula for a medium that breaks lines by itself, at the cheapest places first; together they are the whole."""
-    return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True)]
+    return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True, _AS_A_RULE)]
+
+
+class _Opening(NamedTuple):
+    """Which fences may be broken open: how many within each other, how wide ones, in em, and whether tall ones."""
+
+    levels: int
+    width: float
+    tall: bool
+    spare: float  # room for marks that grow
+
+
+_AS_A_RULE, _IN_NEED = _Opening(2, 9.0, False, 0.0), _Opening(4, 2.0, True, 0.7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +93,9 @@ class _Measured(NamedTuple):
 # --- the pieces ---
 
 
-def _pieces(box: Box, factors: bool) -> Iterator[_Piece]:
+def _pieces(box: Box, factors: bool, opening: _Opening) -> Iterator[_Piece]:
     piece = _Piece(0, [])
-    for price, part in _priced(box, 0, factors):
+    for price, part in _priced(box, 0, factors, opening):
         if price is not None and piece.parts:
             yield piece
             piece = _Piece(price, [])
@@ -90,22 +103,26 @@ def _pieces(box: Box, factors: bool) -> Iterator[_Piece]:
     yield piece
 
 
-def _priced(box: Box, level: int, factors: bool) -> Iterator[tuple[float | None, Box | _Half]]:
-    """Each part with the price of a break before it, None where there can be none; at most two levels deep."""
+def _priced(box: Box, level: int, factors: bool, opening: _Opening) -> Iterator[tuple[float | None, Box | _Half]]:
+    """Each part with the price of a break before it, None where there can be none."""
     before: Box | None = None
     for part in _opened_rows(box):
         price = None if before is None else _price(before, part, factors)
         price = None if price is None else price + _PER_LEVEL * level
         before = part
         fence = part.base if isinstance(part, Script) else part
-        if level < _LEVELS and isinstance(fence, Fence) and not fence.tall and width(part) > _WORTH_OPENING:
+        if level < opening.levels and isinstance(fence, Fence) and _is_opened(fence, part, opening):
             yield price, _Half(part, _mark(fence.left, "opening"), True)
-            yield from _priced(fence.inside, level + 1, factors)
+            yield from _priced(fence.inside, level + 1, factors, opening)
             closing = _mark(fence.right, "closing")
             marked = Script(closing, part.below, part.above) if isinstance(part, Script) else closing
             yield None, _Half(part, marked, False)
         else:
             yield price, part
+
+
+def _is_opened(fence: Fence, whole: Box, opening: _Opening) -> bool:
+    return (opening.tall or not fence.tall) and width(whole) > opening.width
 
 
 def _mark(mark: str, kind: Literal["opening", "closing"]) -> Box:
@@ -190,15 +207,36 @@ def _ends(pieces: Sequence[_Measured], room: float, indent: float) -> Iterator[i
 def _line(parts: Iterable[Box | _Half]) -> Box:
     """The parts of a line as one box: fences that close in their line are whole again."""
     rows: list[list[Box]] = [[]]
+    opened: list[_Half] = []
     for part in parts:
         if not isinstance(part, _Half):
             rows[-1].append(part)
         elif part.opens:
-            rows.append([part.mark])
-        elif len(rows) > 1:
+            rows.append([])
+            opened.append(part)
+        elif opened:
+            opened.pop()
             rows.pop()
             rows[-1].append(part.whole)
         else:
-            rows[-1].append(part.mark)
-    found = [box for opened in rows for box in opened]
-    return row(*(found[1:] if isinstance(found[0], Space) else found))
+            rows[-1] = _half_of(part, _trimmed(rows[-1]))
+    for half in reversed(opened):
+        inside = rows.pop()
+        rows[-1] += _half_of(half, inside)
+    return row(*_trimmed(rows[0]))
+
+
+def _trimmed(boxes: list[Box]) -> list[Box]:
+    """The boxes of a line without the space in front, which a break swallows."""
+    return boxes[1:] if boxes and isinstance(boxes[0], Space) else boxes
+
+
+def _half_of(half: _Half, inside: list[Box]) -> list[Box]:
+    """What is in a line of a fence that goes on in another: its one mark grows where that is tall."""
+    fence, content = half.whole.base if isinstance(half.whole, Script) else half.whole, row(*inside)
+    if not (isinstance(fence, Fence) and content.tall):
+        return [half.mark, *inside] if half.opens else [*inside, half.mark]
+    if half.opens:
+        return [Fence(content, fence.left, "")]
+    grown = Fence(content, "", fence.right)
+    return [Script(grown, half.whole.below, half.whole.above) if isinstance(half.whole, Script) else grown]

@@ -66,7 +66,7 @@ def laid_out(equations: Sequence[Equation], room: Room) -> Block:
     reason = max((room.words(e.reason) for e in rows if e.reason), default=0.0)
     if reason:
         beside = room.width - room.apart - reason
-        lines = [_broken(e, beside - left, room) for e in rows]
+        lines = [_broken(e, beside - left, room, in_need=False) for e in rows]
         keep = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
         if all(_fits(several, beside - left, room) and (keep or len(several) == 1) for several in lines):
             return Block([line for several in lines for line in several], left, True)
@@ -80,10 +80,10 @@ def _in_one(equation: Equation) -> Equation:
     return equation._replace(left=None, right=row(equation.left, equation.right))
 
 
-def _broken(equation: Equation, width: float, room: Room) -> list[Line]:
+def _broken(equation: Equation, width: float, room: Room, in_need: bool = True) -> list[Line]:
     if equation.is_heading:
         return [Line("heading", None, equation.right)]
-    first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors)
+    first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors, in_need)
     lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
     return [*lines[:-1], lines[-1]._replace(ends=equation)]
 

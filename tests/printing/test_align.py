@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sympy
 
+import symattn as sa
 from symattn.core.boxes import Box, Fence, Fraction, Matrix, Name, Number, Sign, Text, function, row
 from symattn.errors import OperandError
 from symattn.printing.align import align, page_of
@@ -163,3 +165,16 @@ def test_every_block_fits_the_page_of(tmp_path: Path) -> None:
         written = [rf"\[{text}\]" if text.startswith(r"\begin{aligned}") else text for text in blocks]
         narrow = rf"\hsize={em}em \textwidth=\hsize \columnwidth=\hsize \linewidth=\hsize"
         assert "Overfull" not in compiled("\n\n".join([narrow, *written]), tmp_path)
+
+
+@pytest.mark.parametrize("way", ["d", "bar", "nabla", "partial"])
+@pytest.mark.parametrize("style", ["matrix", "index"])
+def test_a_narrow_page_holds_all_lines_or_says_that_it_does_not(way, style):
+    n, d = sa.sizes("n d")
+    Q, K, V = (sa.tensor(name, n, d) for name in "QKV")
+    found = sa.gradient(sa.softmax(Q @ K.T / sympy.sqrt(d)) @ V, [Q, K, V])
+    for em in (15, 17, 20):
+        written = found.latex(gradients=way, style=style, width=em)
+        assert written.count(r"\left") == written.count(r"\right")
+    with pytest.raises(sa.OperandError, match="width=10 does not hold a line of about 1. em that has no place"):
+        found.latex(gradients="nabla", style="index", width=10)

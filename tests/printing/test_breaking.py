@@ -105,12 +105,25 @@ def test_lines_are_even_where_prices_are_the_same() -> None:
     assert lines("+".join("ABCDEFAB"), 14) == ["A+B+C+D+E", "+F+A+B"]
 
 
-def test_what_is_tall_stays_whole() -> None:
+def test_what_is_tall_stays_whole_where_that_is_not_needed() -> None:
     tall = Fence(
         row(*(part for _ in range(6) for part in (Fraction(Name("A"), Name("B")), Sign("+", "sum"))), Name("C"))
     )
-    assert broken(row(Name("A"), tall), 8) != [row(Name("A"), tall)]
-    assert [shown(line) for line in broken(row(Name("A"), tall), 8)] == ["A", shown(tall)]
+    whole = row(Name("A"), tall)
+    assert [shown(line) for line in broken(whole, 8, in_need=False)] == ["A", shown(tall)]
+    assert [shown(line) for line in broken(whole, width(whole) - 0.2, 0.0)] == ["A", shown(tall)]
+    lines = broken(whole, 8)
+    assert "".join(map(shown, lines)) == shown(whole)
+    assert all(width(line) <= 8 - 2 * bool(n) for n, line in enumerate(lines))
+    assert latex(lines[0]).endswith(r"\right.")
+    assert latex(lines[-1]).startswith(r"\left. +")
+
+
+def test_a_tall_fence_in_two_lines_keeps_its_script_at_the_end() -> None:
+    half = row(Fraction(Name("A"), Name("B")), Sign("+", "sum"), Fraction(Name("A"), Name("B")))
+    first, second = broken(Script(Fence(row(half, Sign("−", "sum"), half)), above=Sign("⊤")), 7)
+    assert latex(first) == r"\left( \frac{A}{B} + \frac{A}{B} - \frac{A}{B} \right."
+    assert latex(second) == r"\left. + \frac{A}{B} \right)^{\top}"
 
 
 def test_a_fence_with_a_script_keeps_it_at_its_end() -> None:
