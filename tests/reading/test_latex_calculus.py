@@ -105,6 +105,11 @@ REFUSED_BY_VALUE = [
     (r"\int_{-1}^1 \frac{dt}{t}", "no value among real numbers"),
     (r"\int_0^1 t^t dt", "what is left is Integral(t**t, (t, 0, 1))"),
     (r"\int_0^\infty e^{-\beta t} dt", "positive"),
+    (r"\int_0^{\sigma} \frac{dt}{(t - 1)^2}", "numbers do not confirm"),
+    (r"\int_{-\sigma}^{\sigma} \frac{dt}{t}", "no"),
+    (r"\prod_{k=5}^2 k", "comes before 5"),
+    (r"\sum_{k=3}^n \binom{k}{2}", "comes before 3"),
+    (r"\prod_{k=1}^{\sigma} 2", "whole numbers"),
     ("n!", "factorial, which is no function of symattn"),
     (r"\binom{n}{2} + 9^{9^{9}} \cdot 2!", "too large"),
     (r"(9^{9^{9}})!", "too large"),
@@ -244,6 +249,6 @@ def test_what_takes_too_long_is_refused_in_time(monkeypatch: pytest.MonkeyPatch)
 def test_a_wrong_integral_is_found_by_quadrature() -> None:
     t = sympy.Dummy("t", real=True)
     integral = sympy.Integral(t**2 * sigma, (t, 0, 1))
-    worked_out._check_by_quadrature(integral, sigma / 3)
-    with pytest.raises(OperandError, match="by numbers something else"):
-        worked_out._check_by_quadrature(integral, sigma / 2)
+    worked_out._check_by_numbers(sigma / 3, integral, worked_out._by_quadrature)
+    with pytest.raises(OperandError, match="numbers do not confirm"):
+        worked_out._check_by_numbers(sigma / 2, integral, worked_out._by_quadrature)

@@ -271,7 +271,8 @@ class Writer:
         ):
             raise self.reader.error(rf"{tree.sign} is read with both limits here, as in \prod_{{k=1}}^n", tree)
         low, high = self.text(below.sides[1]), self.text(tree.above)
-        with self._bound(below.sides[0], integer=True) as letter:
+        sign_of_index = {"nonnegative": True} if low == "0" else {"positive": True} if low.isdecimal() else {}
+        with self._bound(below.sides[0], integer=True, **sign_of_index) as letter:
             sign = r"\sum" if tree.sign == "∑" else r"\prod"
             return rf"{sign}_{{{letter}={low}}}^{{{high}}} ({self.text(tree.body)})"
 

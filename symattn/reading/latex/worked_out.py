@@ -24,7 +24,9 @@ _UNREAL = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I, sympy.AccumBounds
 _CONDITIONS = (Relational, And, Or, BooleanAtom, sympy.functions.elementary.piecewise.ExprCondPair)
 _GROWING = (sympy.factorial, sympy.binomial, sympy.Sum, sympy.Product, sympy.Integral)
 _SMALL = 100  # the numbers in exponents that have names, so that no place makes them fill the memory
-_AGREE, _NEAR = 1e-6, 1e-3  # of two quadratures, and of quadrature and value
+_AGREE, _NEAR = 1e-3, 5e-3  # of two quadratures, and of numbers and value
+_FAR = sympy.Integer(10) ** 5
+_SCALES = tuple(sympy.Rational(*pair) for pair in ((1, 1), (3, 1), (-1, 2), (-7, 3)))
 
 
 def worked_out(expr: sympy.Expr, bound: Collection[sympy.Dummy]) -> sympy.Expr:
@@ -34,7 +36,7 @@ def worked_out(expr: sympy.Expr, bound: Collection[sympy.Dummy]) -> sympy.Expr:
     """
     _check_growth(expr)
     try:
-        value = _rewritten(expr.replace(sympy.Integral, lambda *parts: _integrated(sympy.Integral(*parts))).doit())
+        value = _rewritten(expr.replace(lambda node: type(node) in _DONE, lambda node: _DONE[type(node)](node)).doit())
     except SymattnError:
         raise
     except Exception as problem:  # SymPy raises what it likes
@@ -76,9 +78,11 @@ def _shown(value: Any) -> str:
 
 
 def _check_growth(expr: sympy.Expr) -> None:
-    """That exponents grow by steps only, whatever places are put in."""
+    """That exponents grow by steps only, whatever places are put in, and that sums begin before they end."""
     for node in sympy.preorder_traversal(expr):
-        if isinstance(node, (sympy.factorial, sympy.binomial)):
+        if isinstance(node, (sympy.Sum, sympy.Product)):
+            _check_ends(*node.limits[0][1:])
+        elif isinstance(node, (sympy.factorial, sympy.binomial)):
             for argument in node.args:
                 _check_exponent(argument)
         elif isinstance(node, sympy.Pow) and not node.exp.is_number:
@@ -87,6 +91,14 @@ def _check_growth(expr: sympy.Expr) -> None:
                 raise OperandError("a power with a name in its exponent does not stand below another")
         elif isinstance(node, sympy.exp) and _towers(node) > 2:
             raise OperandError("three exponentials, one in the exponent of the other, are not worked out")
+
+
+def _check_ends(low: sympy.Expr, high: sympy.Expr) -> None:
+    """That no sum is empty, which is 0, but has a value of another kind in SymPy."""
+    if not (low.is_integer and (high.is_integer or high is sympy.oo)):
+        raise OperandError(f"a sum or a product runs over whole numbers, not from {_shown(low)} to {_shown(high)}")
+    if not (high - low + 1).is_extended_nonnegative:
+        raise OperandError(f"whether {_shown(high)} comes before {_shown(low)} is not decided")
 
 
 def _check_exponent(exponent: sympy.Expr) -> None:
@@ -108,7 +120,7 @@ def _towers(node: sympy.Basic) -> int:
     return int(isinstance(node, sympy.exp)) + max(map(_towers, node.args), default=0)
 
 
-# --- integrals, held against numbers ---
+# --- integrals and limits, held against numbers ---
 
 
 def _integrated(integral: Any) -> Any:
@@ -117,29 +129,62 @@ def _integrated(integral: Any) -> Any:
     for limits in integral.limits:
         one = sympy.Integral(value, limits)
         value = _rewritten(one.doit())
-        if value.has(sympy.Integral):
-            return one
-        _check_by_quadrature(one, value)
+        if value.has(*_OPEN, *_UNREAL):
+            return value
+        _check_by_numbers(value, one, _by_quadrature)
     return value
 
 
-def _check_by_quadrature(integral: Any, value: sympy.Expr) -> None:
-    """That numbers give the same, at one place of the names, where two quadratures agree with each other."""
-    names = sorted(integral.free_symbols | value.free_symbols, key=str)
-    at = {name: _place(name, n) for n, name in enumerate(names)}
-    variable, *bounds = (part.xreplace(at) for part in integral.limits[0])
-    first, second = (_quadrature(integral.function.xreplace(at), variable, bounds, steps) for steps in (80, 160))
-    try:
-        found = complex(value.xreplace(at))
-    except (TypeError, OverflowError):  # it is none of the values that are read
-        return
-    if abs(first - second) <= _AGREE * abs(second) and abs(second - found) > _NEAR * max(1e-3, abs(second)):
-        raise OperandError(f"by symbols this is {_shown(value)}, and by numbers something else: it is not read")
+def _limited(limit: Any) -> Any:
+    """The value of a limit, held against a place that is near."""
+    value = limit.doit()
+    if not value.has(*_OPEN, *_UNREAL):
+        _check_by_numbers(value, limit, _nearby)
+    return value
 
 
-def _place(name: Any, n: int) -> sympy.Expr:
-    """A place for a name: whole numbers for sizes and indices."""
-    return sympy.Integer(n + 2) if name.is_integer else sympy.Rational(2 * n + 3, 4)
+def _check_by_numbers(value: sympy.Expr, formula: Any, judge: Callable[[Any], float | None]) -> None:
+    """That numbers give the same at several places of the names, at one of them at least."""
+    names = sorted(formula.free_symbols | value.free_symbols, key=str)
+    judged = False
+    for scale in _SCALES if names else _SCALES[:1]:
+        at = {name: _place(name, n, scale) for n, name in enumerate(names)}
+        found = complex(value.xreplace(at).evalf(15))
+        if abs(found.imag) > _NEAR * abs(found) or not np.isfinite(found):
+            continue  # none of the places where it is defined
+        wanted = judge(formula.xreplace(at))
+        if wanted is None or abs(wanted - found) > _NEAR * max(1.0, abs(found)):
+            raise OperandError(f"by symbols this is {_shown(value)}, which numbers do not confirm: it is not read")
+        judged = True
+    if not judged:
+        raise OperandError(f"by symbols this is {_shown(value)}, which has no value at the places that are tried")
+
+
+def _place(name: Any, n: int, scale: sympy.Rational) -> sympy.Expr:
+    """A place for a name: whole numbers for sizes and indices, positive ones where it is declared so."""
+    place = sympy.Rational(2 * n + 3, 4) * scale
+    if name.is_nonnegative or name.is_integer:
+        place = abs(place)
+    return sympy.ceiling(place) if name.is_integer else place
+
+
+def _nearby(limit: Any) -> float | None:
+    """What a limit is of, near to its place, from each of its sides; None where these differ."""
+    content, variable, place, side = limit.args
+    if place.is_infinite:
+        near = [_FAR if place.is_positive else -_FAR]
+    else:
+        near = [place + step / _FAR for step in ({"+": (1,), "-": (-1,)}.get(str(side), (1, -1)))]
+    found = [complex(content.doit().subs(variable, sympy.Float(at, 30)).evalf(30)) for at in near]
+    is_one = abs(found[0] - found[-1]) <= _NEAR * max(1.0, abs(found[0]))
+    return found[0].real if is_one and abs(found[0].imag) <= _NEAR else None
+
+
+def _by_quadrature(integral: Any) -> float | None:
+    """The value by two quadratures; None where they differ, as where there is none."""
+    variable, *bounds = integral.limits[0]
+    first, second = (_quadrature(integral.function, variable, bounds, steps) for steps in (161, 320))
+    return second if abs(first - second) <= _AGREE * max(1.0, abs(second)) else None
 
 
 def _quadrature(function: Any, variable: Any, bounds: Any, steps: int) -> float:
@@ -160,6 +205,9 @@ def _quadrature(function: Any, variable: Any, bounds: Any, steps: int) -> float:
             x, slope = np.sinh(turned), np.cosh(turned)
         y = sympy.lambdify(variable, function, "numpy")(x) * slope * np.pi / 2 * np.cosh(u)
     return float(sign * step * np.sum(np.where(np.isfinite(y), y, 0.0)))
+
+
+_DONE: dict[type, Callable[[Any], Any]] = {sympy.Integral: _integrated, sympy.Limit: _limited}
 
 
 # --- in time ---
