@@ -124,7 +124,7 @@ class Script(Box):
 
     @property
     def kids(self) -> Sequence[Box]:
-        return [box for box in (self.base, self.below, self.above) if box is not None]
+        return self.base, *filter(None, (self.below, self.above))
 
     @property
     def tall(self) -> bool:
@@ -304,15 +304,17 @@ def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] 
     A box that stands in several places is written once; ``known`` is what was made of boxes before, and gets the rest.
     """
     made = {} if known is None else known
-    order: list[tuple[Box, Sequence[Box]]] = []
     pending: list[Box] = [root]
+    order: list[Box] = []
     while pending:
         box = pending.pop()
         if box not in made:
-            kids = box.kids
-            order.append((box, kids))
-            pending += kids
-    for box, kids in reversed(order):
+            if kids := box.kids:
+                order.append(box)
+                pending += kids
+            else:
+                made[box] = write(box, ())
+    for box in reversed(order):
         if box not in made:
-            made[box] = write(box, [made[kid] for kid in kids])
+            made[box] = write(box, [made[kid] for kid in box.kids])
     return made[root]

@@ -107,15 +107,10 @@ def mentioned_names(expressions: Iterable[Tensor]) -> list[Tensor]:
 
 def tree_size(x: Tensor) -> int:
     """How many nodes the printed tree would have, named parts counted once; exact, however large."""
-    return tree_sizes([x])[0]
-
-
-def tree_sizes(roots: Iterable[Tensor]) -> list[int]:
-    """The same of several, in one walk."""
-    shown, count = [*map(definition, roots)], dict[Tensor, int]()
-    for node in topological(shown, inputs=unnamed_inputs):
+    root, count = definition(x), dict[Tensor, int]()
+    for node in topological([root], inputs=unnamed_inputs):
         count[node] = 1 + sum(count[i] for i in unnamed_inputs(node))
-    return [count[x] for x in shown]
+    return count[root]
 
 
 def unnamed_inputs(node: Tensor) -> Sequence[Tensor]:

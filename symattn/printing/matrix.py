@@ -7,7 +7,7 @@ rows, ``\operatorname{diag}(x) A`` for scaled rows. Only amsmath and amssymb are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import sympy
@@ -16,7 +16,7 @@ from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, comm
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
-from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size, tree_sizes
+from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
 from ..ops.index import index_op, steps_back
 from ..ops.leaves import definition, is_named, named_by
@@ -106,7 +106,7 @@ class Printer:
         """The line ``name = x``; no name continues the line above."""
         left = self.table.box(name) if name else None
         x = with_like_terms_added(x, self.names)
-        head = one_head(x, self.names)
+        head = self._one_head(x)
         if head is None:
             return Step(left, self.box(x), sentence(reason))
         letter = self._letter_of_heads()
@@ -116,8 +116,16 @@ class Printer:
     def _whole(self, x: Tensor) -> Box:
         """The expression; of one head, with the heads for which it holds, where nothing acts across them."""
         x = with_like_terms_added(x, self.names)
-        head = one_head(x, self.names)
+        head = self._one_head(x)
         return self.box(x) if head is None else self._for_heads(head.axis, lambda letter: self._of_one(head, letter))
+
+    def _one_head(self, x: Tensor) -> Head | None:
+        """The expression of one head, looked for only where something has an axis for them."""
+        return one_head(x, self.names) if x.rank == 3 or self._has_three_axes else None
+
+    @cached_property
+    def _has_three_axes(self) -> bool:
+        return any(y.rank == 3 for y in self.names)
 
     def _for_heads(self, axis: sympy.Symbol, of_one: Callable[[str], Box]) -> Box:
         letter = self._letter_of_heads()
@@ -126,7 +134,7 @@ class Printer:
     def related(self, left: Tensor, sign: Sign, right: Tensor) -> Box:
         """Two expressions with a sign between them: of one head where both are, and then for the same heads."""
         sides = [definition(x) for x in (left, right)]  # as they were asked: q + q = 2 q is a statement
-        heads = [head for x in sides if (head := one_head(x, self.names)) is not None]
+        heads = [head for x in sides if (head := self._one_head(x)) is not None]
         if len(heads) < 2 or heads[0].axis != heads[1].axis:
             return separated(sign, map(self.box, sides))
         return self._for_heads(
@@ -144,7 +152,7 @@ class Printer:
 
     def sum_over_heads(self, x: Tensor, axes: tuple[int, ...]) -> Written | None:
         """The sum over the leading axis, or None where x is not an expression head by head."""
-        head = one_head(x, self.names) if axes == (-x.rank,) else None
+        head = self._one_head(x) if axes == (-x.rank,) else None
         if head is None:
             return None
         letter = self._letter_of_heads()
@@ -309,11 +317,10 @@ def latex_printer(
     within: SymbolTable | None = None,
 ) -> Printer:
     """One printer in matrix style for several expressions, so that names agree among them and within a document."""
-    for root, size in zip(roots, tree_sizes(roots), strict=True):
-        if size > LONGEST:
-            raise OperandError(
-                f"{root.brief()} is a tree of {counted(size)} nodes, too large to read: name its parts by sa.let"
-            )
+    for root in roots:
+        if definition(root).has_more_nodes(LONGEST):
+            size = counted(tree_size(root))
+            raise OperandError(f"{root.brief()} is a tree of {size} nodes, too large to read: name its parts by sa.let")
     table = symbol_table(roots, names, checked_gradients(gradients))
     return Printer(table if within is None else checked_table(within).over(table), code=False, first_index=first_index)
 

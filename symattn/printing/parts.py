@@ -42,7 +42,8 @@ class Rows:
             for parts in [each for each in self._waiting if not shown.isdisjoint(each.slices)]:
                 self._waiting.remove(parts)
                 yield self._definition(parts)
-            made = replace(self.printer.row(name, x, reason), label=label)
+            made = self.printer.row(name, x, reason)
+            made = replace(made, label=label) if label else made
             yield made.defined() if defines else made
 
     def _definition(self, parts: Parts) -> Step:

@@ -114,7 +114,7 @@ def _between(left: Box, right: Box, spelling: Spelling) -> str:
         return ""
     if isinstance(left, Sign) and left.kind == "punctuation":
         return " "
-    if any(isinstance(box, Code) or _is_mark(box, spelling) for box in (left, right)):
+    if _is_close(left, spelling) or _is_close(right, spelling):
         return ""
     linked = link(left, right)
     if linked == "apply" and isinstance(edge(right, 0), Fence):
@@ -122,8 +122,11 @@ def _between(left: Box, right: Box, spelling: Spelling) -> str:
     return f" {spelling.spaces[THIN]} " if linked and is_apart(left, right) else " "
 
 
-def _is_mark(box: Box, spelling: Spelling) -> bool:
-    return isinstance(box, Sign) and box.kind == "ordinary" and not spelling.signs.get(box.mark, "\\").startswith("\\")
+def _is_close(box: Box, spelling: Spelling) -> bool:
+    """Whether a box has no space beside it: source text, and a mark that is no command."""
+    if isinstance(box, Sign):
+        return box.kind == "ordinary" and not spelling.signs.get(box.mark, "\\").startswith("\\")
+    return isinstance(box, Code)
 
 
 @_write.register
