@@ -17,7 +17,7 @@ from ..core.boxes import Box, Fence, Sign, Space, Text, row
 from ..errors import OperandError, described
 from .breaking import broken
 from .layout import Block, Equation, Line, Room, laid_out
-from .media.latex import latex, plain_text, spelling_of
+from .media.latex import Writer, latex, plain_text, spelling_of
 from .media.neighbours import edge
 from .prose import MARKS, Step, Words, joined
 from .stacking import stacked
@@ -87,11 +87,11 @@ def align(rows: Iterable[Step], page: Page, last: str = "") -> str:
     equations = [*_equations(rows)]
     if page.numbered == "none" or (page.numbered == "referenced" and not any(e.label for e in equations)):
         page = replace(page, numbered="none")
-    name, room = page.environment, page.room()
+    name, setter = page.environment, _Setter(page)
     if name in ("gather*", "equation"):
-        written = [_in_one(chain, room, page) for chain in _chains(equations)]
+        written = [setter.in_one(chain) for chain in _chains(equations)]
     else:
-        written = _lines(laid_out(equations, room), room, page)
+        written = setter.lines(laid_out(equations, setter.room))
     if name == "equation" and len(written) > 1:
         raise OperandError(
             f"latex: an equation holds one row, and there are {len(written)}: environment='align' holds them"
@@ -210,33 +210,67 @@ def environment(name: str, lines: Sequence[str], page: Page) -> str:
     return block
 
 
-def _in_one(chain: Sequence[Equation], room: Room, page: Page) -> str:
-    """A row and what goes on from it, as one line of a display that has no columns."""
-    laid = laid_out(chain, room)
-    label = _number(chain[-1], page)
-    if len(laid.lines) > 1:
-        inner = replace(page, environment="aligned", numbered="none")
-        block = environment("aligned", _lines(laid, room, inner), inner)
-        return textwrap.indent(block, "  ") + label
-    first = laid.lines[0]
-    left = "" if first.left is None else page.written(first.left) + " "
-    return f"  {left}{page.written(first.right)}{_reason(first.reason, False, page)}{label}"
+class _Setter:
+    """Sets the lines of one block on a page."""
 
+    def __init__(self, page: Page) -> None:
+        self.page, self.room = page, page.room()
+        self._written = Writer(page.safe).written
 
-def _lines(block: Block, room: Room, page: Page) -> list[str]:
-    return [_line(line, block, room, page) + _number(line.ends, page) for line in block.lines]
+    def in_one(self, chain: Sequence[Equation]) -> str:
+        """A row and what goes on from it, as one line of a display that has no columns."""
+        laid = laid_out(chain, self.room)
+        label = self._number(chain[-1])
+        if len(laid.lines) > 1:
+            inner = replace(self.page, environment="aligned", numbered="none")
+            block = environment("aligned", _Setter(inner).lines(laid), inner)
+            return textwrap.indent(block, "  ") + label
+        first = laid.lines[0]
+        left = "" if first.left is None else self._written(first.left) + " "
+        return f"  {left}{self._written(first.right)}{self._reason(first.reason, False)}{label}"
 
+    def lines(self, block: Block) -> list[str]:
+        """The lines of a display whose relations stand below each other."""
+        return [self._line(line, block) + self._number(line.ends) for line in block.lines]
 
-def _line(line: Line, block: Block, room: Room, page: Page) -> str:
-    if line.kind == "reason":
-        return rf"  & \qquad {_note(line.reason, room.width - block.left - room.indent, page)}"
-    left = "  " if line.kind != "first" else f"  {'' if line.left is None else page.written(line.left)} "
-    indent = r"\qquad " if line.kind == "more" else ""
-    right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
-    _check_fits(block.left + room.indent * (line.kind == "more") + room.measure(right), page)
-    return (
-        f"{left}&{' ' * (line.kind != 'first')}{indent}{page.written(right)}{_reason(line.reason, block.beside, page)}"
-    )
+    def _line(self, line: Line, block: Block) -> str:
+        room = self.room
+        if line.kind == "reason":
+            return rf"  & \qquad {self._note(line.reason, room.width - block.left - room.indent)}"
+        left = "  " if line.kind != "first" else f"  {'' if line.left is None else self._written(line.left)} "
+        indent = r"\qquad " if line.kind == "more" else ""
+        right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
+        _check_fits(block.left + room.indent * (line.kind == "more") + room.measure(right), self.page)
+        between = f"&{' ' * (line.kind != 'first')}{indent}"
+        return f"{left}{between}{self._written(right)}{self._reason(line.reason, block.beside)}"
+
+    def _number(self, row: Equation | None) -> str:
+        """What gives the line on which a row ends its number and its label, and other lines none."""
+        if self.page.numbered == "none" or self.page.environment not in ("align", "equation"):
+            return ""
+        if row is None or (self.page.numbered == "referenced" and not row.label):
+            return r" \notag"
+        return rf" \label{{{row.label}}}" if row.label else ""
+
+    def _reason(self, reason: Words, beside: bool) -> str:
+        if not reason:
+            return ""
+        return f" && {self._text(reason)}" if beside else rf" \qquad {self._note(reason, inf)}"
+
+    def _text(self, reason: Words) -> str:
+        if not self.page.safe:
+            return rf"\text{{{tex_words(reason)}}}"
+        written = (self._written(Text(part) if isinstance(part, str) else part) for part in reason)
+        tall = (not isinstance(part, str) and part.tall for part in reason)
+        return "".join(rf"{{\textstyle {text}}}" if large else text for text, large in zip(written, tall, strict=True))
+
+    def _note(self, reason: Words, room: float) -> str:
+        """A reason in small type, in several lines where one is too long; who reads safe LaTeX knows neither."""
+        if self.page.safe:
+            return self._text(reason)
+        if _SMALL * width_of_words(reason) <= room:
+            return rf"\text{{\small {tex_words(reason)}}}"
+        return rf"\parbox[t]{{{room:.1f}em}}{{\small\raggedright {tex_words(reason)}}}"
 
 
 def _check_fits(needed: float, page: Page) -> None:
@@ -246,38 +280,6 @@ def _check_fits(needed: float, page: Page) -> None:
             f"latex: width={page.width:g} does not hold a line of about {needed:.0f} em that has no place for a break: "
             "ask for more, or name its parts by sa.let"
         )
-
-
-def _number(row: Equation | None, page: Page) -> str:
-    """What gives the line on which a row ends its number and its label, and other lines none."""
-    if page.numbered == "none" or page.environment not in ("align", "equation"):
-        return ""
-    if row is None or (page.numbered == "referenced" and not row.label):
-        return r" \notag"
-    return rf" \label{{{row.label}}}" if row.label else ""
-
-
-def _reason(reason: Words, beside: bool, page: Page) -> str:
-    if not reason:
-        return ""
-    return f" && {_text(reason, page)}" if beside else rf" \qquad {_note(reason, inf, page)}"
-
-
-def _text(reason: Words, page: Page) -> str:
-    if not page.safe:
-        return rf"\text{{{tex_words(reason)}}}"
-    written = (page.written(Text(part) if isinstance(part, str) else part) for part in reason)
-    tall = (not isinstance(part, str) and part.tall for part in reason)
-    return "".join(rf"{{\textstyle {text}}}" if large else text for text, large in zip(written, tall, strict=True))
-
-
-def _note(reason: Words, room: float, page: Page) -> str:
-    """A reason in small type, in several lines where one is too long; who reads safe LaTeX knows neither."""
-    if page.safe:
-        return _text(reason, page)
-    if _SMALL * width_of_words(reason) <= room:
-        return rf"\text{{\small {tex_words(reason)}}}"
-    return rf"\parbox[t]{{{room:.1f}em}}{{\small\raggedright {tex_words(reason)}}}"
 
 
 _SIGNS = {"!=": r"\neq", ">=": r"\ge", "<=": r"\le"}

@@ -55,8 +55,22 @@ def latex(box: Box, safe: str = "") -> str:
     >>> print(latex(formula), "or", latex(formula, safe="github"))
     \operatorname{softmax}\{x\} or \mathrm{softmax}\lbrace x \rbrace
     """
-    spelling = spelling_of(safe)
-    return fold(box, lambda part, inside: _WRITERS[type(part)](part, inside, spelling))
+    return Writer(safe).written(box)
+
+
+class Writer:
+    """Writes formulas that share parts: each part once."""
+
+    def __init__(self, safe: str = "") -> None:
+        self._spelling = spelling_of(safe)
+        self._known: dict[Box, str] = {}
+
+    def written(self, box: Box) -> str:
+        """The formula as LaTeX."""
+        return fold(box, self._of, self._known)
+
+    def _of(self, box: Box, parts: Sequence[str]) -> str:
+        return _WRITERS[type(box)](box, parts, self._spelling)
 
 
 def spelling_of(safe: object) -> Spelling:
