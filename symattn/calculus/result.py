@@ -165,8 +165,8 @@ class Gradient(Mapping[Any, Tensor]):
 
     @property
     def _roots(self) -> list[Tensor]:
-        """What is printed: the gradients, which know what they are by, and the expressions."""
-        return [*(self.named[step.name] for step in self.steps), *(line.expression for line in self.lines())]
+        """What is printed: the gradients, which know what they are by, and what else has a name."""
+        return [*(self.named[step.name] for step in self.steps), *(line.expression for line in self.definitions)]
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex(environment='aligned', width=inf)}$"

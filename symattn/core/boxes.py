@@ -305,16 +305,16 @@ def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] 
     """
     made = {} if known is None else known
     pending: list[Box] = [root]
-    order: list[Box] = []
+    order: list[tuple[Box, Sequence[Box]]] = []
     while pending:
         box = pending.pop()
         if box not in made:
             if kids := box.kids:
-                order.append(box)
+                order.append((box, kids))
                 pending += kids
             else:
                 made[box] = write(box, ())
-    for box in reversed(order):
+    for box, kids in reversed(order):
         if box not in made:
-            made[box] = write(box, [made[kid] for kid in box.kids])
+            made[box] = write(box, [*map(made.__getitem__, kids)])
     return made[root]

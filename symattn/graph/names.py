@@ -99,7 +99,9 @@ def mentioned_names(expressions: Iterable[Tensor]) -> list[Tensor]:
     """What expressions mention by names that no user gave, each after those that it mentions in turn."""
 
     def inputs(node: Tensor) -> Sequence[Tensor]:
-        return (definition(node),) if named_by(node) else unnamed_inputs(node)
+        if not is_named(node):
+            return node.inputs
+        return (definition(node),) if named_by(node) else ()
 
     found = (x for x in topological(expressions, inputs=inputs) if named_by(x))
     return sorted(found, key=lambda x: (x.height, str(x.name)))

@@ -15,12 +15,13 @@ from ..ops.leaves import constant, zeros
 def with_like_terms_added(x: Tensor, names: Collection[Tensor]) -> Tensor:
     """The expression in which no sum has a term twice; what has a name stays a term."""
     nodes = topological([x], stop=names)
-    if not any(_is_sum(node, names) for node in nodes):
+    sums = {node for node in nodes if node.op is add_op and node not in names}
+    if not sums:
         return x
-    inside = {y for node in nodes if _is_sum(node, names) for y in node.inputs if _is_sum(y, names)}
+    inside = {y for node in sums for y in node.inputs if y in sums}
     new: dict[Tensor, Tensor] = {}
     for node in nodes:
-        whole = _is_sum(node, names) and node not in inside
+        whole = node in sums and node not in inside
         total = _added_up(node, names, new) if whole else None
         new[node] = total if total is not None else node if node in names else with_inputs(node, new)
     return new[x]

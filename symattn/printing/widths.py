@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Literal
@@ -29,7 +29,7 @@ from ..core.boxes import (
     fold,
     is_large,
 )
-from .media.neighbours import edge, is_apart, link
+from .media.neighbours import edges, is_apart, link
 from .prose import Words
 
 Widths = tuple[float, float, float, float]  # in em: in display style, in text style, and in the two sizes of scripts
@@ -37,7 +37,6 @@ Atom = Literal["ord", "op", "bin", "rel", "open", "close", "punct", "inner"]
 
 _SIZES: Widths = (1.0, 1.0, 0.79, 0.67)  # small letters are wider than their size says
 _DISPLAY, _TEXT, _SCRIPT, _TINY = range(4)
-_PART_OF = (_TEXT, _SCRIPT, _TINY, _TINY)  # the style of what stands above or below a line
 _THIN, _MEDIUM, _THICK = 3 / 18, 4 / 18, 5 / 18
 _CLASSES = (  # letters that are about as wide, slanted and upright
     ("ijltιℓ", 0.36, 0.30),
@@ -108,12 +107,13 @@ def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
             return _of_row(box, kids)
         case Name(letters, style):
             return _letters(letters, style)
-        case Number(text) | Text(text):
-            return _letters(text, "upright")
+        case Number(words) | Text(words):
+            return _letters(words, "upright")
         case Sign(mark, kind):
             return _large(mark) if kind == "large" else _letters("o mod" if mark == "mod" else mark, "upright")
         case Fraction():
-            return _each(lambda s: max(kid[_PART_OF[s]] for kid in kids) + 0.24)
+            _, text, script, tiny = map(max, zip(*kids, strict=True))
+            return text + 0.24, script + 0.24, tiny + 0.24, tiny + 0.24
         case Root():
             degree = 0.0 if len(kids) == 1 else max(0.0, kids[1][_TINY] - 0.28)
             return _together(kids[0], _sized(1.0 if box.tall else 0.83), (degree,) * 4)
@@ -132,10 +132,6 @@ def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
         case Code(source):
             return _letters(_ink(source), "italic")
     raise TypeError(f"no width of a {type(box).__name__}")
-
-
-def _each(of: Callable[[int], float]) -> Widths:
-    return of(_DISPLAY), of(_TEXT), of(_SCRIPT), of(_TINY)
 
 
 def _together(*widths: Widths) -> Widths:
@@ -171,8 +167,9 @@ def _large(mark: str) -> Widths:
     """A large sign, in display style larger than in a line; one that is a word is as wide in both."""
     if mark not in _LARGE:
         return _letters(mark, "upright")
-    display, text = _LARGE[mark]
-    return _each(lambda s: display if s == _DISPLAY else text * _SIZES[s])
+    display, in_line = _LARGE[mark]
+    _, text, script, tiny = _sized(in_line)
+    return display, text, script, tiny
 
 
 def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
@@ -207,7 +204,7 @@ def _of_matrix(box: Matrix, kids: Sequence[Widths]) -> Widths:
 
 
 def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
-    ends = [(edge(part, 0), edge(part, -1)) for part in row.parts if not isinstance(part, Space)]
+    ends = [edges(part) for part in row.parts if not isinstance(part, Space)]
     sides = [(_side(first, 0), _side(last, -1)) for first, last in ends]
     in_line = in_scripts = 0.0  # where only names of functions and words stand apart
     for k, ((_, left), (right, _)) in enumerate(pairwise(ends)):

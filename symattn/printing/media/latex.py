@@ -26,7 +26,7 @@ from ...core.boxes import (
     fold,
 )
 from ...errors import OperandError, described
-from .neighbours import edge, is_apart, is_prime, link
+from .neighbours import is_apart, is_prime, link, met
 from .spelling import (
     ACCENTS,
     BOLD,
@@ -130,10 +130,11 @@ def _between(left: Box, right: Box, spelling: Spelling) -> str:
         return " "
     if _is_close(left, spelling) or _is_close(right, spelling):
         return ""
-    linked = link(left, right)
-    if linked == "apply" and isinstance(edge(right, 0), Fence):
+    before, after = met(left, right)
+    linked = link(before, after)
+    if linked == "apply" and isinstance(after, Fence):
         return ""
-    return f" {spelling.spaces[THIN]} " if linked and is_apart(left, right) else " "
+    return f" {spelling.spaces[THIN]} " if linked and is_apart(before, after) else " "
 
 
 def _is_close(box: Box, spelling: Spelling) -> bool:

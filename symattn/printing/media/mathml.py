@@ -25,7 +25,7 @@ from ...core.boxes import (
     fold,
 )
 from .alphabets import in_font, letters_of
-from .neighbours import MINUS, is_apart, link
+from .neighbours import MINUS, is_apart, link, met
 from .spelling import CAPITALS
 
 _LINKS = {"times": "<mo>\u2062</mo>", "apply": "<mo>\u2061</mo>", "": ""}
@@ -70,8 +70,9 @@ def _token(name: str, text: str, **attributes: str) -> str:
 def _row(box: Row, inside: Sequence[str]) -> str:
     written = [*inside[:1]]
     for before, after, element in zip(box.parts, box.parts[1:], inside[1:], strict=False):
-        linked = link(before, after)
-        written += [_LINKS[linked], _THIN if linked and is_apart(before, after) else "", element]
+        edges = met(before, after)
+        linked = link(*edges)
+        written += [_LINKS[linked], _THIN if linked and is_apart(*edges) else "", element]
     return _tag("mrow", "".join(written))
 
 

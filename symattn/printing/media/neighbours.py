@@ -41,21 +41,29 @@ def edge(box: Box, end: Literal[0, -1]) -> Box:
             return box
 
 
-def link(left: Box, right: Box) -> Link:
-    """What stands unwritten between two neighbours."""
-    before, after = edge(left, -1), edge(right, 0)
+def edges(box: Box) -> tuple[Box, Box]:
+    """The first and the last box: itself where there are no others inside."""
+    return (edge(box, 0), edge(box, -1)) if isinstance(box, (Row, Script)) else (box, box)
+
+
+def met(left: Box, right: Box) -> tuple[Box, Box]:
+    """The two edges that meet where neighbours stand side by side."""
+    return edge(left, -1), edge(right, 0)
+
+
+def link(before: Box, after: Box) -> Link:
+    """What stands unwritten between two edges that meet."""
     if not (_is_factor(before, "closing") and _is_factor(after, "opening")):
         return ""
     expected = isinstance(before, Name) and before.style == "blackboard" and opens_fence(after)
     return "apply" if isinstance(before, Function) or expected else "times"
 
 
-def is_apart(left: Box, right: Box) -> bool:
-    """Whether linked neighbours need a thin space, since a word or a differential would run into the other.
+def is_apart(before: Box, after: Box) -> bool:
+    """Whether linked edges need a thin space, since a word or a differential would run into the other.
 
     A word and the fence that it is multiplied by would be read as a function and its argument.
     """
-    before, after = edge(left, -1), edge(right, 0)
     if opens_fence(after) or isinstance(after, Matrix):
         return isinstance(before, Name) and len(before.letters) > 1
     return _is_word(before) or _is_word(after)
@@ -101,7 +109,7 @@ def least(parts: Sequence[Box], k: int) -> Level:
         return Level.LIST
     near = [(parts[k - 1], parts[k])] if k else []
     near += [(parts[k], parts[k + 1])] if k + 1 < len(parts) else []
-    if any(link(*pair) for pair in near):
+    if any(link(*met(*pair)) for pair in near):
         return Level.FACTORS
     signs = [edge(parts[k - 1], -1)] if k else []
     signs += [edge(parts[k + 1], 0)] if k + 1 < len(parts) else []
@@ -114,8 +122,10 @@ def least(parts: Sequence[Box], k: int) -> Level:
 
 def level_of(parts: Sequence[Box]) -> Level:
     """How tightly a row of several parts holds together."""
-    if len(parts) == 2 and link(*parts) == "apply" and isinstance(edge(parts[1], 0), Fence):
-        return Level.ATOM
+    if len(parts) == 2:
+        before, after = met(*parts)
+        if link(before, after) == "apply" and isinstance(after, Fence):
+            return Level.ATOM
     ends = [edge(part, 0) for part in parts]
     if any(isinstance(end, (Text, Space)) for end in ends):
         return Level.LIST

@@ -32,7 +32,7 @@ from ...core.boxes import (
     fold,
 )
 from .alphabets import in_font, letters_of
-from .neighbours import MINUS, Level, edge, is_prime, least, level_of, link, opens_fence
+from .neighbours import MINUS, Level, edge, is_prime, least, level_of, link, met, opens_fence
 
 _RAISED = dict(
     zip(
@@ -87,7 +87,7 @@ def _token(text: str) -> Written:
 
 def gap(before: Box, after: Box) -> str:
     """The space between neighbours of a row."""
-    left, right = edge(before, -1), edge(after, 0)
+    left, right = met(before, after)
     kinds = [box.kind if isinstance(box, Sign) else "" for box in (left, right)]
     if isinstance(left, Space) or isinstance(right, Space) or _has_space(left, -1) or _has_space(right, 0):
         return ""
@@ -99,7 +99,7 @@ def gap(before: Box, after: Box) -> str:
         return ""
     if kinds[1] in ("prefix", "large"):
         return " " if kinds[0] != "prefix" else ""
-    linked = link(before, after)
+    linked = link(left, right)
     if not linked and isinstance(before, Script) and not isinstance(right, Sign):
         return " "  # a script of a sign: ∇_S L
     return " " if linked == "times" or (linked and not opens_fence(right)) else ""
