@@ -11,7 +11,7 @@ from typing import Any
 from ...core.boxes import Box, Sign, Space, row
 from ...printing.breaking import Piece, pieces
 from ...printing.media.mathml import mathml
-from ...printing.media.neighbours import is_apart, link
+from ...printing.media.neighbours import stand_apart
 from ...printing.media.unicode import unicode_text
 from ...printing.prose import (
     MARKS,
@@ -145,7 +145,7 @@ def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
             held = Piece(held.price, row(held.box, piece.box))
         else:
             yield held
-            apart = link(held.box, piece.box) and is_apart(held.box, piece.box)
+            apart = stand_apart(held.box, piece.box)
             held = Piece(piece.price, row(_THIN, piece.box)) if apart else piece
     if held is not None:
         yield held

@@ -20,7 +20,7 @@ from ...core.boxes import (
     function,
     row,
 )
-from .neighbours import edge, is_apart, link, met
+from .neighbours import edge, stand_apart
 from .spelling import (
     ACCENTS,
     ALIKE,
@@ -150,12 +150,8 @@ def _without_thin_spaces(parts: Sequence[Box]) -> list[Box]:
         part
         for k, part in enumerate(parts)
         if not (isinstance(part, Space) and part.width == THIN and 0 < k < len(parts) - 1)
-        or not _are_apart(*met(parts[k - 1], parts[k + 1]))
+        or not stand_apart(parts[k - 1], parts[k + 1])
     ]
-
-
-def _are_apart(before: Box, after: Box) -> bool:
-    return bool(link(before, after)) and is_apart(before, after)
 
 
 def with_script(base: Script, word: str, box: Box) -> Script:

@@ -69,6 +69,12 @@ def is_apart(before: Box, after: Box) -> bool:
     return _is_word(before) or _is_word(after)
 
 
+def stand_apart(left: Box, right: Box) -> bool:
+    """Whether neighbours are linked and need a thin space."""
+    before, after = met(left, right)
+    return is_apart(before, after) and bool(link(before, after))
+
+
 def opens_fence(box: Box) -> bool:
     """Whether a box is a fence, or the first half of one that is broken over two lines."""
     return isinstance(box, Fence) or (isinstance(box, Sign) and box.kind == "opening")
