@@ -6,10 +6,27 @@ constants. A subscript, a prime, an accent or a letter of one's own makes a name
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..core.boxes import Box, Code, Fence, Fraction, Function, Name, Number, Root, Row, Script, Sign, Space, fold
+from ..core.boxes import (
+    Box,
+    Code,
+    Differential,
+    Fence,
+    Fraction,
+    Function,
+    Name,
+    Number,
+    Root,
+    Row,
+    Script,
+    Sign,
+    Space,
+    Text,
+    fold,
+)
 from ..errors import NamingError
 from .media.latex import latex
 
@@ -23,6 +40,21 @@ _ALIKE = str.maketrans(
 def by_shape(written: str) -> str:
     """Text with the letters of other alphabets that look like Latin ones as these."""
     return written.translate(_ALIKE)
+
+
+def ink(box: Box) -> str:
+    """The letters and digits of a formula, in no order: what looks alike in some medium has the same."""
+    letters, pending = "", [box]
+    while pending:
+        part = pending.pop()
+        pending += part.kids
+        match part:
+            case Name(written) | Number(written) | Sign(written) | Text(written) | Code(written):
+                letters += written
+            case Differential():
+                letters += "d"
+    plain = letters if letters.isascii() else by_shape(unicodedata.normalize("NFKD", letters))
+    return "".join(sorted(filter(str.isalnum, plain)))
 
 
 def is_unseen(box: Box) -> bool:

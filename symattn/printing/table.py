@@ -27,7 +27,7 @@ from .gradients import Gradients, accented, differential, gradient_box, names_th
 from .media.latex import latex
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
-from .misleading import by_shape, check_spellings, is_unseen
+from .misleading import by_shape, check_spellings, ink, is_unseen
 from .scalars import FUNCTION_LETTERS, Scalars, constants_in, scalar_box
 from .symbols import letters_of, symbol
 
@@ -137,9 +137,18 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
 
 def check_apart(printed: Mapping[str, Box], signs: Iterable[tuple[str, Box]] = ()) -> None:
     """No two symbols look alike in any medium, and none like a sign of the library; raises NamingError."""
-    shown_as: dict[str, str] = {}
     named = ((repr(name), box) for name, box in printed.items())
+    alike: dict[str, list[tuple[str, Box]]] = {}
     for name, box in (*named, *signs):
+        alike.setdefault(ink(box), []).append((name, box))
+    for several in alike.values():
+        if len(several) > 1:
+            _check_apart(several)
+
+
+def _check_apart(alike: Iterable[tuple[str, Box]]) -> None:
+    shown_as: dict[str, str] = {}
+    for name, box in alike:
         is_e = isinstance(box, Name) and (box.letters, box.style) == ("e", "upright")  # it leans where it is a size
         for written in (_in_latex(box),) if is_e else (_in_latex(box), _in_text(box)):
             other = shown_as.setdefault(written.replace(" ", ""), name)  # LaTeX puts no space between letters

@@ -9,6 +9,9 @@ import sympy
 
 import symattn as sa
 from symattn.printing.media.latex import latex
+from symattn.printing.media.unicode import unicode_text
+from symattn.printing.misleading import by_shape, ink
+from symattn.printing.symbols import symbol
 from symattn.printing.table import symbol_table
 
 from ..typeset import compiled, needs_pdflatex
@@ -359,3 +362,12 @@ def test_all_ways_of_writing_gradients_compile(tmp_path):
         for style in ("matrix", "index")
     ]
     compiled("\n\n".join(several), tmp_path)
+
+
+def test_what_looks_alike_has_the_same_letters_and_digits() -> None:
+    stems = ("x", "alpha", "α", "Alpha", "A", "Α", "xhat", "x̂", "dZ", "d_Z", "mask", "Wbold", "Wbm", "x₁", "lamda", "λ")
+    boxes = [symbol(stem + ending) for stem in stems for ending in ("", "1", "_1", "_i", "'", "_hat", "_q_1", "_q1")]
+    for written in (latex, lambda box: by_shape(unicode_text(box))):
+        letters: dict[str, str] = {}
+        for box in boxes:
+            assert letters.setdefault(written(box).replace(" ", ""), ink(box)) == ink(box)
