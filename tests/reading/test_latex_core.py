@@ -371,6 +371,7 @@ SAID = sa.parse_latex(r"x_i \ge y_i", NAMES)
         r"x_i \ge y_i \quad (1 \le i \le n)",
         r"\forall i = 1, \ldots, n, x_i \ge y_i",
         r"\text{for all } x, y: x_i \ge y_i",
+        r"x_i \ge y_i \quad \text{for all } i, x",
     ],
 )
 def test_what_is_said_for_all_values_is_a_claim(text: str) -> None:

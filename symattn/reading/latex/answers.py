@@ -50,6 +50,11 @@ class Distribution:
     name: str
     law: Any
 
+    def __str__(self) -> str:
+        return f"{self.name} ~ {self.law}"
+
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -58,3 +63,8 @@ class Signature:
     name: str
     arguments: tuple[Shape, ...]
     result: Shape
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(map(show_shape, self.arguments))} to {show_shape(self.result)}"
+
+    __repr__ = __str__

@@ -170,7 +170,7 @@ def _without_formula(stretch: list[Token]) -> list[list[Token]]:
         return [stretch]
     dots = next((n for n, segment in enumerate(segments) if [t.mark for t in segment] == ["…"]), 0)
     n = dots + 2 if dots else 1
-    while not dots and n < len(segments) and len(segments[n]) == 1:
+    while not dots and n < len(segments) and len(_stripped(segments[n])) == 1:
         n += 1
     behind = sum(map(len, segments[:n])) + n
     return [stretch[: behind - 1], stretch[behind:]]
