@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import sympy
 
-from ..core.boxes import Box, Fence, Name, Row, Script, Sign, row
+from ..core.boxes import Box, Fence, Function, Name, Row, Script, Sign, raised, row
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -239,9 +239,15 @@ class EntryScalars(Scalars):
         return super().is_letter(part) or (letter.is_Symbol and letter.name in self.letters)
 
     def _print_Symbol(self, expr: Any) -> Box:
-        """A name of several factors keeps together."""
+        """A name of several factors keeps together; a function of something is one."""
         box = super()._print_Symbol(expr)
-        return Fence(box) if isinstance(box, Row) else box
+        return Fence(box) if isinstance(box, Row) and not isinstance(box.parts[0], Function) else box
+
+    def _print_Pow(self, expr: Any) -> Box:
+        base, exponent = expr.as_base_exp()
+        if base.is_Symbol and exponent.is_Integer and exponent > 1 and isinstance(box := self.box(base), Row):
+            return raised(box, self.small(exponent))
+        return super()._print_Pow(expr)
 
     def _print_Indexed(self, expr: Any) -> Box:
         name = str(expr.base.label)
