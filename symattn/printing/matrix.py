@@ -78,17 +78,6 @@ class Printer:
         """The node as it stands in an expression: a named one by its name."""
         return self.written(self.box(x))
 
-    def name(self, node: Tensor) -> str:
-        """The name under which a node is shown."""
-        return self.written(self.symbol(node))
-
-    def equation(self, x: Tensor) -> str:
-        """What a name stands for: ``name = expression``."""
-        line = self.row(self.names[x], definition(x), "")
-        assert line.left is not None
-        heads = [] if line.each is None else [Space(1.0), Fence(line.each)]
-        return self.written(row(line.left, Sign("=", "relation"), line.right, *heads))
-
     # --- as boxes ---
 
     def shown(self, root: Tensor) -> Box:

@@ -75,7 +75,7 @@ class FormulasTold:
         return (condition_text(said) if self.code else self._box(said),)
 
     def _box(self, e: Any) -> Box:
-        spelling, shapes = dict[str, Box](), dict[str, Any]()
+        spelling, shapes = self.printer.table.spelling(), dict[str, Any]()
         for name, node in self._read(e):
             shapes[name] = node.shape
             spelling[name] = self.printer.box(self.named.get(node, node))

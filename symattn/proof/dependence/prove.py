@@ -23,7 +23,6 @@ from ...ops.leaves import variable as named_tensor
 from ...printing.index import entry_box
 from ...printing.matrix import Printer, latex_printer, text
 from ...printing.prose import Items, Part, Words, listed
-from ...printing.scalars import scalar_box
 from ...printing.table import SymbolTable
 from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
@@ -76,12 +75,12 @@ class DependenceProof(Argument):
         printer = latex_printer(self.claim.sides, within=within)
         table = printer.table
         condition = partial(condition_words, write=table.scalar)
-        read = _entry_box(printer.box(self.claim.variable), self.claim.inp)
+        read = _entry_box(printer.box(self.claim.variable), self.claim.inp, table)
         lines: list[Words] = []
         for step in self.steps:
             shown = printer.box(step.node) if step.node in printer.names else _unnamed(step.node, printer)
-            why = [(_entry_box(table.box(r.name), r.places), *_where(r, condition)) for r in self._reads(step)]
-            entry = _entry_box(shown, step.index)
+            why = [(_entry_box(table.box(r.name), r.places, table), *_where(r, condition)) for r in self._reads(step)]
+            entry = _entry_box(shown, step.index, table)
             lines.append((entry, *_depends(step, read, condition), *_reading(why)))
         return (Items((*lines, ("so ", *self.claim.words(printer)))),)
 
@@ -102,8 +101,8 @@ def _entry_text(name: str, index: Index) -> str:
     return f"{name}[{', '.join(':' if i is None else str(i) for i in index)}]"
 
 
-def _entry_box(name: Box, index: Index) -> Box:
-    return entry_box(name, [Sign(":") if i is None else scalar_box(i) for i in index])
+def _entry_box(name: Box, index: Index, table: SymbolTable) -> Box:
+    return entry_box(name, [Sign(":") if i is None else table.scalar(i) for i in index])
 
 
 def _condition_text(condition: Any) -> Words:

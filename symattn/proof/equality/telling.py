@@ -95,11 +95,6 @@ class Reading(NamedTuple):
     def steps(self) -> tuple[Step, ...]:
         return *self.left, *self.right
 
-    @property
-    def roots(self) -> list[Tensor]:
-        """The tensors that are written out."""
-        return [*(side for step in self.steps for side in step.sides), self.common]
-
 
 def read(claim: tuple[Tensor, Tensor], lemmas: tuple[Sequence[Lemma], Sequence[Lemma]], common: Tensor) -> Reading:
     """What a proof says: each lemma by the names that its claim mentions; all of it where nothing would be left."""
