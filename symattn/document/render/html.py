@@ -43,6 +43,7 @@ _NARROW = 15.0  # em: what every page has room for
 _WHOLE = 9.0  # em: a formula within words that is not broken
 _TOUCHING = 12  # letters that stay with the formula beside them
 _SHORT = 4.5  # em: what is no line by itself
+_ROW = 12.0  # em: of a row whose left side is short, on a telephone
 _THIN = Space(1 / 6)
 _QUAD = "\u2003"  # after which a line may break
 
@@ -153,8 +154,8 @@ def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
 
 def _are_one(before: Box, piece: Piece) -> bool:
     """Whether a line would hold too little, before a break or after it."""
-    held = width(before)
-    return held < _SHORT or (piece.price > 0 and held < 2 * _SHORT and width(piece.box) < _SHORT / 2)
+    held, new = width(before), width(piece.box)
+    return held + new < _ROW and (held < _SHORT or (piece.price > 0 and held < 2 * _SHORT and new < _SHORT / 2))
 
 
 def _in_line(parts: Sequence[Piece]) -> str:
