@@ -13,19 +13,19 @@ def derivation() -> sa.Derivation:
     back = sa.gradient(O, [Q, K, V])
 
     note = sa.Derivation("Backward pass of grouped-query attention", given=[Q, K, V, back.cotangent])
-    note.text(
+    note = note.say(
         "There are g r query heads and g heads of keys and values. Query head a reads the keys and values of head a "
         "div r: each of them stands r times in a row, once for each query head of its group, and attention goes on as"
         " usual."
     )
-    note.extend(*O.intermediates)
-    note.text(
+    note = note.extend(*O.intermediates)
+    note = note.say(
         "The backward pass is that of attention with as many keys as queries, with one step more: an entry that was "
         "copied gets the sum of the cotangents of its copies. So the gradient of a shared key is the sum over its "
         "group. A mean, or the gradient of one head of the group, would be wrong."
     )
-    note.extend(back)
-    note.text("With g = 1 all query heads share one head, and its gradient is the sum over all of them.")
+    note = note.extend(back)
+    note = note.say("With g = 1 all query heads share one head, and its gradient is the sum over all of them.")
     return note
 
 

@@ -18,46 +18,46 @@ def derivation() -> sa.Derivation:
     O = sa.let("O", P @ V)
 
     note = sa.Derivation("Attention under a mask", given=[Q, K, V, M])
-    note.text(
+    note = note.say(
         "The mask M is 1 where a query may attend to a key, else 0. Under it, the softmax is that of the scores of the "
         "keys that are left, and the others have the weight 0. Many programs add a matrix B to the scores instead, "
         "which is 0 where M is 1 and minus infinity elsewhere. This is the same: a key whose exponential is 0 has no "
         "part in the numerator or in the sum."
     )
-    note.extend(Z, B, P).then(sa.softmax(Z + B), because="exponentials of minus infinity are 0")
-    note.then(M * P, because="masked keys have the weight 0")
-    note.text("What the scores of masked keys are does not matter: they may be replaced by any numbers A.")
-    note.extend(sa.prove(sa.softmax(sa.where(M, Z, A), where=M), P))
+    note = note.extend(Z, B, P).then(sa.softmax(Z + B), because="exponentials of minus infinity are 0")
+    note = note.then(M * P, because="masked keys have the weight 0")
+    note = note.say("What the scores of masked keys are does not matter: they may be replaced by any numbers A.")
+    note = note.extend(sa.prove(sa.softmax(sa.where(M, Z, A), where=M), P))
 
     g = sa.gradient(O, [Q, K, V])
-    note.text(
+    note = note.say(
         "The backward pass is that of attention without a mask, with the same formulas. The mask is in P, and comes "
         "with it wherever P is a factor."
     )
-    note.extend(O, g)
-    note.text("So no gradient reaches the score of a masked key:")
-    note.extend(sa.prove(M * g["dZ"], g["dZ"]))
-    note.text(
+    note = note.extend(O, g)
+    note = note.say("So no gradient reaches the score of a masked key:")
+    note = note.extend(sa.prove(M * g["dZ"], g["dZ"]))
+    note = note.say(
         "A key that no query sees, as in padding, has a column of zeros in P and in dZ. Its row of dK, and the row of "
         "dV of its value, are therefore zero."
     )
-    note.text(
+    note = note.say(
         "There may be queries that see no key. Their row is a quotient of zeros, and needs a convention. Here it is a "
         "row of zeros, so that the query takes nothing from the values; N is the mask that lets nothing through."
     )
     N = sa.let("N", M & ~M)
-    note.extend(N, sa.let("R", sa.softmax(Z, where=N))).then(sa.zeros(T, S), because="no key is left")
+    note = note.extend(N, sa.let("R", sa.softmax(Z, where=N))).then(sa.zeros(T, S), because="no key is left")
     c = sa.tensor("c", positive=True)
-    note.text(
+    note = note.say(
         "A number c in place of infinity, however large, is no mask. A hidden key keeps some weight, which is soon "
         "too small to be seen in floating point, also where some key is left:"
     )
-    note.extend(sa.prove(sa.softmax(Z - c * (1 - M)), P, given=[sa.le(1, sa.sum(M, axis=-1))]))
-    note.text(
+    note = note.extend(sa.prove(sa.softmax(Z - c * (1 - M)), P, given=[sa.le(1, sa.sum(M, axis=-1))]))
+    note = note.say(
         "But where no key is left, c is taken from all scores of the row alike, and the query attends to the keys that "
         "are hidden from it as if there were no mask."
     )
-    note.extend(sa.let("L", sa.softmax(Z - c))).then(sa.softmax(Z), because="a shift of each row")
+    note = note.extend(sa.let("L", sa.softmax(Z - c))).then(sa.softmax(Z), because="a shift of each row")
     return note
 
 

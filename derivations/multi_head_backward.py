@@ -23,26 +23,30 @@ def derivation() -> sa.Derivation:
     first = sa.gradient({x: middle[x] for x in heads}, [*weights, X])
 
     note = sa.Derivation("Backward pass of attention with several heads", given=[X, *weights, W_o, last.cotangent])
-    note.text(
+    note = note.say(
         "T tokens attend to each other. Three matrices make the queries, keys and values of all heads at once, and "
         "the columns of each product are divided among h heads: d columns a head for queries and keys, e for values."
     )
-    note.extend(*projections, *heads)
-    note.text("Each head attends by itself, and the last matrix mixes the outputs of all heads, put side by side.")
-    note.extend(Z, P, O, H, Y)
-    note.text(
+    note = note.extend(*projections, *heads)
+    note = note.say(
+        "Each head attends by itself, and the last matrix mixes the outputs of all heads, put side by side."
+    )
+    note = note.extend(Z, P, O, H, Y)
+    note = note.say(
         "Let a loss depend on Y, and write dX for its gradient by X. The last step is an ordinary linear layer. "
         "Putting heads side by side moves entries and computes nothing, so that the cotangent is moved back."
     )
-    note.extend(last)
-    note.text("From here on each head has the backward pass of a single head, and nothing is exchanged between heads.")
-    note.extend(middle)
-    note.text(
+    note = note.extend(last)
+    note = note.say(
+        "From here on each head has the backward pass of a single head, and nothing is exchanged between heads."
+    )
+    note = note.extend(middle)
+    note = note.say(
         "The cotangents of the heads are put side by side again, and three linear layers are left. The heads meet in "
         "the tokens, which were read three times."
     )
-    note.extend(first)
-    note.text(
+    note = note.extend(first)
+    note = note.say(
         "The scale of the scores is that of one head, the root of d, not of all the h d columns, in the backward pass"
         " too."
     )

@@ -17,51 +17,53 @@ def derivation() -> sa.Derivation:
     scaled = q @ k / sympy.sqrt(d)
 
     note = sa.Derivation("The variance of a scaled dot product", given=[q, k])
-    note.text(
+    note = note.say(
         "The score of a query q and a key k is their dot product, a sum of d products. Nothing is assumed of the law "
         "of their entries besides the first two moments. If these are 0 and 1, each product has the variance 1, and "
         "since the d products do not correlate, their variances add."
     )
-    note.extend(sa.moments(s, standard))
-    note.text(
+    note = note.extend(sa.moments(s, standard))
+    note = note.say(
         "So a score is as large as the square root of d, typically, and divided by that it has the variance 1 for "
         "every d. This is the scale of attention."
     )
-    note.extend(sa.moments(sa.let("z", scaled), standard))
+    note = note.extend(sa.moments(sa.let("z", scaled), standard))
 
     m, n = sympy.symbols("m n", real=True)
     u, v = sympy.symbols("u v", positive=True)
-    note.text(
+    note = note.say(
         "The two zeros are used. Where the entries have means, the score has one as well, of the order of d, and "
         "dividing by the square root of d does not keep it bounded."
     )
-    note.extend(sa.moments(sa.let("z", scaled), {q: sa.iid(mean=m, variance=u), k: sa.iid(mean=n, variance=v)}))
+    note = note.extend(sa.moments(sa.let("z", scaled), {q: sa.iid(mean=m, variance=u), k: sa.iid(mean=n, variance=v)}))
 
     rho = sympy.Symbol("rho", real=True)
-    note.text(
+    note = note.say(
         "Independence is used too. Training correlates queries with the keys that they look for, and then the score "
         "has a mean of the order of d, though all entries have the mean 0: the products add up instead of cancelling."
     )
-    note.extend(sa.moments(s, {(q, k): sa.iid_pair(correlation=rho)}))
-    note.text(
+    note = note.extend(sa.moments(s, {(q, k): sa.iid_pair(correlation=rho)}))
+    note = note.say(
         "Divided by d, not by its square root, such a score has a mean that stays the same for every width, and a "
         "variance that vanishes as the width grows. This is why muP, which scales widths up, divides by d."
     )
-    note.extend(sa.moments(sa.let("z", q @ k / d), {(q, k): sa.iid_pair(correlation=rho)}))
+    note = note.extend(sa.moments(sa.let("z", q @ k / d), {(q, k): sa.iid_pair(correlation=rho)}))
 
     wrong = sa.let("z", q @ k / sympy.sqrt(d * h))
-    note.text(
+    note = note.say(
         "The width that counts is the one that is summed over. With h heads of width d the model has the width d h, "
         "and dividing by the square root of that makes the scores of every head too small."
     )
-    note.extend(sa.moments(wrong, standard))
-    note.text(
+    note = note.extend(sa.moments(wrong, standard))
+    note = note.say(
         "Queries and keys are linear in the input x of the model. With independent weights of mean 0 and variance "
         "1/(d h), the reciprocal of their fan-in, the variance depends on x by its norm alone: it is 1 if the squared "
         "entries of x are 1 on average."
     )
     fan_in = sa.iid(mean=0, variance=1 / (d * h))
-    note.extend(sa.moments(sa.let("z", (x @ W) @ (x @ U) / sympy.sqrt(d)), {x: "constant", W: fan_in, U: fan_in}))
+    note = note.extend(
+        sa.moments(sa.let("z", (x @ W) @ (x @ U) / sympy.sqrt(d)), {x: "constant", W: fan_in, U: fan_in})
+    )
     return note
 
 

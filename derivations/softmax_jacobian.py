@@ -13,20 +13,22 @@ def derivation() -> sa.Derivation:
     dp = g.cotangent
 
     note = sa.Derivation("The Jacobian of softmax", given=[z, dp])
-    note.text(
+    note = note.say(
         "Softmax turns scores into weights that are positive and sum to 1. Every weight depends on every score, "
         "through the common denominator, so its Jacobian is a full matrix, and one with a simple form."
     )
-    note.extend(p)
-    note.text(
+    note = note.extend(p)
+    note = note.say(
         "Write dp for the cotangent of the weights: how much a scalar loss grows with each of them. Raising one "
         "score raises its own weight and lowers all others in proportion, so the cotangent of a score is its "
         "weight times the advantage of its dp over the average of dp under the weights."
     )
-    note.extend(g)
-    note.text("The right side is linear in dp. Taking dp out leaves a symmetric matrix that does not depend on dp.")
-    note.then((sa.diag(p) - sa.outer(p, p)) @ dp, because="p is a factor of both terms")
-    note.text(
+    note = note.extend(g)
+    note = note.say(
+        "The right side is linear in dp. Taking dp out leaves a symmetric matrix that does not depend on dp."
+    )
+    note = note.then((sa.diag(p) - sa.outer(p, p)) @ dp, because="p is a factor of both terms")
+    note = note.say(
         "Therefore the Jacobian of softmax is J = diag(p) - p p^T. It is the covariance matrix of one draw from p, "
         "so it is symmetric and positive semidefinite, and since the weights sum to 1 its rows sum to 0: adding a "
         "constant to all scores changes nothing."

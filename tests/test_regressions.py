@@ -7,6 +7,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.printing.media.latex import latex
 
 T, S, d, e = sa.sizes("T S d e")
 X, W, Q, K, V = (sa.tensor(n, s) for n, s in (("X", "T d"), ("W", "d e"), ("Q", "T d"), ("K", "S d"), ("V", "S e")))
@@ -168,8 +169,9 @@ def test_names_in_a_given_cotangent_are_not_used_again():
 def test_a_derivation_gives_one_quantity_one_name():
     P = sa.let("P", 2 * sa.softmax(Q @ K.T))
     O = sa.let("O", P @ V)
-    text = sa.Derivation("x", [V]).extend(P, O, sa.gradient(O, V)).text()
-    assert [line.split()[0] for line in text.splitlines() if " = " in line] == ["P", "O", "dV"]
+    (section,) = sa.Derivation("x", [V]).extend(P, O, sa.gradient(O, V)).composed().sections
+    (chain,) = section.parts
+    assert [latex(step.left) for step in chain.steps] == ["P", "O", r"\mathrm{d}V"]
 
 
 def test_a_tensor_and_a_symbol_that_look_alike_are_an_error():

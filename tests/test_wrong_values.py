@@ -96,7 +96,7 @@ LONG = sympy.Integer(10) ** 5000
         (lambda: sa.exp(X).as_explicit({T: 10**9, d: 2}), r"as_explicit of exp.*: 2000000000 entries of X\[1000000000"),
         (lambda: sa.equivariance(sa.exp, (X, Y)), "equivariance: <function exp> does not take 2 arguments"),
         (lambda: sa.independent(X, X, when=sa.exp), "independent: when: <function exp> does not take 2 arguments"),
-        (lambda: sa.Derivation("A", given=1), "given holds tensors, scalar symbols and sentences, not 1"),
+        (lambda: sa.Derivation("A", given=1), "given holds tensors and scalar symbols with what they mean, not 1"),
         (lambda: sa.Derivation("A").extend(sa.let("P", X)).then(X, because=1), "because= is a sentence"),
         (lambda: assert_matches(1, X, [X]), "assert_matches: fn is a function of arrays, not 1"),
         (lambda: assert_matches(np.exp, X, [X], sizes=[1]), "sizes is a list of {size: value}"),

@@ -34,6 +34,9 @@ _OPERATORS = {
 _BETWEEN_PARTS = {
     "written",
     "box",
+    "words",
+    "assumed",
+    "told",
     "hypotheses_in",
     "sentence",
     "known",

@@ -1,4 +1,4 @@
-"""The command line: ``symattn list``, ``derive``, ``verify``, ``grad``, ``eval``, ``prove`` and ``variance``.
+"""The command line: ``symattn list``, ``derive``, ``verify``, ``build``, ``grad``, ``eval``, ``prove``, ``variance``.
 
 Each verb is a file, which is loaded when the verb is chosen: ``symattn --help`` needs no SymPy. What a user gets wrong
 ends in one line on stderr and exit code 2; nothing is left half-written.
@@ -21,6 +21,7 @@ _VERBS = {
     "list": "the derivations that come with symattn",
     "derive": "print a derivation",
     "verify": "check every step of derivations: proved, or by numbers only",
+    "build": "a site of derivations: each page in every format, with an index",
     "grad": "gradients of an expression, in closed form, with the steps",
     "eval": "an expression, and its gradients, on arrays",
     "prove": "whether a claim is true for all sizes and values",

@@ -1,20 +1,34 @@
-"""``symattn derive``: a derivation that comes with symattn, written out."""
+"""``symattn derive``: a derivation, verified and written out."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from ..errors import OperandError
 from . import notes
-from .expressions import add_formats, show
+from .writing import FORMATS
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What to derive, and how to write it."""
-    command.add_argument("name", metavar="NAME", help="one of those that 'symattn list' shows")
-    add_formats(command, "text", "latex")
+    command.add_argument("name", metavar="NAME", help="one of those that 'symattn list' shows, or a file of yours")
+    command.add_argument("--to", choices=["text", "latex", "pdf", "md", "html", "json"], default="text")
+    command.add_argument("-o", dest="out", metavar="FILE", help="where to write it; needed for pdf")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the derivation."""
+    """Write the derivation, each step with what was done to check it."""
+    if options.to == "pdf" and not options.out:
+        raise OperandError("derive --to pdf needs a file to write: -o FILE")
     note = notes.load(options.name)
-    return show(options, text=note.text, latex=note.latex)
+    note.verify()
+    if options.to == "pdf":
+        note.pdf(options.out)
+        return 0
+    written = FORMATS[options.to][1](note)
+    if options.out:
+        Path(options.out).write_text(written, encoding="utf-8")
+    else:
+        print(written.rstrip())
+    return 0

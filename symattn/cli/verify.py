@@ -5,24 +5,31 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..errors import EvaluationError
+from ..printing.prose import MARKS
 from . import notes
+from .writing import Outcome, all_of
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Which derivations."""
-    command.add_argument("names", metavar="NAME", nargs="*", help="those to check; all of them unless given")
+    command.add_argument("names", metavar="NAME", nargs="*", help="names, files, folders; all that come with symattn")
 
 
 def run(options: argparse.Namespace) -> int:
-    """One line a step; 1 if a step is false."""
-    code = 0
-    for name, note in {name: notes.load(name) for name in options.names or notes.derivations()}.items():
-        try:
-            report = note.verify()
-        except EvaluationError as problem:
-            print(f"{name}: {problem}", file=sys.stderr)
-            code = 1
+    """The steps of those that are named, or else a table; 1 if a step is false."""
+    paths = notes.chosen(options.names)
+    done = {outcome.name: outcome for outcome in all_of(paths)}
+    width = max(map(len, paths))
+    for name in paths:
+        outcome = done[name]
+        if outcome.problem:
+            print(f"{name}: {outcome.problem}", file=sys.stderr)
+        elif options.names:
+            print("\n".join(f"{name}: {line}" for line in outcome.lines))
         else:
-            print("\n".join(f"{name}: {check}" for check in report))
-    return code
+            print(f"{name:<{width}}  {outcome.seconds:5.1f} s   {_counted(outcome)}")
+    return int(any(outcome.problem for outcome in done.values()))
+
+
+def _counted(outcome: Outcome) -> str:
+    return ", ".join(f"{n} {MARKS[status].counted}" for status, n in outcome.tally)

@@ -298,6 +298,27 @@ def is_large(box: Box) -> bool:
     return isinstance(box, Sign) and box.kind == "large"
 
 
+def rebuilt(box: Box, kids: Sequence[Box]) -> Box:
+    """The same box around other boxes, as many as it holds."""
+    match box:
+        case Row():
+            return Row(tuple(kids))
+        case Matrix():
+            cells = iter(kids)
+            return Matrix(tuple(tuple(next(cells) for _ in line) for line in box.rows), box.left, box.right)
+        case Script():
+            base, *scripts = kids
+            below = scripts.pop(0) if box.below is not None else None
+            return Script(base, below, scripts[0] if scripts else None)
+        case Function() | Fraction() | Root() | Differential():
+            return type(box)(*kids)
+        case Accent():
+            return Accent(kids[0], box.mark)
+        case Fence():
+            return Fence(kids[0], box.left, box.right)
+    return box
+
+
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] | None = None) -> T:
     """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import keyword
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain, count
 
 import sympy
@@ -70,6 +71,13 @@ def marked(name: str, mark: str) -> str:
     """A name with a mark on its letter, before a number that tells it from others: the tangent of U_1 is Udot_1."""
     stem, _, number = name.rpartition("_")
     return f"{stem}{mark}_{number}" if stem and number.isdigit() else f"{name}{mark}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message on an unknown name: which known one is nearest, or all of them; those of its case first."""
+    listed = sorted(known, key=lambda other: (other[:1].lower() != name[:1].lower(), other))
+    near = difflib.get_close_matches(name, listed, 1, cutoff=0.4)
+    return f"nearest to it is {near[0]!r}" if near else f"there are {', '.join(sorted(listed)) or 'none'}"
 
 
 def free_letters(wanted: str, taken: Container[str]) -> Iterator[str]:

@@ -1,211 +1,233 @@
-"""Derivations: sentences, steps and claims in reading order, printed as text or LaTeX, proved or else checked.
+"""Derivations: sentences, lines, claims and examples in reading order, each step with what was done to check it.
 
 A derivation holds no second text of the mathematics: its lines are the tensors themselves.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Self, TypeAlias, overload
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeAlias
 
 import sympy
 
+from ..calculus.gradient import gradient
 from ..calculus.result import Gradient
 from ..core.arguments import each_of
-from ..core.boxes import Number, Sign, row
+from ..core.naming import nearest
 from ..core.node import Tensor
 from ..core.sizes import same_shape
-from ..errors import OperandError, ShapeError, described
+from ..errors import AbsentError, NamingError, OperandError, ShapeError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import as_tensor, cotangent_op, definition, let_op, named
-from ..printing.align import TEXT_WIDTH, Page, displayed, page_of, tex_text
-from ..printing.counting import checked_first_index
-from ..printing.index import IndexPrinter
-from ..printing.matrix import Printer, membership, printer_in, text_printer
-from ..printing.media.latex import latex
-from ..printing.parts import Rows
-from ..printing.prose import Step, sentence
+from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named
+from ..printing import prose as page
+from ..printing.align import TEXT_WIDTH
 from ..printing.table import Spellings
-from ..printing.text_block import WIDTH
 from ..probability.report import Moments
+from ..proof.claims import Claim
 from ..proof.verdict import Verdict
-from .lines import WHERE, Line, completed, occurring
-from .statements import Calculation, Statement, indented_block
-from .verification import BY_DEFINITION, Check, Checker, Report
+from .checks import Report
+from .composing import Composer
+from .lines import Line
+from .numbers import example
+from .parts import Calculation, Cases, Folded, Heading, Illustration, Listing, Part, Statement, numbered, roots, steps
+from .prose import Prose, prose
+from .render.html import html
+from .render.json import as_json
+from .render.latex import latex
+from .render.markdown import markdown
+from .render.pdf import pdf
+from .render.text import WIDTH, text
+from .verification import RELATIONS, Checker, checks_of, verified
 
-Part: TypeAlias = str | Line | Statement | Calculation
+Because: TypeAlias = str | Mapping[Any, str]
+_KINDS = ("Claim", "Lemma", "Proposition", "Theorem", "Corollary")
 
 
 class Derivation:
-    """A titled derivation; ``given`` are the tensors, scalar symbols or sentences that it starts from.
+    """A titled derivation; ``given`` are the tensors and scalar symbols that it starts from, with what they mean.
 
-    ``extend`` adds gradients, named intermediates, verdicts and moments, ``then`` continues the last line by an
-    equality, and ``text("...")`` adds a paragraph. ``text()`` and ``latex()`` write it out and ``verify()`` proves what
-    it can.
+    Each method returns a new derivation. ``section`` begins a section and ``say`` adds sentences, with mathematics
+    between dollar signs; ``extend`` adds named intermediates, gradients, equations, claims and moments, and ``then``
+    goes on from the last line. ``verify`` proves what it can; ``latex``, ``markdown``, ``html``, ``text``, ``json`` and
+    ``pdf`` write it out. ``result`` is what stands first: sentences, named tensors, claims, moments; unless given, the
+    gradients by what is given. ``letters`` stand for anything in sentences: ``letters="A B"``.
 
     >>> import symattn as sa
     >>> z = sa.tensor("z", "n")
     >>> L = sa.let("L", sa.logsumexp(z))
-    >>> D = sa.Derivation("Gradient of logsumexp", given=[z]).extend(L, sa.gradient(L, z))
-    >>> print(D.text())
-    Gradient of logsumexp
-    =====================
-    <BLANKLINE>
-    Given z[n].
-    <BLANKLINE>
-      L  = logsumexp(z)  # by definition
-      dz = softmax(z)    # the derivative of logsumexp is softmax
+    >>> D = sa.Derivation("Gradient of logsumexp", given={z: "scores"}).extend(L, sa.gradient(L, z))
+    >>> D.verify().text()
+    'L: by definition\\ndz: proved'
     """
 
-    def __init__(self, title: str, given: Iterable[Tensor | sympy.Symbol | str] = ()) -> None:
+    def __init__(
+        self,
+        title: str,
+        given: Mapping[Any, str] | Iterable[Any] = (),
+        summary: str = "",
+        result: Any = (),
+        references: Iterable[str] = (),
+        letters: str = "",
+    ) -> None:
         if not isinstance(title, str) or not title.strip():
             raise OperandError(f"a derivation has a title, not {described(title)}")
         self.title = title.strip()
-        self.given = tuple(given if isinstance(given, Mapping) else each_of(given))
-        for x in self.given:
-            if not isinstance(x, (str, Tensor, sympy.Symbol)):
-                raise OperandError(f"given holds tensors, scalar symbols and sentences, not {described(x)}")
-        self._parts: list[Part] = []
+        self.titled = prose(self.title, "the title")
+        self.summary = prose(summary, "the summary")
+        self.given = _given(given)
+        self.result = tuple(prose(x, "the result") if isinstance(x, str) else _shown(x) for x in each_of(result))
+        self.references = tuple(prose(x, "a reference") for x in each_of(references))
+        self.letters = frozenset(letters.split())
+        self.parts: tuple[Part, ...] = ()
+        self.command = ""
+        self._verified: tuple[Part, ...] | None = None
+
+    def _with(self, *parts: Part) -> Self:
+        return self._changed(parts=numbered((*self.parts, *parts)), _verified=None)
 
     @property
-    def steps(self) -> tuple[Line | Statement | Calculation, ...]:
-        """The lines, the claims and the calculations, without the paragraphs between them."""
-        return tuple(part for part in self._parts if not isinstance(part, str))
+    def steps(self) -> tuple[Line | Statement | Calculation | Cases, ...]:
+        """What is checked: lines, claims, calculations and tables."""
+        return tuple(steps(self.parts))
 
     # --- writing it ---
 
-    def extend(self, *parts: Gradient | Tensor | Verdict | Moments) -> Self:
-        """Add gradients, whose automatic definitions come first, named intermediates, decided claims, and moments.
+    def section(self, title: str) -> Self:
+        """Begin a section."""
+        heading = prose(title, "the title of a section")
+        if not heading.source:
+            raise OperandError("a section has a title")
+        return self._with(Heading(heading))
 
-        A claim comes with its proof, or with the counterexample that refutes it, and moments with the lines that lead
-        to mean and variance, under the assumptions that these use.
+    def say(self, sentences: str) -> Self:
+        """Add a paragraph, with mathematics between dollar signs: ``"The output is a product, $O = P V$."``.
+
+        Raises OperandError for a formula that does not read. The letters of formulas are those of the derivation;
+        another one is a NamingError when the derivation is written or verified.
+        """
+        return self._with(prose(sentences, "the paragraph"))
+
+    def extend(self, *parts: Any, because: Because = "") -> Self:
+        """Add named intermediates, gradients, single ones (``g["dV"]``), equations, claims, moments, derivations.
+
+        An equation, ``sa.eq(a, b)``, ``sa.le(a, b)`` or ``sa.lt(a, b)``, is a line of its own and is proved when the
+        derivation is verified; a verdict is a claim, see ``claim``. ``because`` says why, for all of it or by name:
+        ``because={"dV": "product rule on $O = P V$"}``.
         Raises OperandError for what has no steps and no name, and for a claim that is neither proved nor refuted.
         """
+        reasons = _Reasons(because)
+        done, added = self, list[Part]()
         for part in parts:
-            if isinstance(part, Gradient):
-                defined = {(step.named, step.expression) for step in self.steps if isinstance(step, Line)}
-                definitions = [(named(s.name, s.expression), s.expression) for s in part.definitions]
-                self._parts += [Line(*pair, WHERE) for pair in definitions if pair not in defined]
-                remarks = part.side_conditions
-                self._parts += [Line(part.named[s.name], s.expression, s.reason, remarks) for s in part.steps]
-            elif isinstance(part, Tensor) and part.op is let_op:
-                self._parts.append(Line(part, definition(part), "by definition"))
-            elif isinstance(part, Verdict) and part.status != "unknown":
-                count = sum(isinstance(step, Statement) for step in self._parts)
-                self._parts.append(Statement(part, count + 1))
-            elif isinstance(part, Moments):
-                ways = [before.moments.explanation.way for before in self._parts if isinstance(before, Calculation)]
-                self._parts.append(Calculation(part, len(ways) + 1, part.explanation.way in ways))
-            else:
-                raise OperandError(
-                    f"extend takes gradients, intermediates named by sa.let, moments, and claims that sa.prove has "
-                    f"proved or refuted, not {described(part)}"
-                )
-        return self
+            found = list(_lines_of(part, [*steps(self.parts), *added]))
+            added += [reasons.given(line) if isinstance(line, Line) else line for line in found]
+        reasons.check([line for line in added if isinstance(line, Line)])
+        return done._with(*added)
 
     def then(self, expr: Any, relation: str = "=", because: str = "", label: str = "") -> Self:
-        r"""Continue the last line: ``expr`` equals what stands there.
+        r"""Go on from the last line: what stands there is equal to ``expr``, or ``<=``, ``<``, ``>=`` or ``>`` than it.
 
         By ``label``, text around the LaTeX refers to the line: ``\eqref{label}``. Raises OperandError if there is no
-        line to continue, for another relation or a label that is taken, and ShapeError for another shape.
+        line to go on from, for another relation or a label that is taken, and ShapeError for another shape.
         """
-        if not isinstance(relation, str) or relation != "=":
-            raise OperandError(f"then states equalities by the relation '=', not {described(relation)}")
-        if not isinstance(because, str):
-            raise OperandError(f"because= is a sentence that says why, not {described(because)}")
-        last = self.steps[-1] if self.steps else None
+        if relation not in RELATIONS:
+            raise OperandError(f"then relates by one of {', '.join(RELATIONS)}, not {described(relation)}")
+        last = next((part for part in reversed(self.parts) if not isinstance(part, Prose)), None)
         if not isinstance(last, Line):
             raise OperandError("there is no line to continue: begin with extend(sa.let(...))")
         x, before = as_tensor(expr), last.expression
         if not same_shape(x.shape, before.shape):
             raise ShapeError(f"{x.brief()} cannot equal {before.brief()}: the shapes differ")
-        self._parts.append(Line(None, x, because, label=self._new_label(label)))
-        return self
+        reason = prose(because, "because=")
+        return self._with(Line(None, x, "further", reason, relation, self._new_label(label)))
 
     def _new_label(self, label: Any) -> str:
         if not isinstance(label, str) or not all(c.isalnum() or c in "-_:." for c in label):
             raise OperandError(f"label= is made of letters, digits and -_:., not {described(label)}")
-        if label and any(isinstance(part, Line) and part.label == label for part in self._parts):
+        if label and any(isinstance(part, Line) and part.label == label for part in self.steps):
             raise OperandError(f"another line has the label {label!r}")
         return label
 
-    @overload
-    def text(self, sentence: str) -> Self: ...
-    @overload
-    def text(self) -> str: ...
-    def text(self, sentence: str | None = None) -> Any:
-        """Add a paragraph; without an argument, the whole derivation as text."""
-        if sentence is None:
-            return self._written(_as_text)
-        if not isinstance(sentence, str):
-            raise OperandError(f"text takes a sentence, not {described(sentence)}")
-        self._parts.append(" ".join(sentence.split()))
-        return self
+    def claim(
+        self, verdict: Verdict, title: str = "", holds: Any = (), proof: Any = (), kind: str = "", because: str = ""
+    ) -> Self:
+        """Add a claim that was proved or refuted, with its proof or its counterexample.
 
-    def latex(
-        self,
-        names: Spellings | None = None,
-        style: str = "matrix",
-        gradients: str = "d",
-        *,
-        environment: str = "align",
-        numbered: str | None = None,
-        width: float = TEXT_WIDTH,
-        first_index: int = 0,
-    ) -> str:
-        r"""The derivation as a LaTeX fragment (amsmath, amssymb): a ``\section*``, paragraphs and blocks of rows.
-
-        ``names``, ``style``, ``gradients`` and ``first_index`` are those of ``sa.latex``. The ``environment`` of blocks
-        is "align", "align*", "gather*", "aligned" or "equation", which holds one row; ``numbered`` is "none",
-        "referenced" or "all"; ``width`` is that of the text, in em. Raises OperandError for an environment that cannot
-        hold the rows or their numbers, and for indices from 1 in a derivation with claims.
+        ``holds`` says what is true instead, in sentences or as a verdict; ``proof`` are steps for people: a derivation,
+        or expressions, each with a reason or without, that lead from the left side to the right. ``kind`` is "Claim",
+        "Lemma", "Proposition", "Theorem" or "Corollary"; a proved claim is a proposition unless it says otherwise.
         """
-        self._check_first_index(first_index)
-        printer = partial(printer_in, style, names=names, gradients=gradients, first_index=first_index)
-        return self._written(_as_latex, printer, page_of(environment, numbered, width))
+        if not isinstance(verdict, Verdict) or verdict.status == "unknown":
+            raise OperandError(f"claim takes what sa.prove has proved or refuted, not {described(verdict)}")
+        kind = kind or ("Proposition" if verdict else "Claim")
+        if kind not in _KINDS:
+            raise OperandError(f"kind= is one of {', '.join(_KINDS)}, not {described(kind)}")
+        held = tuple(prose(x, "holds=") if isinstance(x, str) else _proved(x) for x in each_of(holds))
+        heading = prose(title, "the title of a claim") if title else None
+        lead = (prose(because, "because="),) if because else ()
+        return self._with(Statement(verdict, kind, heading, held, (*lead, *_proof_of(verdict, proof))))
 
-    def _check_first_index(self, first_index: int) -> None:
-        if checked_first_index(first_index) and any(isinstance(part, (Statement, Calculation)) for part in self._parts):
-            raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
+    def cases(self, table: Mapping[str, Any] | Iterable[Sequence[Any]], head: Sequence[str] = ()) -> Self:
+        """Add a table: rows of sentences, formulas and verdicts, or moments by the case that they are of.
 
-    def __repr__(self) -> str:
-        return f"<derivation {self.title!r} of {len(self.steps)} steps>"
+        ``cases({"the entries have means": sa.moments(...)})`` shows quantity, mean and variance of each.
+        """
+        return self._with(_cases(table, head))
 
-    def __str__(self) -> str:
-        return str(self.text())
+    def example(
+        self, values: Mapping[Any, Any] | None = None, sizes: Mapping[Any, int] | None = None, show: Iterable[Any] = ()
+    ) -> Self:
+        """Add the lines in numbers: ``values`` are arrays and scalars by what they are for.
 
-    def _written(self, write: Callable[..., list[str]], *options: Any) -> str:
-        return "\n\n".join(write(self, *options))
+        Of what is given and has no values some are made up, of ``sizes``. ``show`` are the tensors that are shown,
+        unless given all that lines define.
+        """
+        arrays, numbers = ({} if given is None else given for given in (values, sizes))
+        return self._with(example(self, arrays, numbers, tuple(each_of(show))))
 
-    def _roots(self) -> list[Tensor]:
-        return _roots([*self.steps, *self.given])
+    def figure(self, figure: page.Figure, caption: str = "") -> Self:
+        """Add a picture that ``sa.plot`` has made."""
+        if not isinstance(figure, page.Figure):
+            raise OperandError(f"figure takes what sa.plot has drawn, not {described(figure)}")
+        return self._with(Illustration(figure, prose(caption, "the caption") if caption else None))
 
-    def all_given(self) -> list[Tensor | sympy.Symbol | str]:
-        """What is given, and the tensors and scalar symbols that occur besides."""
-        return [*self.given, *occurring(self._roots(), self.given)]
+    def fold(self, title: str, derivation: Derivation) -> Self:
+        """Add what is opened by those who want it: the parts of another derivation."""
+        if not isinstance(derivation, Derivation):
+            raise OperandError(f"fold takes a derivation, not {described(derivation)}")
+        return self._with(Folded(prose(title, "the title of a fold"), derivation.parts))
 
-    def parts(self) -> list[Part]:
-        """The parts as they are printed, with the definitions that they need."""
-        return completed(self._parts, displayed_names(self._roots()))
+    def code(self, source: str, language: str = "python") -> Self:
+        """Add source code."""
+        if not isinstance(source, str):
+            raise OperandError(f"code takes text, not {described(source)}")
+        return self._with(Listing(source, language))
 
-    def blocks(self, parts: Iterable[Part]) -> Iterator[str | list[Line] | Statement | Calculation]:
-        """Paragraphs, claims, calculations, and the lines between them; a chain resumed later says its name again."""
-        block: list[Line] = []
-        head: Tensor | None = None
-        for part in parts:
-            if isinstance(part, Line):
-                head = head if part.named is None else part.named
-                block.append(part if block else part._replace(named=head))
-                continue
-            if block:
-                yield block
-            block = []
-            yield part
-        if block:
-            yield block
+    def checked_by(self, command: str) -> Self:
+        """Say by which command the derivation is checked again."""
+        return self._changed(command=command)
+
+    def _changed(self, **values: Any) -> Self:
+        changed = copy.copy(self)
+        for name, value in values.items():
+            setattr(changed, name, value)
+        return changed
+
+    def __getitem__(self, title: str) -> Self:
+        """One section, by its title, as a derivation. Raises AbsentError, which lists the sections."""
+        parts, titles = list[Part](), [part.title.source for part in self.parts if isinstance(part, Heading)]
+        if title not in titles:
+            raise AbsentError(f"there is no section {described(title)}; there are {', '.join(titles) or 'none'}")
+        for part in self.parts[self._place(title) + 1 :]:
+            if isinstance(part, Heading):
+                break
+            parts.append(part)
+        titled, summary = prose(title, "the title"), prose("", "the summary")
+        return self._changed(title=title, titled=titled, parts=tuple(parts), summary=summary, result=(), _verified=None)
+
+    def _place(self, title: str) -> int:
+        return next(k for k, part in enumerate(self.parts) if isinstance(part, Heading) and part.title.source == title)
 
     # --- checking it ---
 
@@ -215,107 +237,217 @@ class Derivation:
         Gradients are held against the derivatives of the entries, each line of a chain against the one before it, and
         claims against their own proof or counterexample; moments are computed again. A numeric check compares values,
         or central differences, on random arrays of two sets of generic sizes. ``budget`` is the time in seconds for
-        each proof.
+        each proof. What is written afterwards shows how each step was checked.
         Raises EvaluationError that names a false step, and shows a point at which it is false.
         """
-        names = displayed_names(self._roots())
-        checker = Checker(self._roots(), budget)
-        checks: list[Check] = []
-        before: Line | None = None
-        chain, number = "", 1
-        for step in self.steps:
-            if not isinstance(step, Line):
-                checks.append(step.checked(checker))
-                before = None
-                continue
-            if step.named is not None:
-                chain, number = names[step.named], 1
-                is_gradient = step.named.op is cotangent_op
-                check = checker.gradient(chain, step.named) if is_gradient else Check(chain, BY_DEFINITION)
-                checks.append(replace(check, remarks=step.remarks))
-            else:
-                assert before is not None  # ``then`` sees to that
-                number += 1
-                checks.append(checker.chain(f"{chain} (line {number})", before.expression, step.expression))
-            before = step
-        return Report(tuple(checks))
+        written = roots(self.parts)
+        self._verified = tuple(verified(self.parts, Checker(written, budget), displayed_names(written)))
+        return Report(tuple(checks_of(self._verified)))
+
+    # --- printing it ---
+
+    def composed(
+        self, names: Spellings | None = None, style: str = "matrix", gradients: str = "d", first_index: int = 0
+    ) -> page.Document:
+        """The page, which knows no medium: see ``symattn.printing.prose``."""
+        return Composer(self, self._verified or self.parts, names, style, gradients, first_index).document()
+
+    def latex(
+        self,
+        names: Spellings | None = None,
+        style: str = "matrix",
+        gradients: str = "d",
+        *,
+        environment: str = "align*",
+        numbered: str = "referenced",
+        width: float = TEXT_WIDTH,
+        first_index: int = 0,
+        standalone: bool = False,
+        theorems: bool = False,
+    ) -> str:
+        r"""The derivation in LaTeX (amsmath, amssymb): a fragment, or ``standalone`` a whole article.
+
+        ``names``, ``style``, ``gradients`` and ``first_index`` are those of ``sa.latex``. The ``environment`` of blocks
+        is "align*", "align", "gather*", "aligned" or "equation", which holds one row; ``numbered`` is "none",
+        "referenced" or "all"; ``width`` is that of the text, in em; ``theorems`` uses amsthm. Raises OperandError for
+        an environment that cannot hold the rows or their numbers.
+        """
+        document = self.composed(names, style, gradients, first_index)
+        return latex(document, environment, numbered, width, standalone, theorems)
+
+    def pdf(self, path: str | Path, names: Spellings | None = None, gradients: str = "d") -> None:
+        """Write the derivation as PDF, by a TeX that is installed. Raises OperandError where there is none."""
+        pdf(self.composed(names, gradients=gradients), path)
+
+    def markdown(self, names: Spellings | None = None, gradients: str = "d", first_index: int = 0) -> str:
+        """The derivation in Markdown, as GitHub and Jupyter show it."""
+        return markdown(self.composed(names, "matrix", gradients, first_index))
+
+    def html(
+        self, names: Spellings | None = None, gradients: str = "d", first_index: int = 0, standalone: bool = True
+    ) -> str:
+        """The derivation as one file of HTML that needs nothing else, or as a part of a page."""
+        return html(self.composed(names, "matrix", gradients, first_index), standalone)
+
+    def text(self, names: Spellings | None = None, gradients: str = "d", width: int = WIDTH) -> str:
+        """The derivation for a terminal."""
+        return text(self.composed(names, gradients=gradients), width)
+
+    def json(self, names: Spellings | None = None, gradients: str = "d") -> str:
+        """The derivation as JSON: what it says, each formula as LaTeX and as text, and how each step was checked."""
+        return as_json(self.composed(names, gradients=gradients))
+
+    def __repr__(self) -> str:
+        return f"<derivation {self.title!r} of {len(self.steps)} steps>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html(standalone=False)
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+    def _repr_latex_(self) -> str:
+        return self.latex()
 
 
-def _roots(parts: Iterable[Any]) -> list[Tensor]:
-    """The tensors that parts write out."""
-    found = list[Tensor]()
-    for part in parts:
-        if isinstance(part, Line):
-            found += [x for x in (part.named, part.expression) if x is not None]
-        elif isinstance(part, Tensor):
-            found.append(part)
-        elif isinstance(part, (Statement, Calculation)):
-            found += part.roots
-    return found
+# --- what is given to it ---
 
 
-# --- as text and as LaTeX ---
+def _given(given: Any) -> dict[Any, Prose]:
+    meanings = dict(given) if isinstance(given, Mapping) else dict.fromkeys(each_of(given), "")
+    for x in meanings:
+        if not isinstance(x, (Tensor, sympy.Symbol)) or (isinstance(x, Tensor) and not is_named(x)):
+            raise OperandError(f"given holds tensors and scalar symbols with what they mean, not {described(x)}")
+    return {x: prose(meaning, f"what {x.name} means") for x, meaning in meanings.items()}
 
 
-def _as_text(d: Derivation) -> list[str]:
-    parts, given = d.parts(), d.all_given()
-    printer = text_printer(_roots([*parts, *given]))
-    blocks = [f"{d.title}\n{'=' * len(d.title)}"]
-    if given:
-        blocks.append(textwrap.fill(f"Given {', '.join(map(_given_text, given))}.", WIDTH))
-    for block in d.blocks(parts):
-        if isinstance(block, (Statement, Calculation)):
-            blocks.append(block.text(printer))
-        else:
-            blocks.append(textwrap.fill(block, WIDTH) if isinstance(block, str) else _text_lines(block, printer))
-    return blocks
+def _shown(x: Any) -> Any:
+    if isinstance(x, (Verdict, Moments, Claim)) or (isinstance(x, Tensor) and is_named(x)):
+        return x
+    raise OperandError(f"result holds sentences, named tensors, claims and moments, not {described(x)}")
 
 
-def _text_lines(lines: Sequence[Line], printer: Printer) -> str:
-    names = (None if line.named is None else printer.symbol(line.named) for line in lines)
-    return indented_block(
-        Step(name, printer.box(line.expression), sentence(line.reason)) for name, line in zip(names, lines, strict=True)
-    )
+def _proved(x: Any) -> Verdict:
+    if isinstance(x, Verdict) and x.status == "proved":
+        return x
+    raise OperandError(f"holds= takes sentences and proved claims, not {described(x)}")
 
 
-def _given_text(x: Tensor | sympy.Symbol | str) -> str:
-    if isinstance(x, sympy.Symbol):
-        return f"{x} > 0" if x.is_positive else str(x)
-    return x if isinstance(x, str) else x.brief() + _hypotheses(x)
+class _Reasons:
+    """Why lines hold: one sentence for all, or one by name."""
 
-
-def _hypotheses(x: Tensor) -> str:
-    listed = ", ".join(x.params.get("hypotheses", ()))
-    return f" ({listed})" if listed else ""
-
-
-def _as_latex(d: Derivation, printer_of: Callable[[Sequence[Tensor]], Printer | IndexPrinter], page: Page) -> list[str]:
-    parts, given = d.parts(), d.all_given()
-    printer = printer_of(_roots([*parts, *given]))
-    rows = Rows(printer, [part.expression for part in parts if isinstance(part, Line)])
-    blocks = [rf"\section*{{{tex_text(d.title)}}}"]
-    if given:
-        blocks.append(f"Given {', '.join(_given_latex(x, printer) for x in given)}.")
-    for block in d.blocks(parts):
-        if isinstance(block, (Statement, Calculation)):
-            blocks.append(block.latex(printer, page))
-        else:
-            blocks.append(
-                tex_text(block) if isinstance(block, str) else displayed(rows.of(_named(block, printer)), page)
+    def __init__(self, because: Because) -> None:
+        if not isinstance(because, (str, Mapping)):
+            raise OperandError(
+                f"because= is a sentence that says why, or such sentences by name, not {described(because)}"
             )
-    return blocks
+        self._by_name = {
+            str(key.name) if isinstance(key, Tensor) else str(key): prose(said, "because=")
+            for key, said in (because.items() if isinstance(because, Mapping) else ())
+        }
+        self._all = prose(because, "because=") if isinstance(because, str) and because else None
+
+    def given(self, line: Line) -> Line:
+        if line.kind == "where":
+            return line
+        said = self._by_name.get(_name_of(line), self._all)
+        return line if said is None else line._replace(reason=said)
+
+    def check(self, lines: Sequence[Line]) -> None:
+        """Raises NamingError for a name that no line has."""
+        names = [_name_of(line) for line in lines]
+        for name in self._by_name:
+            if name not in names:
+                raise NamingError(
+                    f"because= speaks of {name!r}, the name of no line here: {nearest(name, filter(None, names))}"
+                )
 
 
-def _named(lines: Iterable[Line], printer: Printer | IndexPrinter) -> Iterator[tuple[str, Tensor, str, bool, str]]:
-    for line in lines:
-        name = "" if line.named is None else printer.names[line.named]
-        yield name, line.expression, line.reason, line.is_found, line.label
+def _name_of(line: Line) -> str:
+    return str(line.left.name) if line.left is not None and is_named(line.left) else ""
 
 
-def _given_latex(x: Tensor | sympy.Symbol | str, printer: Printer | IndexPrinter) -> str:
-    if isinstance(x, str):
-        return tex_text(x)
-    if isinstance(x, sympy.Symbol):
-        positive = row(printer.scalar(x), Sign(">", "relation"), Number("0"))
-        return f"${latex(positive if x.is_positive else membership(printer.scalar(x), ()))}$"
-    return f"${latex(membership(printer.box(x), x.shape, printer.table))}$" + tex_text(_hypotheses(x))
+def _lines_of(part: Any, before: Sequence[Any]) -> Iterator[Part]:
+    """The parts that something is."""
+    match part:
+        case Gradient():
+            yield from _of_gradient(part, before)
+        case Tensor() if part.op is let_op:
+            yield Line(part, definition(part), "definition")
+        case Tensor() if part.op is cotangent_op:
+            yield from _of_single_gradient(part)
+        case Claim():
+            left, relation, right = part.left, part.relation, part.right
+            yield Line(left, right, "equation", relation=relation)
+        case Verdict() if part.status != "unknown":
+            yield Statement(part, "Claim")
+        case Moments():
+            yield Calculation(part)
+        case Derivation():
+            yield from part.parts
+        case _:
+            raise OperandError(
+                f"extend takes gradients, intermediates named by sa.let, equations, moments, and claims that sa.prove "
+                f"has proved or refuted, not {described(part)}"
+            )
+
+
+def _of_gradient(gradient: Gradient, before: Sequence[Any]) -> Iterator[Line]:
+    defined = {(line.left, line.expression) for line in before if isinstance(line, Line)}
+    for step in gradient.definitions:
+        if (pair := (named(step.name, step.expression), step.expression)) not in defined:
+            yield Line(*pair, "where")
+    for step in gradient.steps:
+        left = gradient.named[step.name]
+        yield Line(left, step.expression, "gradient", step.reason, remarks=gradient.side_conditions)
+
+
+def _of_single_gradient(x: Tensor) -> Iterator[Line]:
+    """One step of a gradient, which is taken again: for why it holds, and where it does not exist."""
+    _, of, *pairs = x.inputs
+    again = gradient(dict(zip(pairs[::2], pairs[1::2], strict=True)), [of])
+    reasons = [step.reason for step in again.steps if again.named[step.name] is x]
+    yield Line(x, definition(x), "gradient", "".join(reasons[:1]), remarks=again.side_conditions)
+
+
+def _proof_of(verdict: Verdict, proof: Any) -> tuple[Part, ...]:
+    """Steps for people: those of a derivation, or from one side of the claim to the other."""
+    if isinstance(proof, Derivation):
+        return proof.parts
+    given = list(each_of(proof)) if not isinstance(proof, tuple) else list(proof)
+    if not given:
+        return ()
+    if not isinstance(verdict.claim, Claim):
+        raise OperandError("proof= leads from one side of an equation to the other: this claim has no sides")
+    lines = list[Part]()
+    for k, step in enumerate(given):
+        expr, why = step if isinstance(step, tuple) else (step, "")
+        kind, left = ("further", None) if k else ("equation", verdict.claim.left)
+        lines.append(Line(left, as_tensor(expr), kind, prose(why, "proof=")))  # type: ignore[arg-type]
+    return tuple(lines)
+
+
+def _cases(table: Any, head: Any) -> Cases:
+    titles = tuple(prose(said, "the head of a table") for said in each_of(head))
+    if isinstance(table, Mapping):
+        moments = tuple(table.values())
+        if not moments or not all(isinstance(m, Moments) for m in moments):
+            raise OperandError("cases takes a table of rows, or moments by the case that they are of")
+        titles = titles or tuple(prose(said, "the head of a table") for said in ("If", "quantity", "mean", "variance"))
+        rows = tuple((prose(case, "a case"), m.quantity, m.mean, m.variance) for case, m in table.items())
+        return Cases(titles, rows, moments)
+    listed = [each_of(row) for row in each_of(table)]
+    if not listed or any(len(row) != len(titles or listed[0]) for row in listed):
+        raise OperandError("cases takes rows of one length, that of their head, or moments by the case they are of")
+    return Cases(titles, tuple(tuple(map(_cell, row)) for row in listed))
+
+
+def _cell(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return prose(cell, "a cell")
+    if isinstance(cell, (Tensor, sympy.Basic, Verdict, int, float)):
+        return cell
+    raise OperandError(f"cases has sentences, tensors, scalars and verdicts in its cells, not {described(cell)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import sympy
 
@@ -11,26 +11,46 @@ from ..core.node import Tensor, topological
 from ..graph.folding import Folding
 from ..graph.names import unnamed_inputs
 from ..ops.leaves import cotangent_op, definition, is_named, let_op, named_by, variable
+from .checks import Check
+from .prose import Prose
 
-WHERE = "where"  # why a name stands for something that no line of the user says
+Kind = Literal["definition", "where", "gradient", "equation", "further"]
 
 
 class Line(NamedTuple):
-    """One line: what it names (None where it continues a chain), what that equals, and why.
+    """One line: a left side (none where it goes on from the line above), what that is equal to, and why.
 
-    ``remarks`` say where a gradient does not exist, and what is taken there; by its ``label`` it is referred to.
+    A definition gives a name; "where" is one that nobody wrote. ``remarks`` say where a gradient does not exist, and
+    what is taken there; by its ``label`` the line is referred to. ``check`` is what was done to verify it.
     """
 
-    named: Tensor | None
+    left: Tensor | None
     expression: Tensor
-    reason: str
-    remarks: tuple[str, ...] = ()
+    kind: Kind
+    reason: str | Prose = ""
+    relation: str = "="
     label: str = ""
+    remarks: tuple[str, ...] = ()
+    check: Check | None = None
+
+    @property
+    def is_definition(self) -> bool:
+        return self.kind in ("definition", "where")
 
     @property
     def is_found(self) -> bool:
         """Whether it says what a name stands for that no user gave."""
-        return self.named is not None and self.reason == WHERE and bool(named_by(self.named))
+        return self.left is not None and self.kind == "where" and bool(named_by(self.left))
+
+    @property
+    def sides(self) -> list[Tensor]:
+        """What is written out: a name is not."""
+        return [self.expression] if self.left is None or self.kind != "equation" else [self.left, self.expression]
+
+    @property
+    def name(self) -> Tensor | None:
+        """What the line gives a name or is the gradient of."""
+        return None if self.kind in ("equation", "further") else self.left
 
 
 def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
@@ -41,7 +61,7 @@ def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
     missing = _missing([part for part in parts if isinstance(part, Line)], names)
     if not missing:
         return list(parts)
-    fold = Folding(line.named for line in missing.values() if line.named is not None)
+    fold = Folding(line.left for line in missing.values() if line.left is not None)
     written: list[Any] = []
     head = 0  # where the chain begins that a line belongs to
     for part in parts:
@@ -51,7 +71,7 @@ def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
         if part.is_found:
             continue
         line = _read_by_names(part, fold)
-        head = len(written) if line.named is not None else head
+        head = len(written) if line.left is not None else head
         before = _taken(line, missing, names)
         written[head:head] = before
         head += len(before)
@@ -61,27 +81,27 @@ def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
 
 def _missing(lines: Sequence[Line], names: Mapping[Tensor, str]) -> dict[str, Line]:
     """Lines for the names that no line of the user defines: of a gradient's making, and what gradients are by."""
-    said = {names[line.named] for line in lines if line.named is not None and not line.is_found}
-    missing = {names[line.named]: line for line in lines if line.named is not None and line.is_found}
+    named = [(names[line.name], line) for line in lines if line.name is not None]
+    said = {name for name, line in named if not line.is_found}
+    missing = {name: line for name, line in named if line.is_found}
     pending = list(lines)
     while pending:
         line = pending.pop()
         for x in (*_by(line), *(x for x in _shown(line) if named_by(x))):
-            name = names[x]
-            if x.op is let_op and name not in said and name not in missing:
-                missing[name] = Line(x, definition(x), WHERE)
+            if x.op is let_op and (name := names[x]) not in said and name not in missing:
+                missing[name] = Line(x, definition(x), "where")
                 pending.append(missing[name])
     return missing
 
 
 def _shown(line: Line) -> list[Tensor]:
-    """What is shown in the expression of a line."""
-    return topological([line.expression], inputs=unnamed_inputs)
+    """What is shown in a line."""
+    return topological(line.sides, inputs=unnamed_inputs)
 
 
 def _by(line: Line) -> list[Tensor]:
     """What the gradients are by that a line mentions or is about."""
-    about = [] if line.named is None else [line.named]
+    about = [] if line.name is None else [line.name]
     return [x.inputs[1] for x in (*_shown(line), *about) if x.op is cotangent_op]
 
 
@@ -100,7 +120,7 @@ def _taken(line: Line, missing: dict[str, Line], names: Mapping[Tensor, str]) ->
 
 def _read_by_names(line: Line, fold: Folding) -> Line:
     """A definition of the user with names for what they stand for; it does not become the name of what it defines."""
-    if line.named is None or line.named.op is not let_op:
+    if not line.is_definition:
         return line
     folded = fold(line.expression)
     return line if is_named(folded) else line._replace(expression=folded)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,91 +16,18 @@ from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import computed, cotangent_op, variable, zeros
-from ..printing.prose import Part, Table, Words, listed
-from ..printing.prose_latex import parts_latex
-from ..printing.stated import sentence_words
 from ..probability.report import Moments
-from ..proof.claims import Claim, Independence
+from ..proof.claims import Claim, Independence, le, lt
 from ..proof.definedness import conditions
 from ..proof.engine import prove
 from ..proof.equality import gradients
 from ..proof.refute.counterexample import Counterexample
 from ..proof.verdict import Verdict
+from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, Check
+from .lines import Line
+from .parts import Calculation, Cases, Folded, Statement
 
-PROVED, BY_DEFINITION, REFUTED, NUMERIC = "proved", "by definition", "refuted, as stated", "checked numerically only"
-COMPUTED = "computed again, exactly"
 _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was done for one step.
-
-    ``how`` is "proved", "by definition", "refuted, as stated", "computed again, exactly" or "checked numerically
-    only". ``conditions`` are the side conditions of a proof; ``error`` is the largest error of a numeric check, and
-    ``sizes`` are those it was made at; ``remarks`` say where the gradient does not exist.
-    """
-
-    name: str
-    how: str
-    conditions: tuple[str, ...] = ()
-    error: float | None = None
-    sizes: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def outcome(self) -> str:
-        """How the step was checked, with its conditions or its errors."""
-        where = (f", where {', '.join(self.conditions)}",) if self.conditions else ()
-        return "; ".join(["".join((self._how, *where)), *self.remarks])
-
-    def told(self) -> Words:
-        """The same with mathematics in it."""
-        conditions = listed(map(sentence_words, self.conditions), ", ")
-        where = (", where ", *conditions) if conditions else ()
-        return listed([(self._how, *where), *map(sentence_words, self.remarks)])
-
-    @property
-    def _how(self) -> str:
-        if self.error is None:
-            return self.how
-        return f"{self.how}, largest error {self.error:.1e}, at {'; '.join(self.sizes)}"
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.outcome}"
-
-
-@dataclass(frozen=True)
-class Report:
-    """One check a step. Where a step is checked numerically only, it says no more than that numbers agreed."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def proved(self) -> bool:
-        """Whether no step rests on numbers alone."""
-        return all(check.how != NUMERIC for check in self.checks)
-
-    def text(self) -> str:
-        """One line a step."""
-        return "\n".join(map(str, self.checks))
-
-    def told(self) -> tuple[Part, ...]:
-        """The same as a table, with mathematics in it."""
-        return (Table((), tuple(((check.name,), check.told()) for check in self.checks)),)
-
-    def latex(self) -> str:
-        """The same as a ``tabular``."""
-        return parts_latex(self.told())
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __len__(self) -> int:
-        return len(self.checks)
-
-    def __iter__(self) -> Iterator[Check]:
-        return iter(self.checks)
 
 
 class Checker:
@@ -108,9 +36,9 @@ class Checker:
     def __init__(self, roots: Sequence[Tensor], seconds: float) -> None:
         self._roots, self._seconds = list(roots), seconds
 
-    def chain(self, name: str, before: Tensor, after: Tensor) -> Check:
-        """``before = after``. Raises EvaluationError with the point at which it is false."""
-        verdict = prove(before, after, budget=self._seconds)
+    def related(self, name: str, before: Tensor, relation: str, after: Tensor) -> Check:
+        """``before = after``, or another relation. Raises EvaluationError with the point at which it is false."""
+        verdict = prove(*_CLAIMS[relation](before, after), budget=self._seconds)
         if verdict.proof is not None:
             return Check(name, PROVED, verdict.proof.side_conditions)
         if verdict.counterexample is not None:
@@ -118,6 +46,7 @@ class Checker:
         tried = []
         for point in self._points:
             claimed, wanted = _values([after, before], point)
+            claimed = claimed if relation == "=" else _nearest(wanted, relation, claimed)
             tried.append((point, claimed, wanted))
         return _agreement(name, tried)
 
@@ -156,6 +85,92 @@ class Checker:
         return [sample_point(outputs, tensors, seed) for seed in (0, 1)]
 
 
+_CLAIMS: Mapping[str, Any] = {
+    "=": lambda a, b: (a, b),
+    "<=": lambda a, b: (le(a, b),),
+    "<": lambda a, b: (lt(a, b),),
+    ">=": lambda a, b: (le(b, a),),
+    ">": lambda a, b: (lt(b, a),),
+}
+RELATIONS = tuple(_CLAIMS)
+
+
+# --- a whole derivation ---
+
+
+def verified(parts: Iterable[Any], checker: Checker, names: Mapping[Tensor, str]) -> Iterator[Any]:
+    """The parts with what was done to check them. Raises EvaluationError at the first that is false."""
+    chain = _Chain(checker, names)
+    for part in parts:
+        if isinstance(part, Line):
+            yield chain.checked(part)
+        elif isinstance(part, Statement):
+            held = tuple(said for said in part.holds if isinstance(said, Verdict))
+            yield replace(
+                part,
+                check=checker.verdict(part.name, part.verdict),
+                checks_of_holds=tuple(checker.verdict(f"{part.name}, what holds", verdict) for verdict in held),
+                proof=tuple(verified(part.proof, checker, names)),
+            )
+        elif isinstance(part, Calculation):
+            yield replace(part, check=checker.moments(part.name, part.moments))
+        elif isinstance(part, Cases):
+            cells = [cell for row in part.rows for cell in row if isinstance(cell, Verdict)]
+            checks = [checker.verdict(f"case {k}", cell) for k, cell in enumerate(cells, 1)]
+            checks += [checker.moments(f"case {k}", moments) for k, moments in enumerate(part.moments, 1)]
+            yield replace(part, checks=tuple(checks))
+        elif isinstance(part, Folded):
+            yield replace(part, parts=tuple(verified(part.parts, checker, names)))
+        else:
+            yield part
+
+
+def checks_of(parts: Iterable[Any]) -> Iterator[Check]:
+    """What was done, step by step."""
+    for part in parts:
+        if isinstance(part, (Line, Calculation, Statement)) and part.check is not None:
+            yield part.check
+        if isinstance(part, Statement):
+            yield from (*part.checks_of_holds, *checks_of(part.proof))
+        elif isinstance(part, Cases):
+            yield from part.checks
+        elif isinstance(part, Folded):
+            yield from checks_of(part.parts)
+
+
+class _Chain:
+    """The lines of a derivation one after the other, of which each may go on from the one before."""
+
+    def __init__(self, checker: Checker, names: Mapping[Tensor, str]) -> None:
+        self._checker, self._names = checker, names
+        self._before: Line | None = None
+        self._name, self._number, self._equations = "", 1, 0
+
+    def checked(self, line: Line) -> Line:
+        check = self._check(line)
+        self._before = line
+        return line._replace(check=replace(check, remarks=line.remarks))
+
+    def _check(self, line: Line) -> Check:
+        if line.left is None:
+            assert self._before is not None  # ``then`` sees to that
+            self._number += 1
+            name = f"{self._name} (line {self._number})"
+            return self._checker.related(name, self._before.expression, line.relation, line.expression)
+        self._name, self._number = self._called(line.left), 1
+        if line.kind == "gradient":
+            return self._checker.gradient(self._name, line.left)
+        if line.is_definition:
+            return Check(self._name, BY_DEFINITION)
+        return self._checker.related(self._name, line.left, line.relation, line.expression)
+
+    def _called(self, left: Tensor) -> str:
+        if left in self._names:
+            return self._names[left]
+        self._equations += 1
+        return f"equation {self._equations}"
+
+
 # --- numbers ---
 
 Comparison = tuple[Point, np.ndarray, np.ndarray]  # where, what is claimed, what is right
@@ -164,6 +179,11 @@ Comparison = tuple[Point, np.ndarray, np.ndarray]  # where, what is claimed, wha
 def _agreement(name: str, tried: Sequence[Comparison]) -> Check:
     worst = max(compare(f"step {name}", claimed, wanted, _TOLERANCE, point) for point, claimed, wanted in tried)
     return Check(name, NUMERIC, error=worst, sizes=tuple(str(point) for point, *_ in tried))
+
+
+def _nearest(wanted: np.ndarray, relation: str, bound: np.ndarray) -> np.ndarray:
+    """What is nearest to the values that are to be bounded, on the right side of the bound."""
+    return np.minimum(wanted, bound) if relation in ("<=", "<") else np.maximum(wanted, bound)
 
 
 def _values(roots: Sequence[Tensor], point: Point) -> list[np.ndarray]:

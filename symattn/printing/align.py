@@ -27,6 +27,7 @@ Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
 Numbered = Literal["none", "referenced", "all"]
 
 TEXT_WIDTH = 34.5  # em: of an article in 10pt on letter paper
+_ROUNDING = 1e-9  # em that adding widths up in another order may make
 _SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
 _NARROWEST = 10.0
 _ON_A_PAGE = 30  # lines of a block that may still be kept together
@@ -159,7 +160,7 @@ def _filled(widths: Sequence[float], room: float) -> list[list[int]]:
     """The numbers of formulas in lines, of which each takes as many as fit."""
     lines, used = list[list[int]](), 0.0
     for n, em in enumerate(widths):
-        if not lines or used + _APART + em > room:
+        if not lines or used + _APART + em > room + _ROUNDING:
             lines.append([])
             used = -_APART
         lines[-1].append(n)

@@ -326,6 +326,10 @@ def printer_in(
 
 def membership(name: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:
     r"""``Q \in \mathbb{R}^{T \times d}``: what a tensor is."""
-    reals = Name("R", "blackboard")
+    return row(name, Sign("∈", "relation"), space_of(Name("R", "blackboard"), shape, table))
+
+
+def space_of(entries: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:
+    r"""``\mathbb{R}^{T \times d}``: where a tensor lives that has such entries."""
     sizes = map(scalar_box if table is None else table.scalar, shape)
-    return row(name, Sign("∈", "relation"), Script(reals, above=sizes_apart(shape, sizes)) if shape else reals)
+    return Script(entries, above=sizes_apart(shape, sizes)) if shape else entries

@@ -17,15 +17,15 @@ from ..ops.notation import Binding
 from .gradients import subscripted
 from .index import IndexPrinter
 from .matrix import Printer
-from .prose import DEFINED, Step, sentence
+from .prose import DEFINED, Step, listed
 
 
 class Parts(NamedTuple):
-    """A tensor and the slices that take it apart along an axis, in order."""
+    """A tensor and the slices that take it apart along an axis, in order; what is named inside it may differ."""
 
     whole: Tensor
     axis: int
-    slices: Sequence[Tensor]
+    slices: Sequence[Sequence[Tensor]]
 
 
 class Rows:
@@ -39,7 +39,7 @@ class Rows:
         """The rows of lines ``(name, expression, reason, whether it is a definition, label)``."""
         for name, x, reason, defines, label in lines:
             shown = {*topological([x], stop=self.printer.names)} if self._waiting else set()
-            for parts in [each for each in self._waiting if not shown.isdisjoint(each.slices)]:
+            for parts in [each for each in self._waiting if any(not shown.isdisjoint(x) for x in each.slices)]:
                 self._waiting.remove(parts)
                 yield self._definition(parts)
             made = self.printer.row(name, x, reason)
@@ -51,27 +51,30 @@ class Rows:
         assert isinstance(self.printer, Printer)
         whole = self.printer.symbol(parts.whole)
         boxes = [subscripted(whole, Number(str(number))) for number, _ in enumerate(parts.slices, 1)]
-        self.printer.known |= {x: (box, Binding.ATOM) for x, box in zip(parts.slices, boxes, strict=True)}
+        for alike, box in zip(parts.slices, boxes, strict=True):
+            self.printer.known |= dict.fromkeys(alike, (box, Binding.ATOM))
         side_by_side = parts.axis == -1 and parts.whole.rank == 2
         joined = Matrix((tuple(boxes),) if side_by_side else tuple((box,) for box in boxes))
-        *most, last = (str(x.shape[parts.axis]) for x in parts.slices)
+        *most, last = ((self.printer.scalar(x.shape[parts.axis]),) for x, *_ in parts.slices)
         what = "entries" if parts.whole.rank == 1 else "columns" if parts.axis == -1 else "rows"
-        return Step(joined, whole, sentence(f"parts of {', '.join(most)} and {last} {what}"), DEFINED)
+        return Step(joined, whole, ("parts of ", *listed(most, ", "), " and ", *last, f" {what}"), DEFINED)
 
 
 def _taken_apart(expressions: Sequence[Tensor], names: Mapping[Tensor, str]) -> list[Parts]:
     """Named tensors of which slices that fill an axis occur in expressions; no expression is such a slice itself."""
-    found: dict[tuple[Tensor, int], dict[Tensor, Item]] = {}
+    found: dict[tuple[str, int], dict[Item, list[Tensor]]] = {}
     for x in topological(expressions, stop=names):
         if x.op is index_op and x not in names and (cut := _cut(x)) is not None and _can_be_named(x.inputs[0], names):
-            found.setdefault((x.inputs[0], cut[0]), {})[x] = cut[1]
+            found.setdefault((names[x.inputs[0]], cut[0]), {}).setdefault(cut[1], []).append(x)
     parts = []
-    for (whole, axis), slices in found.items():
+    for (_, axis), slices in found.items():
+        whole = next(iter(slices.values()))[0].inputs[0]
         ordered = _in_order(slices, whole.shape[axis])
-        if len(ordered) > 1 and not any(definition(x) in slices for x in expressions):
+        taken = {x for alike in ordered for x in alike}
+        if len(ordered) > 1 and not any(definition(x) in taken for x in expressions):
             parts.append(Parts(whole, axis, ordered))
-    once = [whole for whole, _, _ in parts]
-    return [each for each in parts if once.count(each.whole) == 1]
+    once = [names[whole] for whole, _, _ in parts]
+    return [each for each in parts if once.count(names[each.whole]) == 1]
 
 
 def _cut(x: Tensor) -> tuple[int, Item] | None:
@@ -90,10 +93,10 @@ def _can_be_named(x: Tensor, names: Mapping[Tensor, str]) -> bool:
     return x.op is let_op and "_" not in name and not any(other.startswith(f"{name}_") for other in names.values())
 
 
-def _in_order(slices: Mapping[Tensor, Item], size: sympy.Expr) -> list[Tensor]:
+def _in_order(slices: Mapping[Item, Sequence[Tensor]], size: sympy.Expr) -> list[Sequence[Tensor]]:
     """The slices one behind the other; none where they do not fill the axis, or overlap."""
-    at, ordered, rest = sympy.S.Zero, list[Tensor](), dict(slices)
-    while (x := next((x for x, item in rest.items() if same_size(item[1], at)), None)) is not None:
-        at = at + rest.pop(x)[3]
-        ordered.append(x)
+    at, ordered, rest = sympy.S.Zero, list[Sequence[Tensor]](), dict(slices)
+    while (item := next((item for item in rest if same_size(item[1], at)), None)) is not None:
+        at = at + item[3]
+        ordered.append(rest.pop(item))
     return ordered if not rest and same_size(at, size) else []

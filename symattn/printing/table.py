@@ -6,7 +6,6 @@ user: its gradient, its tangent, its parts, what has its letter and a number or 
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import sympy
 
 from ..core.boxes import Box, Fence, Name, Number, Row, Script, Sign, row
+from ..core.naming import nearest
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
 from ..errors import NamingError, OperandError, described
@@ -311,10 +311,7 @@ def _box_of(key: Any, written: Any) -> Box:
 
 
 def _does_not_occur(name: str, known: Iterable[str]) -> NamingError:
-    listed = sorted(known, key=lambda other: (other[:1].lower() != name[:1].lower(), other))
-    near = difflib.get_close_matches(name, listed, 1, cutoff=0.4)
-    hint = f"nearest to it is {near[0]!r}" if near else f"there are {', '.join(sorted(listed))}"
-    return NamingError(f"names spells {name!r}, which does not occur in what is printed: {hint}")
+    return NamingError(f"names spells {name!r}, which does not occur in what is printed: {nearest(name, known)}")
 
 
 # --- as it is printed ---

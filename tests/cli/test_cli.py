@@ -88,8 +88,8 @@ def test_list_names_the_derivations(run):
 
 
 def test_derive_prints_text_and_latex(run):
-    assert "dZ = P * (dP - rowsum(P * dP))" in run("derive", "attention-backward")
-    assert r"\begin{align}" in run("derive", "attention-backward", "--to", "latex")
+    assert "✓ dZ = P ⊙ (dP − (P ⊙ dP) 𝟏 𝟏ᵀ)" in run("derive", "attention-backward")
+    assert r"\begin{align*}" in run("derive", "attention-backward", "--to", "latex")
 
 
 @pytest.mark.parametrize("name", ["nope", "../cli", "attention_backward", "__init__", ""])

@@ -81,9 +81,9 @@ def test_the_rows_of_a_derivation_fit_a_narrow_column(tmp_path):
 def test_rows_with_a_label_are_referred_to(attention):
     O = sa.let("O", attention[-1])
     D = sa.Derivation("A").extend(O).then(attention[-1], because="the same", label="eq:same")
-    assert D.latex().count(r"\label{eq:same}") == 1
-    assert D.latex(numbered="referenced").count(r"\notag") == 1
-    assert r"\begin{align*}" in sa.Derivation("B").extend(O).latex(numbered="referenced")
+    assert D.latex(environment="align").count(r"\label{eq:same}") == 1
+    assert D.latex(environment="align", numbered="referenced").count(r"\notag") == 1
+    assert r"\begin{align*}" in sa.Derivation("B").extend(O).latex(environment="align", numbered="referenced")
     assert r"\label" not in D.latex(numbered="none")
     with pytest.raises(sa.OperandError, match="another line has the label 'eq:same'"):
         D.then(attention[-1], label="eq:same")
@@ -94,7 +94,7 @@ def test_rows_with_a_label_are_referred_to(attention):
 def test_an_equation_holds_one_row(attention):
     *variables, O = attention
     D = sa.Derivation("One").extend(sa.let("O", O)).then(O, because="the same")
-    assert D.latex(environment="equation").count(r"\begin{equation}") == 1
+    assert D.latex(environment="equation").count(r"\begin{equation*}") == 1
     with pytest.raises(sa.OperandError, match="an equation holds one row, and there are 7: environment='align' holds"):
         sa.gradient(O, variables).latex(environment="equation")
     with pytest.raises(sa.OperandError, match="gather\\* has no numbers"):
@@ -105,7 +105,7 @@ def test_an_equation_holds_one_row(attention):
 
 def test_attention_backward_has_the_five_lines_with_a_reason_each():
     steps = load(FOLDER / "attention_backward.py").steps[-5:]
-    assert [(s.named.name, str(s.expression)) for s in steps] == [
+    assert [(s.left.name, str(s.expression)) for s in steps] == [
         ("dV", "P.T @ dO"),
         ("dP", "dO @ V.T"),
         ("dZ", "P * (dP - rowsum(P * dP))"),
@@ -126,45 +126,40 @@ def test_the_softmax_jacobian_ends_in_the_matrix():
 def test_automatic_definitions_come_before_the_steps_that_use_them(attention):
     *variables, O = attention
     text = sa.Derivation("A").extend(sa.gradient(O, variables)).text()
-    assert text.index("Z  = Q @ K.T / sqrt(d)") < text.index("P  = softmax(Z)") < text.index("dV = P.T @ dO")
+    assert text.index("Z ≔ Q Kᵀ / √d") < text.index("P ≔ softmax(Z)") < text.rindex("dV = Pᵀ dO")
 
 
 def test_paragraphs_and_blocks_alternate_in_latex(attention):
     *variables, O = attention
-    D = sa.Derivation("50% of $ & _", given=[*variables, "that d is large"])
-    D.text("First.").extend(sa.let("O", O)).text("Then, as x < y.").extend(sa.gradient(O, variables))
+    D = sa.Derivation(r"50% of \$ & _", given=variables)
+    D = D.say("First.").extend(sa.let("O", O)).say("Then, as x < y.").extend(sa.gradient(O, variables))
     latex = D.latex()
     assert latex.startswith(r"\section*{50\% of \$ \& \_}")
-    assert r"$Q \in \mathbb{R}^{T \times d}$" in latex
-    assert latex.count(r"\begin{align}") == latex.count(r"\end{align}") == 2
-    assert latex.index("First.") < latex.index(r"\begin{align}") < latex.index("Then, as x $<$ y.")
+    assert latex.count(r"\begin{align*}") == latex.count(r"\end{align*}") == 2
+    assert latex.index("First.") < latex.index(r"\begin{align*}") < latex.index("Then, as x $<$ y.")
 
 
 def test_a_chain_leaves_its_left_side_empty_and_says_it_again_after_a_paragraph():
     x = sa.tensor("x", "n")
     y = sa.let("y", sa.sum(x * x))
-    D = sa.Derivation("A").extend(y).then(x @ x, because="a dot product").text("So:").then(sa.sum(x**2))
-    assert D.text().splitlines()[5:] == [
-        "  y = sum(x * x)  # by definition",
-        "    = x @ x       # a dot product",
-        "",
-        "So:",
-        "",
-        "  y = sum(x**2)",
-    ]
+    D = sa.Derivation("A").extend(y).then(x @ x, because="a dot product").say("So:").then(sa.sum(x**2))
+    assert D.text().splitlines()[9:14] == ["  y ≔ sum(x ⊙ x)", "?   = xᵀ x  a dot product", "", "So:", ""]
+    assert D.text().splitlines()[14].startswith("? y = sum(x")
     assert r"   &= x^{\top} x" in D.latex()
 
 
 def test_two_gradients_of_one_name_are_numbered(attention):
     Q, K, _, O = attention
     D = sa.Derivation("A").extend(sa.gradient(sa.let("O", O), Q), sa.gradient(sa.let("R", Q @ K.T), Q))
-    assert "dQ_1 = " in D.text()
-    assert "dQ_2 = " in D.text()
+    assert "dQ₁ = " in D.text()
+    assert "dQ₂ = " in D.text()
 
 
 def test_hypotheses_are_part_of_what_is_given():
     M = sa.tensor("M", "T S", binary=True)
-    assert "Given M[T, S] (binary)." in sa.Derivation("A", given=[M]).text()
+    assert "  M   {0, 1}^(T × S)\n" in sa.Derivation("A", given=[M]).text()
+    R = sa.tensor("R", "n n", orthogonal=True, integer=True)
+    assert "  R   ℤ^(n × n), orthogonal matrix\n" in sa.Derivation("A", given=[R]).text()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +169,7 @@ def test_hypotheses_are_part_of_what_is_given():
         (lambda D, x: D.extend(x), r"not x\[n\]"),
         (lambda D, x: D.extend(sa.prove(x, x + 0)).then(x), "no line to continue"),
         (lambda D, x: D.extend(sa.prove(sa.le(1 + x + x**2 / 2 + x**3 / 6, sa.exp(x)))), "refuted, not <unknown: 1"),
-        (lambda D, x: D.extend(sa.let("y", x)).then(x, relation="<="), "equalities"),
+        (lambda D, x: D.extend(sa.let("y", x)).then(x, relation="~"), "relates by one of"),
         (lambda D, x: sa.Derivation(""), "title"),
         (lambda D, x: sa.Derivation("A", given=[3]), "given"),
     ],
@@ -193,35 +188,15 @@ def test_a_chain_keeps_its_shape():
 # --- claims ---
 
 
-def test_a_proved_claim_is_written_with_its_steps():
-    Q, K, b = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("b", "d")
-    D = sa.Derivation("A").extend(sa.prove(sa.softmax(Q @ (K + b).T), sa.softmax(Q @ K.T)))
-    lines = D.text().splitlines()
-    assert lines[3] == "Given Q[T, d], K[S, d], b[d]."
-    assert lines[5:8] == ["Claim 1:", "  softmax(Q @ (K + b).T) = softmax(Q @ K.T)", "Proof."]
-    assert re.match(r"  1\. .+ = .+", lines[8])
-    assert lines[-1].startswith("     ")
-    assert lines[-1].endswith(".")
-    latex = D.latex()
-    assert r"\paragraph{Claim 1.}" in latex
-    steps = sum(line[:4] == "  " + line[2:3] + "." for line in lines)
-    assert latex.count(r"\item") == steps - 1  # LaTeX has one spelling for both sides of a step
-    assert latex.rstrip().endswith(r"\end{enumerate}")
-
-
-def test_a_refuted_claim_is_written_with_its_counterexample():
+def test_a_refuted_claim_is_marked_as_false():
     Z = sa.tensor("Z", "T S")
     D = sa.Derivation("A").extend(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)))
-    assert "is false. A counterexample:\n  S = 2, T = 1\n  Z = [[0, 1]]\n" in D.text()
-    assert "is false. At $S = 2$, $T = 1$, with\n\\[ Z =" in D.latex()
+    assert "✗ Claim 1 (false)." in D.text()
 
 
-def test_hypotheses_and_side_conditions_are_written_with_a_claim():
+def test_conditions_are_reported_with_a_claim():
     Pi, X, Q = sa.tensor("Pi", "n n", permutation=True), sa.tensor("X", "n d"), sa.tensor("Q", "n")
     D = sa.Derivation("A").extend(sa.prove(sa.exp(Pi @ X), Pi @ sa.exp(X)), sa.prove(Q * (1 / Q), sa.ones("n")))
-    assert "It is given that Pi[n, n] is" in D.text()
-    assert "It is assumed that Q" in D.text()
-    assert "!= 0" in D.text()
     assert [check.how for check in D.verify()] == ["proved", "proved"]
     assert "!= 0" in str(list(D.verify())[1])
 
@@ -248,7 +223,7 @@ def test_claims_of_every_kind_are_checked_and_compile(name, tmp_path):
     D = sa.Derivation("A").extend(verdict)
     assert verdict.status != "unknown"
     assert [check.how for check in D.verify()] == ["proved" if verdict else "refuted, as stated"]
-    assert "Claim 1:" in D.text()
+    assert "Claim 1 (" in D.text()
     compiled(D.latex(), tmp_path)
 
 
@@ -379,18 +354,9 @@ def test_no_step_passes_without_a_check(without_proofs):
 
 def test_scalar_symbols_are_given_with_what_is_declared_of_them():
     tau, mu = sympy.Symbol("tau", positive=True), sympy.Symbol("mu", real=True)
-    note = sa.Derivation("Temperature", given=[sa.tensor("Z", "T S"), tau, mu])
-    assert "Given Z[T, S], tau > 0, mu." in note.text()
-    assert r"$\tau > 0$, $\mu \in \mathbb{R}$." in note.latex()
-
-
-def test_a_refuted_claim_states_what_was_given():
-    n, m = sa.sizes("n m")
-    M = sa.tensor("M", n, m, binary=True)
-    verdict = sa.prove(sa.sum(M, axis=-1), sa.ones(n), given=[sa.le(1, sa.sum(M, axis=-1))])
-    note = sa.Derivation("Masks", given=[M]).extend(verdict)
-    assert "given ones(n) <= sum(M, axis=-1),\nis false." in note.text()
-    assert "given $\\mathbf{1}_{n} \\le M \\mathbf{1}$,\nis false." in note.latex()
+    note = sa.Derivation("Temperature", given={sa.tensor("Z", "T S"): "scores", tau: "temperature", mu: ""})
+    lines = ["  Z   ℝ^(T × S)     scores", "  τ   ℝ, positive   temperature", "  μ   ℝ"]
+    assert note.text().splitlines()[5:8] == lines
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -398,6 +364,6 @@ def test_what_names_stand_for_is_said_once_in_a_derivation(shown):
     Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
     O = sa.attention.scaled_dot_product(Q, K, V)
     D = sa.Derivation("A").extend(*(O.intermediates if shown else ()))
-    D.extend(sa.gradient(O, [Q])).extend(sa.gradient(O, [V]))
-    lines = [step.named.name for step in D.steps]
+    D = D.extend(sa.gradient(O, [Q])).extend(sa.gradient(O, [V]))
+    lines = [step.left.name for step in D.steps]
     assert lines == [*(["Z", "P", "O"] if shown else ["Z", "P"]), "dP", "dZ", "dQ", "dV"]

@@ -157,13 +157,13 @@ OUTPUT = sa.let("O", W[:, :S] @ V_1 + W[:, S:] @ V_2)
 
 
 def test_parts_that_take_a_join_apart_are_named_with_it_once():
-    derivation = sa.Derivation("Two memories").extend(W, OUTPUT).text("Backward.")
+    derivation = sa.Derivation("Two memories").extend(W, OUTPUT).say("Backward.")
     written = derivation.extend(sa.gradient(OUTPUT, [V_1, V_2, Z_1])).latex()
-    defined = r"\begin{bmatrix} P_{1} & P_{2} \end{bmatrix} &:= P && \text{parts of S and R columns}"
-    assert written.count(r":= P") == 1
+    defined = r"\begin{bmatrix} P_{1} & P_{2} \end{bmatrix} &:= P && \text{parts of $S$ and $R$ columns}"
+    assert written.count(r":= P &") == 1
     assert defined in written
-    assert written.index(defined) < written.index(r"O &= P_{1} V_{1} + P_{2} V_{2}")
-    assert r"\mathrm{d}V_{1} &= P_{1}^{\top} \, \mathrm{d}O" in written
+    assert written.index(defined) < written.index(r"O &:= P_{1} V_{1} + P_{2} V_{2}")
+    assert r"\mathrm{d}V_{i} &= P_{i}^{\top} \, \mathrm{d}O" in written
     assert (
         r"\mathrm{d}P &= \begin{bmatrix} \mathrm{d}O \, V_{1}^{\top} & \mathrm{d}O \, V_{2}^{\top} \end{bmatrix}"
         in written

@@ -54,7 +54,7 @@ def test_every_symbol_stands_once_with_its_role_shape_and_meaning():
 @pytest.mark.parametrize("key", [A, "A", G["dA"].inputs[1]], ids=["tensor", "name", "as the gradient has it"])
 def test_a_spelling_is_that_of_the_name_in_all_rows_of_a_document(key):
     written = sa.Derivation("Backward", given=[Q]).extend(A, O, G).latex(names={key: r"\mathbf{A}"})
-    assert r"\mathbf{A} &= \operatorname{softmax}" in written
+    assert r"\mathbf{A} &:= \operatorname{softmax}" in written
     assert r"\mathrm{d}\mathbf{A} &= \mathrm{d}O \, V^{\top}" in written
     inner = r"(\mathbf{A} \odot \mathrm{d}\mathbf{A}) \mathbf{1} \mathbf{1}^{\top}"
     assert rf"\mathbf{{A}} \odot (\mathrm{{d}}\mathbf{{A}} - {inner})" in written
@@ -346,7 +346,7 @@ def test_claims_of_a_document_have_its_names_in_all_that_is_said_of_them():
     for name, spelling in spelled.items():
         assert spelling in written
         assert not re.search(rf"(?<![A-Za-z\\{{]){name}(?![a-z])", written)
-    assert r"\mathbf{R} \in \mathbb{R}^{S \times S}$ is a permutation" in written
+    assert r"$\mathbf{R} \in \mathbb{R}^{S \times S}$, permutation matrix" in written
     assert r"\delta = 2" in written
 
 

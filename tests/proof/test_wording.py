@@ -271,8 +271,7 @@ def test_what_is_given_and_assumed_follows_the_names_of_a_document():
     y = sa.tensor("y", n)
     verdict = sa.prove(x * y / x, y, given=[sa.le(y, 1)])
     tex = sa.Derivation("A").extend(verdict).latex(names={x: r"\xi", y: r"\upsilon"})
-    assert r"It is given that $\upsilon \le \mathbf{1}_{n}$." in tex
-    assert r"It is assumed that $\xi \neq 0$." in tex
+    assert r"$\upsilon \le \mathbf{1}_{n}$; $\xi \neq 0$" in tex
 
 
 @pytest.mark.parametrize(

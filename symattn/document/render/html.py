@@ -51,16 +51,22 @@ _QUAD = "\u2003"  # after which a line may break
 def html(document: Document, standalone: bool = True) -> str:
     """The whole file; or, for a notebook, the article with its style, which touches nothing else there."""
     article = _Page().article(document)
-    style = f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-    if not standalone:
-        return f"{style}{article}\n"
+    return whole(_plain(document.title), article) if standalone else f"{_style()}{article}\n"
+
+
+def whole(title: str, article: str) -> str:
+    """A file around an article of the class ``symattn``."""
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(_plain(document.title))}</title>\n{style}"
+        f"<title>{_text(title)}</title>\n{_style()}"
     )
     body = f"<body>\n<main>\n{article}\n</main>\n</body>"
     root = f'<html lang="{_LANGUAGE}" class="symattn-page">'
     return f"<!doctype html>\n{root}\n<head>\n{head}</head>\n{body}\n</html>\n"
+
+
+def _style() -> str:
+    return f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
 
 
 # --- words and formulas ---
@@ -80,7 +86,7 @@ def _is_allowed(code: int) -> bool:
     return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and code & 0xFFFE != 0xFFFE
 
 
-def _words(words: Words) -> str:
+def words_html(words: Words) -> str:
     """Words and formulas; what touches a formula, as a comma does, stays in its line."""
     written, before, taken = [], "", 0
     for part, after in zip(words, (*words, "")[1:], strict=True):
@@ -176,7 +182,7 @@ def _span(kind: str, inside: str) -> str:
     return f'<span class="{kind}">{inside}</span>'
 
 
-def _badge(status: Status, words: str) -> str:
+def badge(status: Status, words: str) -> str:
     return f'<span class="badge {status}"><b aria-hidden="true">{MARKS[status].glyph}</b> {words}</span>'
 
 
@@ -211,10 +217,10 @@ class _Page:
         return "\n".join(part for part in parts if part)
 
     def header(self, document: Document) -> str:
-        summary = f'\n<p class="summary">{_words(document.summary)}</p>' if document.summary else ""
-        tally = "".join(f"<li>{_badge(status, f'{n} {MARKS[status].counted}')}</li>" for status, n in document.tally)
+        summary = f'\n<p class="summary">{words_html(document.summary)}</p>' if document.summary else ""
+        tally = "".join(f"<li>{badge(status, f'{n} {MARKS[status].counted}')}</li>" for status, n in document.tally)
         counted = f'\n<ul class="tally" aria-label="How the steps were checked">{tally}</ul>' if tally else ""
-        return f"<header>\n<h1>{_words(document.title)}</h1>{summary}{counted}\n</header>"
+        return f"<header>\n<h1>{words_html(document.title)}</h1>{summary}{counted}\n</header>"
 
     def result(self, parts: Sequence[Part]) -> str:
         if not parts:
@@ -228,7 +234,7 @@ class _Page:
         head = (("Symbol",), ("Where it lives",), ("Meaning",))[:columns]
         rows = tuple(((symbol.symbol,), symbol.where, symbol.meaning)[:columns] for symbol in given)
         table = _table(Table(head, rows), "given") if given else ""
-        words = f"<p>{_words(conventions)}</p>" if conventions else ""
+        words = f"<p>{words_html(conventions)}</p>" if conventions else ""
         return f"{self.heading('Given', ('Given',))}\n{table}\n{words}\n</section>"
 
     def section(self, section: Section) -> str:
@@ -241,7 +247,7 @@ class _Page:
         """The beginning of a section, with a heading that leads to itself."""
         letters = "".join(c if c.isalnum() else " " for c in wanted.lower())
         anchor = escape(self.anchor("-".join(letters.split()) or "section"))
-        return f'<section id="{anchor}">\n<h2><a href="#{anchor}">{_words(title)}</a></h2>'
+        return f'<section id="{anchor}">\n<h2><a href="#{anchor}">{words_html(title)}</a></h2>'
 
     def references(self, references: Sequence[Words]) -> str:
         if not references:
@@ -273,25 +279,25 @@ class _Page:
         anchor = self.anchor(f"step-{step.number}") if step.number else ""
         number = f'<a class="number" href="#{anchor}">{step.number}</a>' if anchor else _span("number", "")
         left = "" if step.left is None else _formula(step.left)
-        each = f" {_span('each', f'({_words((step.each,))})')}" if step.each is not None else ""
+        each = f" {_span('each', f'({words_html((step.each,))})')}" if step.each is not None else ""
         right = list(_merged(pieces(row(step.relation, step.right))))
-        detail = f" {_span('detail', _words(step.detail))}" if step.detail else ""
-        why = _span("why", _words(step.reason) + detail) if step.reason or step.detail else ""
-        badge = _badge(step.status, MARKS[step.status].word) if step.status and _has_badge(step) else ""
+        detail = f" {_span('detail', words_html(step.detail))}" if step.detail else ""
+        why = _span("why", words_html(step.reason) + detail) if step.reason or step.detail else ""
+        mark = badge(step.status, MARKS[step.status].word) if step.status and _has_badge(step) else ""
         kind = "on" if step.left is None else "long" if _is_long(step.left, right) else ""
         attributes = (f' id="{anchor}"' if anchor else "") + (f' class="{kind}"' if kind else "")
-        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', _in_line(right) + each)}{why}{badge}</li>"
+        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', _in_line(right) + each)}{why}{mark}</li>"
 
     def statement(self, statement: Statement, level: int) -> str:
         number = f" {statement.number}" if statement.number else ""
-        name = f"{_text(statement.kind)}{number}" + (f". {_words(statement.title)}" if statement.title else "")
+        name = f"{_text(statement.kind)}{number}" + (f". {words_html(statement.title)}" if statement.title else "")
         heading = f"h{min(level, 6)}"
         parts = [
             f'<section class="statement {statement.status}">',
-            f"<{heading}>{_span('name', name)} {_badge(statement.status, MARKS[statement.status].word)}</{heading}>",
-            f"<p>{_words(statement.words)}</p>" if statement.words else "",
+            f"<{heading}>{_span('name', name)} {badge(statement.status, MARKS[statement.status].word)}</{heading}>",
+            f"<p>{words_html(statement.words)}</p>" if statement.words else "",
             _display(statement.formulas),
-            f"<p>Given: {'; '.join(_words(given) for given in statement.given)}.</p>" if statement.given else "",
+            f"<p>Given: {'; '.join(words_html(given) for given in statement.given)}.</p>" if statement.given else "",
             self.parts(statement.parts, level + 1),
             "</section>",
         ]
@@ -300,7 +306,7 @@ class _Page:
     def fold(self, fold: Fold, level: int) -> str:
         kind = ' class="machines"' if fold.for_machines else ""
         inside = f'<div class="inside">\n{self.parts(fold.parts, level)}\n</div>'
-        return f"<details{kind}>\n<summary>{_words(fold.title)}</summary>\n{inside}\n</details>"
+        return f"<details{kind}>\n<summary>{words_html(fold.title)}</summary>\n{inside}\n</details>"
 
     def figure(self, figure: Figure, level: int) -> str:
         """The drawing, or where there is none what other media show."""
@@ -309,7 +315,7 @@ class _Page:
             drawing = inline_svg(figure.svg, _legal(figure.alternative), f"{anchor}-")
         else:
             drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
-        caption = f"\n<figcaption>{_words(figure.caption)}</figcaption>" if figure.caption else ""
+        caption = f"\n<figcaption>{words_html(figure.caption)}</figcaption>" if figure.caption else ""
         return f'<figure id="{anchor}">\n{drawing}{caption}\n</figure>'
 
 
@@ -338,12 +344,12 @@ def _display(formulas: Iterable[Box]) -> str:
 
 
 def _list(items: Iterable[Words], kind: str) -> str:
-    return f"<{kind}>{''.join(f'<li>{_words(item)}</li>' for item in items)}</{kind}>"
+    return f"<{kind}>{''.join(f'<li>{words_html(item)}</li>' for item in items)}</{kind}>"
 
 
 def _table(table: Table, kind: str) -> str:
     """On a narrow page the head is gone, and each cell has its label with it."""
-    titles = [_words(title) for title in table.head]
+    titles = [words_html(title) for title in table.head]
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     rows = ("".join(_cell(cell, title) for cell, title in zip(cells, titles, strict=True)) for cells in table.rows)
     body = "\n".join(f"<tr>{cells}</tr>" for cells in rows)
@@ -353,7 +359,7 @@ def _table(table: Table, kind: str) -> str:
 
 def _cell(words: Words, title: str) -> str:
     alone = len(words) == 1 and not isinstance(words[0], str)
-    inside = _span("formula", _formula(words[0])) if alone else _span("words", _words(words))  # type: ignore[arg-type]
+    inside = _span("formula", _formula(words[0])) if alone else _span("words", words_html(words))  # type: ignore[arg-type]
     return f'<td><span class="label" aria-hidden="true">{title}</span>{inside}</td>'
 
 
@@ -362,7 +368,7 @@ def _source(source: Source) -> str:
 
 
 _WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
-    Paragraph: lambda page, part, level: f"<p>{_words(part.words)}</p>",
+    Paragraph: lambda page, part, level: f"<p>{words_html(part.words)}</p>",
     Display: lambda page, part, level: _display(part.formulas),
     Items: lambda page, part, level: _list(part.items, "ol" if part.numbered else "ul"),
     Chain: _Page.chain,

@@ -137,8 +137,9 @@ def _written(document: Document, s: _Setting) -> Iterator[str]:
 
 def _section(section: Section, s: _Setting) -> Iterator[str]:
     shown = tuple(_shown(section.parts))
-    if shown:
+    if shown and section.title:
         yield rf"\subsection*{{{tex_words(section.title)}}}"
+    if shown:
         yield _parts(shown, s)
 
 

@@ -61,7 +61,8 @@ def _written(document: Document) -> Iterator[str]:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"## {_words(section.title)}"
+    if section.title:
+        yield f"## {_words(section.title)}"
     yield from map(_part, section.parts)
 
 

@@ -23,7 +23,7 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
 
     Raises TypesettingError where none is, and where it fails or takes longer than two minutes; no file is left then.
     """
-    engine = next((name for name in _ENGINES if shutil.which(name)), None)
+    engine = _installed()
     if engine is None:
         raise TypesettingError(
             f"a PDF file is set by TeX, and none of {', '.join(_ENGINES)} is installed: "
@@ -33,6 +33,15 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
         source = Path(folder, "page.tex")
         source.write_text(latex(document, width=_WIDTH, standalone=True, theorems=True), encoding="utf-8")
         _replaced(_typeset(engine, source), Path(path))
+
+
+def is_possible() -> bool:
+    """Whether a TeX is installed."""
+    return _installed() is not None
+
+
+def _installed() -> str | None:
+    return next((name for name in _ENGINES if shutil.which(name)), None)
 
 
 def _typeset(engine: str, source: Path) -> Path:

@@ -1,0 +1,99 @@
+"""Derivations verified and written in every format, one process each, with their progress on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ..document.derivation import Derivation
+from ..errors import SymattnError
+from ..printing.prose import Status, Words
+from . import notes
+
+FORMATS: Mapping[str, tuple[str, Callable[[Derivation], str]]] = {
+    "html": ("html", Derivation.html),
+    "md": ("md", Derivation.markdown),
+    "latex": ("tex", Derivation.latex),
+    "text": ("txt", Derivation.text),
+    "json": ("json", Derivation.json),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one derivation: what its steps are, how long it took, and what is wrong with it."""
+
+    name: str
+    title: Words = ()
+    summary: Words = ()
+    tally: tuple[tuple[Status, int], ...] = ()
+    lines: tuple[str, ...] = ()
+    seconds: float = 0.0
+    problem: str = ""
+    files: Mapping[str, bytes] | None = None
+
+
+def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
+    """One derivation, verified, and what is to be written of it."""
+    start = time.perf_counter()
+    try:
+        note = notes.read(path).checked_by(f"symattn verify {name}")
+        report = note.verify()
+        files = {f"{name}.{FORMATS[to][0]}": FORMATS[to][1](note).encode() for to in formats if to != "pdf"}
+        if "pdf" in formats:
+            files[f"{name}.pdf"] = _pdf(note)
+        document = note.composed()
+    except SymattnError as problem:
+        return Outcome(name, seconds=time.perf_counter() - start, problem="; ".join(str(problem).splitlines()))
+    lines = tuple(map(str, report))
+    seconds = time.perf_counter() - start
+    return Outcome(name, document.title, document.summary, document.tally, lines, seconds, files=files)
+
+
+def _pdf(note: Derivation) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.pdf"
+        note.pdf(path)
+        return path.read_bytes()
+
+
+def all_of(paths: Mapping[str, Path], formats: Iterable[str] = ()) -> Iterator[Outcome]:
+    """All of them as they are done, on all processors."""
+    formats = tuple(formats)
+    if len(paths) == 1:
+        yield from (checked(name, path, formats) for name, path in paths.items())
+        return
+    workers = min(len(paths), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool, _Progress(len(paths)) as progress:
+        for done in as_completed([pool.submit(checked, name, path, formats) for name, path in paths.items()]):
+            progress.passed(done.result().name)
+            yield done.result()
+
+
+class _Progress:
+    """A bar on a terminal, and nothing elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._shown = total, 0, sys.stderr.isatty()
+
+    def passed(self, name: str) -> None:
+        self._done += 1
+        if self._shown:
+            full = 24 * self._done // self._total
+            bar = "█" * full + "░" * (24 - full)
+            print(f"\r\x1b[K{bar} {self._done}/{self._total} {name}", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

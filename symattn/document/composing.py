@@ -1,0 +1,391 @@
+"""From a derivation to the page that any medium can write: its formulas by one symbol table, its steps in rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from ..core.boxes import Box, Fence, Name, Number, Sign, commas, row
+from ..core.node import Tensor, topological
+from ..errors import OperandError
+from ..graph.names import displayed_names
+from ..ops.leaves import cotangent_op, definition, variable
+from ..printing.counting import checked_first_index
+from ..printing.matrix import Printer, printer_in, space_of
+from ..printing.parts import Rows
+from ..printing.prose import (
+    DEFINED,
+    EQUALS,
+    MARKS,
+    Chain,
+    Display,
+    Document,
+    Figure,
+    Fold,
+    Given,
+    Paragraph,
+    Section,
+    Source,
+    Status,
+    Step,
+    Table,
+    Words,
+    listed,
+)
+from ..printing.prose import Part as PagePart
+from ..printing.prose import Statement as PageStatement
+from ..printing.stated import sentence_words
+from ..printing.symbols import symbol
+from ..printing.table import Spellings, symbol_table
+from ..probability.notation import box_writer
+from ..probability.report import Moments
+from ..probability.steps import ScalarLine
+from ..proof.claims import RELATIONS, Claim
+from ..proof.verdict import Verdict
+from .checks import Check
+from .conventions import boxes_of, conventions
+from .families import as_families
+from .lines import Line, completed, occurring
+from .numbers import array_box
+from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Listing, Statement, roots, steps
+from .prose import Prose, Speaker
+
+if TYPE_CHECKING:
+    from .derivation import Derivation
+
+_PROPERTIES = {"permutation": "permutation matrix", "orthogonal": "orthogonal matrix"}
+_RELATIONS = {**RELATIONS, ">=": Sign("≥", "relation"), ">": Sign(">", "relation")}
+
+
+class Composer:
+    """Composes one derivation; ``parts`` are its parts, with what was done to check them where it was verified."""
+
+    def __init__(
+        self,
+        derivation: Derivation,
+        parts: Sequence[Any],
+        names: Spellings | None,
+        style: str,
+        gradients: str,
+        first_index: int,
+    ) -> None:
+        self.derivation, self.first_index = derivation, checked_first_index(first_index)
+        if first_index and any(isinstance(part, (Statement, Calculation, Cases)) for part in steps(parts)):
+            raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
+        tensors = [x for x in derivation.given if isinstance(x, Tensor)]
+        written = [*roots(parts), *roots(derivation.result), *tensors]
+        self.parts = completed(parts, displayed_names(written))
+        self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
+        self.printer = printer_in(style, self.roots, names, gradients, first_index)
+        expressions = [line.expression for line in steps(self.parts) if isinstance(line, Line)]
+        self.rows = Rows(self.printer, expressions)
+        self.given = [*derivation.given, *occurring(self.roots, derivation.given)]
+        self.speaker = self._speaker(plain=names is None and gradients == "d")
+        lines = [line for line in steps(self.parts) if isinstance(line, Line)]
+        self.defined = {self.printer.names[line.name] for line in lines if line.name is not None}
+        self.number, self.told = 0, set[str]()
+
+    def _speaker(self, plain: bool) -> Speaker:
+        """What writes sentences; ``plain`` says that symbols are printed as a person types them."""
+        table = self.printer.table
+        typed = table if plain else symbol_table(self.roots)
+        symbols = {s.name: symbol(s.name) for s in self._scalars()}
+        letters = {*self.derivation.letters, *(["L"] if self._losses() else [])}
+        return Speaker({**symbols, **typed.spelling()}, {**symbols, **table.spelling()}, letters)
+
+    def _scalars(self) -> set[Any]:
+        """The scalar symbols that are given or that moments speak of."""
+        moments = [part.moments for part in steps(self.parts) if isinstance(part, Calculation)]
+        moments += [m for part in steps(self.parts) if isinstance(part, Cases) for m in part.moments]
+        found = {s for m in moments for value in (m.mean, m.variance) for s in value.free_symbols if s.is_Symbol}
+        return found | {x for x in self.given if isinstance(x, sympy.Symbol)}
+
+    def _losses(self) -> list[tuple[Tensor, Tensor]]:
+        """What a loss depends on, each with its cotangent."""
+        gradients = [x for x in topological(self.roots) if x.op is cotangent_op]
+        pairs = dict.fromkeys(
+            pair for x in gradients for pair in zip(x.inputs[2::2], x.inputs[3::2], strict=True) if pair[0].rank
+        )
+        return [pair for pair in pairs if pair[1].op is variable]
+
+    # --- the whole ---
+
+    def document(self) -> Document:
+        sections = tuple(self._sections())
+        result = tuple(self._result())
+        boxes = boxes_of([*result, *(part for section in sections for part in section.parts)])
+        return Document(
+            title=self.words(self.derivation.titled),
+            summary=self.words(self.derivation.summary),
+            tally=self._tally(sections),
+            result=result,
+            given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
+            conventions=conventions(boxes),
+            sections=sections,
+            references=tuple(map(self.words, self.derivation.references)),
+            command=self.derivation.command,
+            first_index=self.first_index,
+        )
+
+    def words(self, said: Prose | None) -> Words:
+        return () if said is None else self.speaker.words(said)
+
+    def _sections(self) -> Iterator[Section]:
+        title: Words = ()
+        anchors = Counter[str]()
+        inside: list[Any] = []
+        for part in [*self.parts, None]:
+            if part is not None and not isinstance(part, Heading):
+                inside.append(part)
+                continue
+            if inside or title:
+                name = _anchor(title)
+                anchors[name] += 1
+                number = f"-{anchors[name]}" if anchors[name] > 1 else ""
+                yield Section(title, tuple(self._composed(inside)), name and name + number)
+            title, inside = self.words(part.title) if part is not None else (), []
+
+    def _tally(self, sections: Iterable[Section]) -> tuple[tuple[Status, int], ...]:
+        counts = Counter(_statuses(part for section in sections for part in section.parts))
+        return tuple((status, counts[status]) for status in MARKS if counts[status])
+
+    # --- what is given ---
+
+    def _cotangents(self) -> list[Tensor]:
+        listed = {x.name for x in self.given if isinstance(x, (Tensor, sympy.Symbol))}
+        shown = dict.fromkeys(cotangent for _, cotangent in self._losses())
+        return [x for x in shown if x.name not in listed]
+
+    def _row_of_given(self, x: Tensor | sympy.Symbol) -> Given:
+        meaning = self.words(self.derivation.given.get(x))
+        if isinstance(x, Tensor):
+            of = [output for output, cotangent in self._losses() if cotangent is x and output in self.printer.names]
+            if of and not meaning:
+                meaning = ("gradient of the loss by ", self.printer.box(of[0]))
+            return Given(self.printer.box(x), self._space(x), meaning)
+        signs = ["positive" if x.is_positive else "non-negative" if x.is_nonnegative else ""]
+        numbers = Name("Z" if x.is_integer else "R", "blackboard")
+        return Given(self.printer.table.scalar(x), (numbers, *(f", {said}" for said in signs if said)), meaning)
+
+    def _space(self, x: Tensor) -> Words:
+        """Where a tensor lives, and what was declared of it."""
+        kinds = {"binary": Fence(commas([Number("0"), Number("1")]), "{", "}"), "integer": Name("Z", "blackboard")}
+        entries = kinds.get(x.kind, Name("R", "blackboard"))
+        properties = [_PROPERTIES.get(said, said) for said in x.params["hypotheses"] if said not in kinds]
+        return (space_of(entries, x.shape, self.printer.table), *(f", {said}" for said in properties))
+
+    # --- the result ---
+
+    def _result(self) -> Iterator[PagePart]:
+        """What stands first: sentences, and the formulas between them side by side."""
+        formulas: list[Box] = []
+        for part in self.derivation.result or self._main():
+            if not isinstance(part, Prose):
+                formulas += self._formulas(part)
+                continue
+            if formulas:
+                yield Display(tuple(formulas))
+                formulas = []
+            yield Paragraph(self.words(part))
+        if formulas:
+            yield Display(tuple(formulas))
+
+    def _main(self) -> list[Any]:
+        """The gradients by what is given, else the claims that hold, else moments."""
+        found = list(steps(self.parts))
+        gradients = [line for line in found if isinstance(line, Line) and line.kind == "gradient"]
+        by_given = [line.left for line in gradients if line.left is not None and line.left.inputs[1] in self.given]
+        claims = [part.verdict for part in found if isinstance(part, Statement) and part.verdict]
+        return by_given or claims or [part.moments for part in found if isinstance(part, Calculation)][:1]
+
+    def _formulas(self, part: Any) -> Iterator[Box]:
+        if isinstance(part, Tensor):
+            line = next((line for line in steps(self.parts) if isinstance(line, Line) and line.left is part), None)
+            made = self.printer.row(self.printer.names[part], definition(part) if line is None else line.expression, "")
+            heads = [] if made.each is None else [Fence(made.each)]
+            yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
+        elif isinstance(part, Moments):
+            yield from self._moments(part)
+        elif isinstance(claim := part.claim if isinstance(part, Verdict) else part, Claim):
+            yield self._claim(claim)
+
+    def _moments(self, moments: Moments) -> Iterator[Box]:
+        """Mean and variance."""
+        told = next(part for part in moments.told(self.printer.table) if isinstance(part, Chain))
+        found = [step for step in told.steps if step.left is not None and step.relation is not DEFINED]
+        yield from (row(step.left, EQUALS, step.right) for step in found[:2] if step.left is not None)
+
+    # --- parts ---
+
+    def _composed(self, parts: Sequence[Any]) -> Iterator[PagePart]:
+        lines: list[Line] = []
+        head: Tensor | None = None
+        for part in [*parts, None]:
+            if isinstance(part, Line):
+                head = head if part.left is None else part.left
+                kind = "equation" if part.left is None and not lines else part.kind
+                lines.append(part if lines else part._replace(left=head, kind=kind))
+                continue
+            if lines:
+                yield self._chain(lines)
+                lines = []
+            if part is not None:
+                yield from self._of(part)
+
+    def _of(self, part: Any) -> Iterator[PagePart]:
+        match part:
+            case Prose():
+                yield Paragraph(self.words(part))
+            case Statement():
+                yield self._statement(part)
+            case Calculation():
+                yield from self._calculation(part)
+            case Cases():
+                rows = (tuple(map(self._cell, line)) for line in part.rows)
+                yield Table(tuple(map(self.words, part.head)), tuple(rows))
+            case Example():
+                yield from self._example(part)
+            case Illustration(figure=figure):
+                caption = self.words(part.caption) or figure.caption
+                yield Figure(figure.svg, figure.alternative, caption, figure.formula, figure.text)
+            case Folded():
+                yield Fold(self.words(part.title), tuple(self._composed(part.parts)))
+            case Listing():
+                yield Source(part.source, part.language)
+
+    def _chain(self, lines: Sequence[Line]) -> Chain:
+        made = [step for line in lines for step in self._steps(line)]
+        families = as_families(made, self.printer.table.letters())
+        return Chain(tuple(self._numbered(step) for step in families))
+
+    def _numbered(self, step: Step) -> Step:
+        self.number += 1
+        return replace(step, number=self.number)
+
+    def _steps(self, line: Line) -> Iterator[Step]:
+        """The row of a line, and before it those that define the parts that it takes a tensor into."""
+        name = "" if line.name is None else self.printer.names[line.name]
+        *before, made = self.rows.of([(name, line.expression, "", line.is_definition, "")])
+        yield from before
+        reason = self.words(line.reason) if isinstance(line.reason, Prose) else (line.reason,) * bool(line.reason)
+        left = self.printer.box(line.left) if line.kind == "equation" and line.left is not None else made.left
+        relation = DEFINED if line.is_definition else _RELATIONS[line.relation]
+        status, detail = _checked(line.check, "defined" if line.is_definition else "unverified")
+        yield replace(made, left=left, reason=reason, relation=relation, status=status, detail=detail, label=line.label)
+
+    def _statement(self, part: Statement) -> PageStatement:
+        verdict, claim = part.verdict, part.verdict.claim
+        status, _ = _checked(part.check, "proved" if verdict else "refuted")
+        telling = verdict.telling(self.printer.table)
+        assumed = () if verdict.proof is None else verdict.proof.premises(self.printer.table)[1]
+        is_formula = isinstance(claim, Claim)
+        return PageStatement(
+            part.kind,
+            part.number,
+            self.words(part.title),
+            status,
+            (self._claim(claim),) if isinstance(claim, Claim) else (),
+            () if is_formula else telling.claim,
+            (*telling.given, *assumed),
+            tuple(self._inside(part)),
+        )
+
+    def _claim(self, claim: Claim) -> Box:
+        """A claim, of a side that a line defines by its name."""
+        names = (self.printer.names.get(x) for x in claim.sides)
+        if isinstance(self.printer, Printer) and self.defined.isdisjoint(names):
+            return self.printer.related(claim.left, RELATIONS[claim.relation], claim.right)
+        return row(self.printer.box(claim.left), RELATIONS[claim.relation], self.printer.box(claim.right))
+
+    def _inside(self, part: Statement) -> Iterator[PagePart]:
+        """The steps of a claim for people, its counterexample, what holds instead, and the proof by the machine."""
+        verdict, table = part.verdict, self.printer.table
+        yield from self._composed(part.proof)
+        if verdict.counterexample is not None:
+            yield from verdict.counterexample.told(table)
+        elif verdict.proof is not None:
+            told = verdict.proof.argument.told(table)
+            yield Fold(("Proof by the machine",), told, for_machines=bool(part.proof))
+        for held in part.holds:
+            words = ("What holds: ", *self.words(held)) if isinstance(held, Prose) else ()
+            yield Paragraph(words) if words else Display(tuple(self._formulas(held)))
+
+    def _calculation(self, part: Calculation) -> Iterator[PagePart]:
+        """What is assumed, and the lines; how products are dealt with is told once."""
+        found = part.moments.explanation
+        assumed = part.moments.assumed(found.premises, self.printer.table)
+        yield Paragraph(assumed if found.way in self.told else (*assumed, f" {found.way}"))
+        self.told.add(found.way)
+        status, detail = _checked(part.check, "unverified")
+        yield Chain(tuple(map(self._numbered, self._rows_of(part.moments, status, detail))))
+
+    def _rows_of(self, moments: Moments, status: Status | None = None, detail: Words = ()) -> list[Step]:
+        """The lines that lead to mean and variance; the quantity has the name under which it is shown."""
+        found, x, table = moments.explanation, moments.quantity, self.printer.table
+        sides = [side for line in found.lines for side in line[:2] if isinstance(side, sympy.Expr)]
+        written = box_writer(moments.tensors, sides, table)
+        shown = {found.name: sympy.Symbol(self.printer.names[x])} if x in self.printer.names else {}
+
+        def box(side: Any) -> Box:
+            return self.printer.box(definition(side)) if isinstance(side, Tensor) else written(side.xreplace(shown))
+
+        def step(line: ScalarLine) -> Step:
+            defines = line.left == found.name
+            left, reason = line.left and box(line.left), sentence_words(line.reason, table) if line.reason else ()
+            made = Step(left, box(line.right), reason, status=status, detail=detail)
+            return replace(made.defined(), status="defined") if defines else made
+
+        return list(map(step, found.lines))
+
+    def _cell(self, cell: Any) -> Words:
+        match cell:
+            case Prose():
+                return self.words(cell)
+            case Verdict():
+                mark = MARKS["proved" if cell else "refuted"]
+                claim = cell.claim
+                said: Words = (self._claim(claim),) if isinstance(claim, Claim) else (str(claim),)
+                return (*said, f" {mark.glyph} {mark.word}")
+            case Tensor():
+                return (self.printer.box(definition(cell)),)
+        return (self.printer.table.scalar(sympy.sympify(cell)),)
+
+    def _example(self, part: Example) -> Iterator[PagePart]:
+        """What goes in, and what comes out."""
+        scalars = [
+            (self.printer.table.scalar(s), self.printer.table.scalar(sympy.sympify(v))) for s, v in part.scalars.items()
+        ]
+        inputs = [(self.printer.box(x), array_box(y)) for x, y in part.values.items() if x not in part.show]
+        outputs = [(self.printer.box(x), array_box(part.values[x])) for x in part.show]
+        for pairs in ([*scalars, *inputs], outputs):
+            yield Display(tuple(row(left, EQUALS, right) for left, right in pairs))
+
+
+def _checked(check: Check | None, otherwise: Status) -> tuple[Status, Words]:
+    """What was done for a step, and under which conditions or with which errors."""
+    if check is None:
+        return otherwise, ()
+    conditions = listed(map(sentence_words, check.conditions), ", ")
+    told: list[Words] = [("where ", *conditions)] if conditions else []
+    told += [(f"largest error {check.error:.0e}",)] if check.error is not None else []
+    return check.status, listed([*told, *map(sentence_words, check.remarks)])
+
+
+def _statuses(parts: Iterable[PagePart]) -> Iterator[Status]:
+    for part in parts:
+        if isinstance(part, Chain):
+            yield from (step.status for step in part.steps if step.status is not None)
+        elif isinstance(part, PageStatement):
+            yield part.status
+            yield from _statuses(part.parts)
+        elif isinstance(part, Fold) and not part.for_machines:
+            yield from _statuses(part.parts)
+
+
+def _anchor(title: Words) -> str:
+    words = "".join(piece.lower() if isinstance(piece, str) else "-" for piece in title)
+    return "-".join("".join(c if c.isalnum() else " " for c in words).split())

@@ -1,0 +1,177 @@
+"""The parts of a derivation as its author gives them: sentences, lines, claims, calculations, tables, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import sympy
+
+from ..core.node import Tensor
+from ..printing import prose as page
+from ..probability.report import Moments
+from ..proof.claims import Claim
+from ..proof.verdict import Verdict
+from .checks import Check
+from .lines import Line
+from .prose import Prose
+
+
+@dataclass(frozen=True, eq=False)
+class Heading:
+    """A section begins."""
+
+    title: Prose
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A claim that was proved or refuted, with steps of its author, and what holds instead."""
+
+    verdict: Verdict
+    kind: str
+    title: Prose | None = None
+    holds: tuple[Prose | Verdict, ...] = ()
+    proof: tuple[Part, ...] = ()
+    number: int = 0
+    check: Check | None = None
+    checks_of_holds: tuple[Check, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind.lower()} {self.number}"
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        return self.verdict, *(said for said in self.holds if isinstance(said, Verdict))
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """The tensors that are written out."""
+        return [x for verdict in self.verdicts for x in roots_of_verdict(verdict)] + roots(self.proof)
+
+
+@dataclass(frozen=True, eq=False)
+class Calculation:
+    """Mean and variance of a quantity; the way may have been told before."""
+
+    moments: Moments
+    number: int = 0
+    check: Check | None = None
+
+    @property
+    def name(self) -> str:
+        return f"calculation {self.number}"
+
+    @property
+    def roots(self) -> list[Tensor]:
+        return self.moments.roots
+
+
+Cell: TypeAlias = "Prose | Tensor | sympy.Basic | Verdict"
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """A table: under each head a sentence, a formula or a verdict; ``moments`` are what rows were read from."""
+
+    head: tuple[Prose, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    moments: tuple[Moments, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def roots(self) -> list[Tensor]:
+        cells = [cell for row in self.rows for cell in row]
+        of_cells = (roots_of_verdict(x) if isinstance(x, Verdict) else [x] * isinstance(x, Tensor) for x in cells)
+        return [x for found in (*of_cells, *(m.roots for m in self.moments)) for x in found]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The lines of a document in numbers: what goes in, and the values of what is shown."""
+
+    values: Mapping[Tensor, Any]
+    sizes: Mapping[sympy.Symbol, int]
+    scalars: Mapping[sympy.Symbol, Any]
+    show: tuple[Tensor, ...]
+
+    @property
+    def roots(self) -> list[Tensor]:
+        return [*self.values, *self.show]
+
+
+@dataclass(frozen=True, eq=False)
+class Illustration:
+    figure: page.Figure
+    caption: Prose | None
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """What is opened by those who want it."""
+
+    title: Prose
+    parts: tuple[Part, ...]
+
+    @property
+    def roots(self) -> list[Tensor]:
+        return roots(self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    source: str
+    language: str
+
+
+Part: TypeAlias = "Prose | Heading | Line | Statement | Calculation | Cases | Example | Illustration | Folded | Listing"
+
+
+def roots(parts: Iterable[Any]) -> list[Tensor]:
+    """The tensors that parts write out."""
+    found = list[Tensor]()
+    for part in parts:
+        if isinstance(part, Line):
+            found += [x for x in (part.left, part.expression) if x is not None]
+        elif isinstance(part, Tensor):
+            found.append(part)
+        elif hasattr(part, "roots"):
+            found += part.roots
+    return found
+
+
+def roots_of_verdict(verdict: Verdict) -> list[Tensor]:
+    """The tensors of a claim, of what is given, and of what proves it."""
+    given = [side for fact in verdict.given if isinstance(fact, Claim) for side in fact.sides]
+    return [*verdict.claim.sides, *given]
+
+
+def numbered(parts: Iterable[Any]) -> tuple[Any, ...]:
+    """The parts with the numbers of claims, which count each kind by itself, and of calculations."""
+    counts: dict[str, int] = {}
+
+    def next_of(kind: str) -> int:
+        counts[kind] = counts.get(kind, 0) + 1
+        return counts[kind]
+
+    def with_number(part: Any) -> Any:
+        if isinstance(part, Statement):
+            return replace(part, number=next_of(part.kind), proof=tuple(map(with_number, part.proof)))
+        if isinstance(part, Calculation):
+            return replace(part, number=next_of("calculation"))
+        return replace(part, parts=tuple(map(with_number, part.parts))) if isinstance(part, Folded) else part
+
+    return tuple(map(with_number, parts))
+
+
+def steps(parts: Iterable[Any]) -> Iterator[Line | Statement | Calculation | Cases]:
+    """What is checked, in order, within claims and folds too."""
+    for part in parts:
+        if isinstance(part, (Line, Statement, Calculation, Cases)):
+            yield part
+        if isinstance(part, Statement):
+            yield from steps(part.proof)
+        if isinstance(part, Folded):
+            yield from steps(part.parts)

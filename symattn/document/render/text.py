@@ -1,0 +1,208 @@
+"""A page for a terminal: Unicode, matrices drawn over several lines, everything within a width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...core.boxes import Box, Fence, Sign, Space, row
+from ...printing.breaking import broken
+from ...printing.layout import Equation, Line, Room, laid_out
+from ...printing.media.drawing import columns, unicode_lines
+from ...printing.media.unicode import unicode_text
+from ...printing.prose import (
+    MARKS,
+    Chain,
+    Display,
+    Document,
+    Figure,
+    Fold,
+    Items,
+    Paragraph,
+    Part,
+    Source,
+    Statement,
+    Step,
+    Table,
+    Words,
+)
+
+WIDTH = 88
+_APART = 2  # columns between a formula and its reason
+
+
+def text(document: Document, width: int = WIDTH) -> str:
+    """The page in lines of at most ``width`` columns, as far as formulas can be broken."""
+    title = said(document.title)
+    blocks = [f"{title}\n{'═' * columns(title)}"]
+    blocks += [_filled(document.summary, width)] if document.summary else []
+    if document.result:
+        blocks += ["RESULT", *_parts(document.result, width)]
+    if document.given:
+        blocks += ["GIVEN", _given(document)]
+    blocks += [_filled(document.conventions, width)] if document.conventions else []
+    for section in document.sections:
+        blocks += [said(section.title).upper()] if section.title else []
+        blocks += _parts(section.parts, width)
+    if document.references:
+        blocks += ["REFERENCES", "\n".join(_filled(x, width, "  ") for x in document.references)]
+    return "\n\n".join([*blocks, *_foot(document)]) + "\n"
+
+
+def said(words: Words) -> str:
+    """Words with their formulas in one line."""
+    return "".join(piece if isinstance(piece, str) else unicode_text(piece) for piece in words)
+
+
+def _padded(line: str, width: int) -> str:
+    return line + " " * (width - columns(line))
+
+
+def _filled(words: Words, width: int, margin: str = "") -> str:
+    """A paragraph; a formula is not broken where it fits a line."""
+    kept = "".join(p if isinstance(p, str) else unicode_text(p).replace(" ", "\u00a0") for p in words)
+    fill = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
+    return "\n".join(line.replace("\u00a0", " ") for line in fill.wrap(kept))
+
+
+def _foot(document: Document) -> Iterator[str]:
+    counted = " · ".join(f"{MARKS[status].glyph} {n} {MARKS[status].counted}" for status, n in document.tally)
+    lines = [*([counted] if counted else []), *([f"Check again: {document.command}"] if document.command else [])]
+    if lines:
+        yield "\n".join(lines)
+
+
+def _given(document: Document) -> str:
+    rows = [(unicode_text(x.symbol), said(x.where), said(x.meaning)) for x in document.given]
+    widths = [max(columns(cells[k]) for cells in rows) for k in range(2)]
+    return "\n".join(f"  {_padded(a, widths[0])}   {_padded(b, widths[1])}   {c}".rstrip() for a, b, c in rows)
+
+
+# --- parts ---
+
+
+def _parts(parts: Iterable[Part], width: int) -> list[str]:
+    return [block for part in parts if (block := _part(part, width))]
+
+
+def _part(part: Part, width: int) -> str:
+    match part:
+        case Paragraph():
+            return _filled(part.words, width)
+        case Display():
+            return _display(part.formulas, width)
+        case Items():
+            return "\n".join(_filled(item, width, "  ") for item in part.items)
+        case Chain():
+            return _chain(part.steps, width)
+        case Statement():
+            return _statement(part, width)
+        case Table():
+            return _table(part, width)
+        case Fold(for_machines=False):
+            return "\n\n".join([said(part.title), *(_indented(block) for block in _parts(part.parts, width - 2))])
+        case Source():
+            return textwrap.indent(part.text, "    ")
+        case Figure():
+            return textwrap.indent(part.text, "  ") if part.text else _filled(part.caption, width)
+    return ""
+
+
+def _indented(block: str) -> str:
+    return textwrap.indent(block, "  ")
+
+
+def _statement(part: Statement, width: int) -> str:
+    mark = MARKS[part.status]
+    title = f" {said(part.title)}." if part.title else ""
+    lines = [_filled((f"{mark.glyph} {part.kind} {part.number} ({mark.word}).{title}",), width)]
+    lines += [_filled(part.words, width, "  ")] if part.words else []
+    lines += [_display((formula,), width) for formula in part.formulas]
+    lines += [_filled(("Given: ", *_listed(part.given), "."), width, "  ")] if part.given else []
+    return "\n".join([*lines, *(_indented(block) for block in _parts(part.parts, width - 2))])
+
+
+def _listed(items: Sequence[Words]) -> Words:
+    return tuple(piece for k, words in enumerate(items) for piece in ((*(("; ",) * bool(k)), *words)))
+
+
+def _display(formulas: Sequence[Box], width: int) -> str:
+    """Formulas side by side as far as they fit, and those with matrices over several lines."""
+    lines: list[list[Box]] = []
+    for formula in formulas:
+        if not lines or _columns([*lines[-1], formula]) > width - 4:
+            lines.append([])
+        lines[-1].append(formula)
+    return "\n".join(line for several in lines for line in _side_by_side(several, width))
+
+
+def _columns(formulas: Sequence[Box]) -> int:
+    return sum(max(map(columns, unicode_lines(box))) for box in formulas) + 4 * (len(formulas) - 1)
+
+
+def _side_by_side(formulas: Sequence[Box], width: int) -> list[str]:
+    if len(formulas) == 1 and _columns(formulas) > width - 4:
+        first, *rest = broken(formulas[0], width - 8, 4, lambda box: columns(unicode_text(box)))
+        return [f"    {unicode_text(first)}", *(f"        {unicode_text(line)}" for line in rest)]
+    after = (part for box in formulas[1:] for part in (Sign(",", "punctuation"), Space(2.0), box))
+    return [f"    {line}".rstrip() for line in unicode_lines(row(formulas[0], *after))]
+
+
+def _table(part: Table, width: int) -> str:
+    rows = [[said(cell) for cell in cells] for cells in ([part.head] if part.head else []) + list(part.rows)]
+    widths = [max(columns(cells[k]) for cells in rows) for k in range(len(rows[0]))]
+    if sum(widths) + 3 * len(widths) <= width:
+        return "\n".join("  " + "   ".join(map(_padded, cells, widths)).rstrip() for cells in rows)
+    return "\n".join(line for cells in rows[bool(part.head) :] for line in _as_list(rows[0], cells, bool(part.head)))
+
+
+def _as_list(head: Sequence[str], cells: Sequence[str], is_headed: bool) -> Iterator[str]:
+    """A row of a table that is wider than the page."""
+    heads = head[1:] if is_headed else [""] * (len(cells) - 1)
+    most = max(map(columns, heads), default=0)
+    yield f"  {cells[0]}"
+    yield from (f"      {_padded(name, most)}   {cell}" for name, cell in zip(heads, cells[1:], strict=True))
+
+
+# --- chains ---
+
+
+def _chain(steps: Sequence[Step], width: int) -> str:
+    """Rows with their relation signs below each other, marks in front and reasons behind."""
+    equations = [Equation(step.left, row(step.relation, step.right, *_each(step)), step.reason) for step in steps]
+    room = Room(width - 3, lambda box: columns(unicode_text(box)), _columns_of_words, indent=2, apart=_APART, narrow=24)
+    block = laid_out(equations, room)
+    left, marks = int(block.left), iter(steps)
+    lines = []
+    for line in block.lines:
+        mark = _mark(next(marks)) if line.kind == "first" else " "
+        before = unicode_text(line.left) if line.left is not None else ""
+        rest = "  " * (line.kind == "more") + unicode_text(line.right)
+        lines.append((f"{mark} {' ' * (left - columns(before))}{before} {rest}".rstrip(), line))
+    start = max((columns(written) for written, line in lines if line.reason and line.kind != "reason"), default=0)
+    return "\n".join(_with_reason(written, line, start, width) for written, line in lines)
+
+
+def _each(step: Step) -> list[Box]:
+    return [] if step.each is None else [Space(2.0), Fence(step.each)]
+
+
+def _mark(step: Step) -> str:
+    return MARKS[step.status].glyph if step.status not in (None, "defined") else " "
+
+
+def _columns_of_words(words: Words) -> float:
+    return columns(said(words))
+
+
+def _with_reason(written: str, line: Line, start: int, width: int) -> str:
+    reason = said(line.reason)
+    if not reason:
+        return written
+    if line.kind != "reason" and start + _APART + columns(reason) <= width:
+        return f"{_padded(written, start)}  {reason}"
+    if line.kind != "reason" and columns(written) + 4 + columns(reason) <= width:
+        return f"{written}  — {reason}"
+    margin = " " * 8
+    below = textwrap.fill(f"— {reason}", width, initial_indent=margin, subsequent_indent=margin + "  ")
+    return below if line.kind == "reason" else f"{written}\n{below}"
