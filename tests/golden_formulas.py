@@ -21,7 +21,9 @@ def formulas_in(document: str) -> Iterator[str]:
     """The formulas of a LaTeX document."""
     for aligned in _ALIGNED.finditer(document):
         rows = aligned[2].replace(r"\notag", "").replace(r"\text{\small ", r"\text{")
-        yield from (cell for cell in map(str.strip, _cells(rows)) if cell and r"\parbox" not in cell)
+        for cell in map(str.strip, _cells(rows)):
+            within = cell.split("$")[1::2] if cell.startswith(r"\text{") else []  # of a reason
+            yield from within or ([cell] if cell and r"\parbox" not in cell else [])
     prose = _ALIGNED.sub("", document)
     yield from (formula for k, formula in enumerate(prose.split("$")) if k % 2)
 

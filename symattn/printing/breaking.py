@@ -12,6 +12,7 @@ from .media.neighbours import edge
 from .widths import width
 
 _PER_LEVEL = 30
+_NEARLY = 1.15  # of the room: what is estimated to be that wide may fit, and is no need
 _BETWEEN_FORMULAS = -10
 _BEFORE = {"relation": 0, "sum": 10, "product": 20}
 _AFTER_COMMA, _BEFORE_FACTOR = 5, 40
@@ -39,7 +40,7 @@ def broken(
         pieces = list(_pieces(box, factors, opening))
         ends = [0, *_ends([_measured(pieces, k, measure) for k in range(len(pieces))], room - opening.spare, indent)]
         lines = [_line([x for piece in pieces[start:end] for x in piece.parts]) for start, end in pairwise(ends)]
-        if all(measure(line) <= room - indent * bool(n) for n, line in enumerate(lines)):
+        if all(measure(line) <= _NEARLY * room - indent * bool(n) for n, line in enumerate(lines)):
             break
     return lines
 

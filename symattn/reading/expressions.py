@@ -94,10 +94,11 @@ def _assigned(source: Source, known: Mapping[str, Any], statement: ast.Assign) -
     target = statement.targets[0]
     if len(statement.targets) > 1 or not isinstance(target, ast.Name):
         raise source.error("an assignment names one intermediate, as in Z = Q @ K.T", statement)
-    if target.id in known:
-        raise source.error(f"{target.id!r} has a meaning already: choose another name", target)
+    name = source.spelling(target)
+    if name in known:
+        raise source.error(f"{name!r} has a meaning already: choose another name", target)
     with source.place(target):
-        return check_name(from_python(target.id))
+        return check_name(from_python(name))
 
 
 def _read_tensor(source: Source, known: Mapping[str, Any], tree: ast.expr) -> Any:
@@ -233,7 +234,7 @@ class _Expression(Formula):
         plain = not (given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults)
         if not plain or len(given.args) != count or count > len(symbols):
             raise self.source.error(f"the lambda takes {count} plain names, at most {len(symbols)}", tree)
-        bound = {argument.arg: symbol for argument, symbol in zip(given.args, symbols, strict=False)}
+        bound = {self.source.spelling(argument): symbol for argument, symbol in zip(given.args, symbols, strict=False)}
         return Formula(self.source, {**self._scalars(), **bound}).read(tree.body)
 
     def _scalars(self) -> dict[str, Any]:

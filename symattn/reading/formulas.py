@@ -16,7 +16,7 @@ from ..core.naming import CONSTANTS
 from ..scalars.functions import FUNCTIONS
 from .source import Source
 
-LARGEST = 10**30  # whole numbers and exponents of ten that may be written
+LARGEST = 10**1000  # whole numbers that may be written: as many digits as are written out
 BITS = 512  # of the largest number that a power may make
 EXPONENT = 64
 POWER_OF_E = 1000
@@ -91,11 +91,12 @@ class Formula(ast.NodeVisitor):
     # --- leaves ---
 
     def visit_Name(self, tree: ast.Name) -> Any:
-        if tree.id in self.names:
-            return self.names[tree.id]
-        if tree.id in CONSTANTS:
-            return CONSTANTS[tree.id]
-        raise self.source.error(self.unknown(tree.id), tree)
+        name = self.source.spelling(tree)
+        if name in self.names:
+            return self.names[name]
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        raise self.source.error(self.unknown(name), tree)
 
     def unknown(self, name: str) -> str:
         return f"{name!r} is not declared: a formula knows {', '.join(sorted(self.names)) or 'no names'}"
@@ -111,7 +112,7 @@ class Formula(ast.NodeVisitor):
         """Exactly the number as it is spelled."""
         if isinstance(tree.value, int):
             if tree.value > LARGEST:
-                raise self.source.error("the number is larger than 10**30", tree)
+                raise self.source.error("the number is larger than 10**1000", tree)
             return sympy.Integer(tree.value)
         try:
             decimal = Decimal(self.source.spelling(tree))
@@ -196,7 +197,7 @@ class Formula(ast.NodeVisitor):
         """The name of the function that is called, if it is known."""
         if not isinstance(tree.func, ast.Name):
             raise self.source.error("only functions called by name are read", tree.func)
-        name = tree.func.id
+        name = self.source.spelling(tree.func)
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"

@@ -51,8 +51,8 @@ class Source:
             shown = str(self.error(str(problem), tree))
             raise type(problem)(shown) from None
 
-    def spelling(self, tree: ast.expr) -> str:
-        """The text of a tree on one line."""
+    def spelling(self, tree: ast.expr | ast.arg) -> str:
+        """The text of a tree on one line; of a name with its primes."""
         return self.lines[tree.lineno - 1][tree.col_offset : tree.end_col_offset]
 
     def _error(self, problem: str, line: int, column: int) -> ParseError:
@@ -72,7 +72,7 @@ class Source:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # what Python only warns about is not read either
-                return ast.parse("\n".join(self.lines)).body
+                return ast.parse("\n".join(map(_without_primes, self.lines))).body
         except SyntaxError as problem:
             reason = f"cannot be read: {problem.msg}"
             raise self._error(reason, problem.lineno or 1, (problem.offset or 1) - 1) from None
@@ -86,3 +86,18 @@ class Source:
         if level:
             deep = next((tree for tree in level if hasattr(tree, "lineno")), None)
             raise self.error(f"nested over {DEEPEST} levels deep: name its parts, as in 'Z = Q @ K.T; Z + 1'", deep)
+
+
+def _without_primes(line: str) -> str:
+    """A line with underscores for the primes of names, ``Q'``: a mark opens text where no name is in front of it."""
+    read, quote, before = "", "", ""
+    for character in line:
+        if character == "#" and not quote:
+            break
+        if not quote and character == "'" and (before.isalnum() or (before in ("_", "'") and read.endswith("_"))):
+            read, before = read + "_", character
+            continue
+        if character in "'\"" and quote in ("", character):
+            quote = "" if quote else character
+        read, before = read + character, character
+    return read
