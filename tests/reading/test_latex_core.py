@@ -112,6 +112,7 @@ READ: list[tuple[str, Any]] = [
     (r"A_{:, \text{new}, :}", A[:, None, :]),
     (r"X_{t, :}", sa.take(X, INTEGERS, axis=0)),
     (r"[x_{t_i}]_i", sa.take(x, INTEGERS, axis=0)),
+    (r"[x_{\lfloor \frac{i}{2} \rfloor}]_i \in \mathbb{R}^{2 n}", sa.repeat(x, 2, axis=0)),
     (r"[X_{n - i - 1, j}]_{i j} \in \mathbb{R}^{n \times d}", X[::-1]),
     (r"[F_{i, a d + j}]_{a i j} \in \mathbb{R}^{h \times n \times d}",
      sa.moveaxis(sa.split_axis(F, -1, (h, d)), 1, 0)),
@@ -242,6 +243,9 @@ REFUSED: list[tuple[str, str]] = [
     (r"A \times B", "not decided"),
     (r"[X, \dots, Y]", "these dots are not read"),
     (r"x_1 - x_2 + \dots + x_n", "these dots are not read"),
+    (r"1 + \dots + \beta^n", "these dots are not read"),
+    (r"1 + \beta + \dots + \beta^n", "these dots are not read"),
+    (r"A_{\text{new}}", "no shape for A_new"),
     (r"x_1 + \dots + x_d", "runs over n places, and the limits say d"),
     (r"[n, \dots, 1]", "these dots are not read"),
     (r"[1, 3, \dots, n]", "these dots are not read"),
@@ -305,8 +309,10 @@ def test_statements_are_definitions_claims_and_declarations() -> None:
     assert [part.name for part in both] == ["W_q", "W_k"]
     signature = sa.parse_latex(r"\text{Attn}: (T, d) \times (S, d) \to (T, d)")
     assert signature == Signature("Attn", ((T, d), (S, d)), (T, d))
-    with pytest.raises(ShapeError, match="the formula says"):
-        sa.parse_latex(r"Q K^\top \in \mathbb{R}^{T \times T}", NAMES)
+    for text in (r"Q K^\top \in \mathbb{R}^{T \times T}", r"Q K^\top = M \in \mathbb{R}^{S \times T}"):
+        with pytest.raises(ShapeError, match="the formula says"):
+            sa.parse_latex(text, NAMES)
+    assert sa.prove(sa.parse_latex(r"A \mathbf{1} = \operatorname{rowsum}(A) \in \mathbb{R}^{n \times 1}", NAMES))
 
 
 def test_a_bound_is_a_claim() -> None:

@@ -45,6 +45,9 @@ def test_moments_are_those_under_the_laws_of_a_text(text: str) -> None:
 
 def test_laws_are_stated_or_given() -> None:
     assert last(r"q \sim \mathcal{N}(\mathbf{0}, \sigma^2 I_d); \operatorname{Var}(q^\top q)") == 2 * d * sigma**4
+    assert last(r"q \sim \mathcal{N}(0, I/d); \mathbb{E}[q^\top q]") == 1
+    assert last(r"q \sim \mathcal{N}(0, \frac{1}{d} I); \mathbb{E}[q^\top q]") == 1
+    assert sa.parse_latex(r"q \sim \mathcal{N}(0, I); \mathbb{E}[q^\top q]", {"q": q, "I": 2})[1] == 2 * d
     assert last(r"\mathbb{E}[q^\top k]", law={(q, k): sa.iid_pair(correlation=rho)}) == d * rho
     assert last(r"\operatorname{Var}(q^\top k)", law={q: sa.iid(), k: sa.iid("rademacher")}) == d
     constant = last(r"\operatorname{Var}(q^\top k)", law={q: sa.iid(), k: "constant"})
@@ -114,3 +117,21 @@ def test_the_layout_of_a_jacobian_is_declared() -> None:
         last(r"Y = A B \\ \frac{\partial Y}{\partial A}")
     with pytest.raises(ParseError, match="is a Jacobian: say what z is"):
         last(r"\frac{\partial z}{\partial q}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"f = z^\top A z \\ \frac{\partial f^2}{\partial z}",
+        r"f = z^\top A z \\ \frac{\partial f}{\partial z^2}",
+        r"f = z^\top A z \\ \frac{\partial f'}{\partial z}",
+        r"f = z^\top A z \\ \frac{\partial \log f}{\partial z}",
+        r"f = z^\top A z \\ \nabla_z^3 f",
+        r"p = \mathrm{softmax}(z) \\ \frac{\partial p_1}{\partial z_1}",
+        r"p = \mathrm{softmax}(z) \\ \frac{\partial p}{\partial z_j}",
+        r"p = \mathrm{softmax}(z) \\ \nabla_z p",
+    ],
+)
+def test_a_derivative_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises((ParseError, OperandError)):
+        last(text)

@@ -20,7 +20,7 @@ from .names import Names, items_of, key_of, name_of
 from .parser import Parser
 from .parts import Parts
 from .text import FormulaText
-from .tree import Apply, Fence, Infix, Items, Number, Product, Relation, Scripted, Symbol, Tree
+from .tree import Apply, Fence, Fraction, Infix, Items, Number, Product, Relation, Scripted, Symbol, Tree
 
 _SETS = frozenset("RNZ")
 
@@ -152,7 +152,7 @@ class Declarations:
         normal = isinstance(law, Apply) and isinstance(law.head, Symbol) and law.head.letters == "N"
         if not normal or not isinstance(law, Apply) or len(law.arguments) != 2 or not key_of(name):
             raise self.error(r"a law is written as x \sim \mathcal{N}(\mu, \sigma^2)", law)
-        mean, variance = (Parts(self.text, self.names).size_of(_multiple(argument)) for argument in law.arguments)
+        mean, variance = (Parts(self.text, self.names).size_of(self._multiple(argument)) for argument in law.arguments)
         made = iid("normal", mean=mean, variance=variance)
         bare = name.base if isinstance(name, Scripted) and self.names.find(name) is None else name
         entry = self.names.find(name) or self.names.family(name) or self.names.find(bare)
@@ -161,6 +161,24 @@ class Declarations:
             if self.names.laws.setdefault(found.value, made) is not made:
                 raise self.error(f"{self.text.part(name.span)} has a law already", name)
         return Distribution(name_of(name), made)
+
+    def _multiple(self, tree: Tree) -> Tree:
+        r"""The number c of ``c I``, the covariance of independent entries; 0 where a mean is a vector of zeros."""
+        if isinstance(tree, Number) and tree.digits == "0":
+            return replace(tree, bold=False)
+        if isinstance(tree, Infix) and tree.sign == "/":
+            return replace(tree, left=self._multiple(tree.left))
+        if isinstance(tree, Fraction):
+            return replace(tree, above=self._multiple(tree.above))
+        factors = tree.factors if isinstance(tree, Product) else (tree,)
+        last = factors[-1].base if isinstance(factors[-1], Scripted) else factors[-1]
+        identity = isinstance(last, Symbol) and last.letters == "I" and self.names.find(last) is None
+        if not identity:
+            return tree
+        kept = factors[:-1]
+        if not kept:
+            return Number(tree.span, "1")
+        return kept[0] if len(kept) == 1 else Product(tree.span, kept, ("",) * (len(kept) - 1))
 
     def signature(self, tree: Relation) -> Signature:
         if tree.signs != (":", "→"):
@@ -172,20 +190,6 @@ class Declarations:
         if None in shapes or result is None or not key_of(name):
             raise self.error("a signature is written as f : (n, d) \\times (m, d) \\to (n, m)", tree)
         return Signature(name_of(name), tuple(shapes), result)
-
-
-def _multiple(tree: Tree) -> Tree:
-    r"""The number c of ``c I``, the covariance of independent entries, and 0 of a mean that is a vector of zeros."""
-    factors = tree.factors if isinstance(tree, Product) else (tree,)
-    last = factors[-1].base if isinstance(factors[-1], Scripted) else factors[-1]
-    if isinstance(tree, Number) and tree.digits == "0":
-        return replace(tree, bold=False)
-    if not isinstance(last, Symbol) or last.letters != "I":
-        return tree
-    kept = factors[:-1]
-    if not kept:
-        return Number(tree.span, "1")
-    return kept[0] if len(kept) == 1 else Product(tree.span, kept, ("",) * (len(kept) - 1))
 
 
 def abbreviated(tree: Tree) -> list[Tree]:

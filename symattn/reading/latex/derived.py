@@ -83,6 +83,8 @@ class Derived(Algebra):
         """The tensor that a name stands for, which may have an index, or a transpose for its layout."""
         entry = self.names.find(tree)
         if entry is None and isinstance(tree, Scripted):
+            if tree.primes or (tree.above is not None and not self._is_turned(tree)):
+                return None  # a power, or another name
             without = replace(tree, above=None) if self._is_turned(tree) and tree.below is not None else tree.base
             entry = self.names.find(without) or self.names.find(tree.base)
         return entry.value if entry is not None and isinstance(entry.value, Tensor) else None

@@ -47,7 +47,7 @@ class Places(Terms):
 
     def is_part(self, items: Sequence[Tree]) -> bool:
         """Whether stretches of axes are among the items of a subscript."""
-        return any(isinstance(item, Slice) or self.is_new_axis(item) for item in items)
+        return any(isinstance(item, Slice) for item in items)
 
     def entry_of(self, tree: Scripted, inside: Term, items: Sequence[Tree]) -> Term:
         """The entries, rows or blocks of a value at places of its axes, those of its heads among them."""

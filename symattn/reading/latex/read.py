@@ -215,10 +215,11 @@ class _Statement(Declarations):
         made: list[Any] = []
         for n, sign in enumerate(signs):
             left, right = sides[n], sides[n + 1]
+            told = shape if len(signs) == n + 1 else None
             if sign == "≔" or (not n and sign == "=" and self._defines(left)):
-                made.append(self._definition(left, right, shape if len(signs) == n + 1 else None))
+                made.append(self._definition(left, right, told))
             elif sign in _CLAIMED:
-                made.append(self._claim(left, sign, right))
+                made.append(self._claim(left, sign, right, told))
             else:
                 raise self.error(f"{sign} is not read: claims are written by = ≤ ≥ < >", right)
         return made
@@ -333,7 +334,7 @@ class _Statement(Declarations):
             letters.append(key_of(above.items[0]))
         return tuple(letters)
 
-    def _claim(self, left: Tree, sign: str, right: Tree) -> Any:
+    def _claim(self, left: Tree, sign: str, right: Tree, shape: Any) -> Any:
         letters = self._index_letters(left)
 
         def both(reader: Parts) -> Term:
@@ -344,7 +345,7 @@ class _Statement(Declarations):
             out = Term(right.span, slot, lambda: (a, b))
             return out
 
-        reader, out = self._under_conventions(both, letters, scalar=False, where=right, shape=None)
+        reader, out = self._under_conventions(both, letters, scalar=False, where=right, shape=shape)
         a, b = out.make()
         form = reader.form(out)
         free = {letter for letter, _ in reader.form(a).labels}
@@ -356,6 +357,7 @@ class _Statement(Declarations):
             x = reader.tensor(term)
             of_x = reader.form(term)
             values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, form.axes))
+        self._check_shape(_with_axes_of_one(reader, out, values[0], shape), shape, len(form.labels), right)
         return compared(values[0], _CLAIMED[sign], values[1])
 
     # --- expressions ---

@@ -48,10 +48,15 @@ def run_of(items: Sequence[Tree]) -> Run | None:
 def reduced_run(span: Span, sign: str, items: Sequence[Tree]) -> Large | None:
     r"""``x_1 + \dots + x_n`` as a sum with limits, and ``x_1 \cdots x_n`` as a product."""
     run = run_of(items)
-    if run is None:
+    if run is None or (key_is(run.item, LETTER) and len(items) < 4):  # 1 + ... + x^n may be of powers
         return None
     letter, first = Symbol(span, LETTER), Number(span, str(run.first))
     return Large(span, sign, Relation(span, (letter, first), ("=",)), run.last, run.item)
+
+
+def key_is(tree: Tree, letter: str) -> bool:
+    """Whether a tree is no more than a letter."""
+    return isinstance(tree, Symbol) and tree.letters == letter
 
 
 def is_dots(tree: Tree) -> bool:

@@ -422,7 +422,7 @@ class Terms:
                 return all(self._is_factor(x) for x in factors)
             case Fence(left="⌊", items=(inside,)):
                 return self._is_factor(inside)
-            case Infix(sign="mod" | "/", left=left, right=right):
+            case Infix(sign="mod" | "/", left=left, right=right) | Fraction(above=left, below=right):
                 return self._is_factor(left) and self._is_factor(right)
         return False
 
