@@ -127,6 +127,11 @@ def test_anchors_are_there_once_and_links_lead_to_them() -> None:
     assert {"forward", "backward", "backward-2", "for-machines", "step-7"} <= set(anchors)
 
 
+def test_a_paragraph_has_its_head_in_its_line() -> None:
+    page = html(replace(EVERYTHING, sections=(Section(("A",), (Paragraph(("It is <given>.",), "Proof"),)),)))
+    assert "<p><strong>Proof.</strong> It is &lt;given&gt;.</p>" in page
+
+
 def test_a_notebook_has_the_article_alone() -> None:
     page = html(EVERYTHING, standalone=False)
     assert page.startswith("<style>")

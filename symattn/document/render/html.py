@@ -86,6 +86,10 @@ def _is_allowed(code: int) -> bool:
     return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and code & 0xFFFE != 0xFFFE
 
 
+def _head(part: Paragraph) -> str:
+    return f"<strong>{_text(part.head)}.</strong> " if part.head else ""
+
+
 def words_html(words: Words) -> str:
     """Words and formulas; what touches a formula, as a comma does, stays in its line."""
     written, before, taken = [], "", 0
@@ -368,7 +372,7 @@ def _source(source: Source) -> str:
 
 
 _WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
-    Paragraph: lambda page, part, level: f"<p>{words_html(part.words)}</p>",
+    Paragraph: lambda page, part, level: f"<p>{_head(part)}{words_html(part.words)}</p>",
     Display: lambda page, part, level: _display(part.formulas),
     Items: lambda page, part, level: _list(part.items, "ol" if part.numbered else "ul"),
     Chain: _Page.chain,
