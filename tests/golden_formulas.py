@@ -20,7 +20,7 @@ def golden_formulas() -> dict[str, list[str]]:
 def formulas_in(document: str) -> Iterator[str]:
     """The formulas of a LaTeX document."""
     for aligned in _ALIGNED.finditer(document):
-        rows = aligned[2].replace(r"\notag", "").replace(r"\text{\small ", r"\text{")
+        rows = aligned[2].replace(r"\notag", "").replace(r"\tag*{$\square$}", "").replace(r"\text{\small ", r"\text{")
         for cell in map(str.strip, _cells(rows)):
             within = cell.split("$")[1::2] if cell.startswith(r"\text{") else []  # of a reason
             yield from within or ([cell] if cell and r"\parbox" not in cell else [])

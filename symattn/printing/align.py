@@ -34,6 +34,7 @@ _ON_A_PAGE = 30  # lines of a block that may still be kept together
 _SMALL = 0.9  # the size of reasons below rows
 _BESIDE = 4.0  # em of what is said beside each of several rows, such as ``i = 1, 2``
 _APART = 2.0  # em between formulas side by side
+_ROUNDING = 1e-9
 _CHECKED = Sign("✓")
 _UNMARKED = ("defined", "unverified")
 
@@ -46,6 +47,7 @@ class Page:
     numbered: Numbered = "all"
     width: float = TEXT_WIDTH
     safe: str = ""  # for what reads the LaTeX: see ``sa.latex``
+    theorems: bool = False  # whether claims are environments of amsthm
 
     def written(self, box: Box) -> str:
         return latex(box, self.safe)
@@ -102,6 +104,11 @@ def align(rows: Iterable[Step], page: Page, last: str = "") -> str:
     return environment(f"{name}*" if starred else name, written, page)
 
 
+def has_number(rows: Sequence[Step], page: Page) -> bool:
+    """Whether the last row has one."""
+    return page.numbered == "all" or (page.numbered == "referenced" and bool(rows[-1].label))
+
+
 def displayed(rows: Iterable[Step], page: Page, last: str = "") -> str:
     """The same between paragraphs."""
     if page.environment != "aligned":
@@ -128,9 +135,8 @@ def side_by_side(formulas: Iterable[Box], page: Page, last: str = "") -> str:
     room = page.room()
     *most, end = formulas
     listed = [*map(_with_comma, most), end]
-    lines = [
-        page.written(part) for line in _abreast(listed, room) for part in broken(line, room.width, 0.0, room.measure)
-    ]
+    pieces = (enumerate(broken(line, room.width, 0.0, room.measure)) for line in _abreast(listed, room))
+    lines = ["{} " * (n > 0) + page.written(part) for several in pieces for n, part in several]
     mark = rf" \tag*{{{last}}}" if last else ""
     if len(lines) == 1:
         return page.display(f" {lines[0]}{mark} ")

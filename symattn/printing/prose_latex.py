@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
-from ..core.boxes import Box, Sign, Space, Text, row
-from .align import Page, displayed, displayed_formula, tex_text
-from .prose import Chain, Display, Items, Paragraph, Part, Table, Words
-from .widths import Ruler, width
+from ..core.boxes import Box, Row, Sign, Space, Text, row
+from .align import Page, displayed, displayed_formula, has_number, itemised, side_by_side, tex_text
+from .prose import Chain, Display, Fold, Items, Paragraph, Part, Table, Words
+from .tabular import tabular
+from .widths import Ruler, width, width_of_words
 
 PAGE = Page("align*", "none")
 _INDENT = 2.5  # em that a list takes
 _WITHIN = 14.0  # em of a formula that TeX sets among words without a gap
+_BROKEN = 24.0  # em of one that TeX breaks there into such pieces
 _FIRST = 0.8  # of a line that a formula may fill which begins in it
+_STIFF = 6.0  # em of one for which words of its line have to stand far apart
+_BREAKABLE = ("relation", "sum", "product")  # the signs behind which TeX breaks a formula in a line
 _PUNCTUATION = ".,;: "  # which does not follow a formula that has its own lines
 
 
@@ -25,32 +29,76 @@ def is_short(box: Box) -> bool:
 
 def words_latex(words: Words, page: Page = PAGE) -> str:
     """Words as LaTeX text, with the formulas in it."""
-    written, at, apart = "", 0.0, False
-    for part in words:
+    written, after_display = "", False
+    for part, is_within in _placed(words, page):
         if isinstance(part, str):
-            part = f" {part.lstrip(_PUNCTUATION)}".rstrip() if apart else part
-            written, at, apart = written + tex_text(part), at + width(Text(part)), False
-            continue
-        at, apart = at + _width(part), not (is_short(part) or at + _width(part) <= _FIRST * page.width)
-        written += displayed_formula(part, page) if apart else f"${page.written(part)}$"
-    return written
+            written += tex_text(f" {part.lstrip(_PUNCTUATION)}" if after_display else part)
+        else:
+            written += f"${page.written(part)}$" if is_within else displayed_formula(part, page)
+        after_display = not is_within
+    return written.rstrip()
+
+
+def _placed(words: Words, page: Page) -> Iterator[tuple[str | Box, bool]]:
+    """Words and formulas, and whether each stands in the line, after so many em of what is before it."""
+    at = 0.0
+    for part in words:
+        em = width(Text(part)) if isinstance(part, str) else _width(part)
+        at += em
+        yield part, isinstance(part, str) or em <= _WITHIN or at <= _FIRST * page.width or _is_loose(part, em)
+
+
+def _is_loose(formula: Box, em: float) -> bool:
+    """Whether TeX breaks a formula of so many em in the line into pieces that are short."""
+    return em <= _BROKEN and _widest_piece(formula) <= _WITHIN
 
 
 def parts_latex(parts: Sequence[Part], page: Page = PAGE, end: str = "") -> str:
     """Parts one below the other: what a paragraph leads up to, and what goes on after it, belong to the paragraph.
 
-    ``end`` is set in the last line, as the sign that a proof ends there is.
+    ``end`` is a sign at the right of the last line, such as the one that a proof ends there; what is for machines is
+    left out.
     """
-    written = ""
-    for before, part in zip([None, *parts], parts, strict=False):
-        between = "" if before is None else "\n\n" if _begins(part, before) else "\n"
-        written += between + part_latex(part, page, end if part is parts[-1] else "")
-    return written
+    shown = [part for part in parts if not (isinstance(part, Fold) and part.for_machines)]
+    paragraphs: list[list[Part]] = []
+    for part in shown:
+        if paragraphs and _goes_on(paragraphs[-1][-1], part):
+            paragraphs[-1].append(part)
+        else:
+            paragraphs.append([part])
+    return "\n\n".join(_paragraph(several, page, end * (several is paragraphs[-1])) for several in paragraphs)
 
 
-def _begins(part: Part, before: Part) -> bool:
-    """Whether a new paragraph begins."""
-    return isinstance(part, Paragraph) and (isinstance(before, Paragraph) or bool(part.head))
+def _goes_on(before: Part, part: Part) -> bool:
+    """Whether a part belongs to the paragraph before it: a display, a list, or words that go on behind these."""
+    if not isinstance(part, Paragraph):
+        return isinstance(part, (Display, Chain, Items)) and isinstance(before, (Paragraph, Display, Chain, Items))
+    first = part.words[0] if part.words and not part.head else ""
+    return isinstance(first, str) and first[:1].islower() and isinstance(before, (Display, Chain, Items))
+
+
+def _paragraph(parts: Sequence[Part], page: Page, end: str) -> str:
+    """One paragraph; its words may stand far apart where else a formula would stick out."""
+    *most, last = parts
+    text = "\n".join([*(part_latex(part, page) for part in most), part_latex(last, page, end)])
+    return loosened(text) if any(_is_stiff(words, page) for part in parts for words in _running(part)) else text
+
+
+def _running(part: Part) -> Sequence[Words]:
+    """The words of a part that TeX breaks into lines."""
+    return (part.words,) if isinstance(part, Paragraph) else part.items if isinstance(part, Items) else ()
+
+
+def _is_stiff(words: Words, page: Page) -> bool:
+    """Whether words of several lines hold a piece of a formula that TeX does not break, and that is long."""
+    within = [part for part, is_within in _placed(words, page) if is_within]
+    pieces = (_widest_piece(part) for part in within if not isinstance(part, str))
+    return any(em > _STIFF for em in pieces) and width_of_words(tuple(within)) > _FIRST * page.width
+
+
+def loosened(paragraph: str) -> str:
+    """A paragraph of which the words may stand far apart."""
+    return f"{{\\sloppy\n{paragraph}\\par}}"
 
 
 @singledispatch
@@ -62,46 +110,41 @@ def part_latex(part: Part, page: Page = PAGE, end: str = "") -> str:
 @part_latex.register
 def _(part: Paragraph, page: Page = PAGE, end: str = "") -> str:
     head = rf"\textbf{{{tex_text(part.head)}.}}" if part.head else ""
-    return " ".join(filter(None, (head, words_latex(part.words, page), end)))
+    return at_the_right(" ".join(filter(None, (head, words_latex(part.words, page)))), end)
 
 
 @part_latex.register
 def _(part: Items, page: Page = PAGE, end: str = "") -> str:
-    kind = "enumerate" if part.numbered else "itemize"
     within = replace(page, width=page.width - _INDENT)
-    lines = [rf"  \item {_item(words, within)}" for words in part.items]
-    lines[-1:] = [" ".join(filter(None, (line, end))) for line in lines[-1:]]
-    return "\n".join([rf"\begin{{{kind}}}", *lines, rf"\end{{{kind}}}"])
+    *most, last = (_item(words, within) for words in part.items)
+    return itemised([*most, at_the_right(last, end)], "enumerate" if part.numbered else "itemize")
 
 
 @part_latex.register
 def _(part: Display, page: Page = PAGE, end: str = "") -> str:
-    lines = [page.written(_beside(several)) for several in _abreast(part.formulas, page)]
-    if len(part.formulas) == 1:
-        written = displayed_formula(part.formulas[0], page)
-    elif len(lines) == 1:
-        written = rf"\[ {lines[0]} \]"
-    else:
-        written = "\\[\n\\begin{aligned}\n" + " \\\\\n".join(f"  & {line}" for line in lines) + "\n\\end{aligned}\n\\]"
-    return _with_below(written, end)
+    if len(part.formulas) == 1 and not end:
+        return displayed_formula(part.formulas[0], page)
+    return side_by_side(part.formulas, page, end)
 
 
 @part_latex.register
 def _(part: Chain, page: Page = PAGE, end: str = "") -> str:
-    return _with_below(displayed(part.steps, page), end)
+    if not end or not has_number(part.steps, page):
+        return displayed(part.steps, page, end)
+    return f"{displayed(part.steps, page)}\n{at_the_right('', end)}"
 
 
 @part_latex.register
 def _(part: Table, page: Page = PAGE, end: str = "") -> str:
-    head, *rows = (" & ".join(words_latex(cell, page) for cell in cells) for cells in (part.head, *part.rows))
-    above = rf"  {head} \\ \hline" + "\n" if head else ""
-    below = " \\\\\n".join(f"  {cells}" for cells in rows)
-    columns = "l" * max(map(len, (part.head, *part.rows)))
-    return _with_below(rf"\begin{{tabular}}{{{columns}}}" + f"\n{above}{below}\n" + r"\end{tabular}", end)
+    return at_the_right(tabular(part, page.width), end)
 
 
-def _with_below(block: str, end: str) -> str:
-    return "\n".join(filter(None, (block, end)))
+def at_the_right(text: str, end: str) -> str:
+    """Text with a sign at the right end of its last line."""
+    return rf"{text} \hspace*{{\fill}}{end}".lstrip() if end and end != QED_HERE else f"{text} {end}".strip()
+
+
+QED_HERE = r"\qedhere"  # the sign of amsthm, which finds its place itself
 
 
 def _item(words: Words, page: Page) -> str:
@@ -115,20 +158,15 @@ def _item(words: Words, page: Page) -> str:
     return words_latex(words, page)
 
 
-def _abreast(boxes: Sequence[Box], page: Page) -> list[list[Box]]:
-    """Formulas in rows, of which each takes as many as fit."""
-    rows: list[list[Box]] = [[]]
-    for box in boxes:
-        if rows[-1] and _width(_beside([*rows[-1], box])) > _FIRST * page.width:
-            rows.append([])
-        rows[-1].append(box)
-    return [several for several in rows if several]
-
-
-def _beside(boxes: Sequence[Box]) -> Box:
-    apart = [part for box in boxes[1:] for part in (Sign(",", "punctuation"), Space(1.0), box)]
-    return row(*boxes[:1], *apart)
-
-
 def _width(box: Box) -> float:
     return Ruler().width(box)
+
+
+def _widest_piece(box: Box) -> float:
+    """The width of the widest part of a formula in a line that TeX does not break."""
+    pieces: list[list[Box]] = [[]]
+    for part in box.parts if isinstance(box, Row) else (box,):
+        pieces[-1].append(part)
+        if (isinstance(part, Sign) and part.kind in _BREAKABLE) or isinstance(part, Space):
+            pieces.append([])
+    return max(width_of_words((row(*piece),)) for piece in pieces if piece)

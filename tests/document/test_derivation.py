@@ -309,7 +309,7 @@ def test_a_report_says_what_is_proved():
     report = D.verify()
     assert str(report) == "p: by definition\ndz: proved\ndz (line 2): proved"
     assert report.proved
-    assert r"  dz (line 2) & proved" in report.latex()
+    assert r"dz (line 2) & proved" in report.latex()
     assert len(report) == len(D.steps)
 
 

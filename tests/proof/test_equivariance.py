@@ -177,10 +177,10 @@ def test_it_prints() -> None:
     found = equivariance(sa.softmax, sa.tensor("Z", T, S))
     first = str(found).splitlines()[0]
     assert first == "rows of Z         equivariant  f(Pi @ Z) = f(Z): refuted; f(Pi @ Z) = Pi @ f(Z): proved"
-    assert found.latex().startswith(
-        "\\begin{tabular}{llll}\n  symmetry & kind & claim & verdict \\\\ \\hline\n"
-        "  rows of $Z$ & equivariant & $f(\\Pi Z) = f(Z)$ & refuted \\\\"
-    )
+    assert (
+        "\\begin{tabular}{@{}llll@{}}\n\\hline\nsymmetry & kind & claim & verdict \\\\\n\\hline\n"
+        "rows of $Z$ & equivariant & $f(\\Pi Z) = f(Z)$ & refuted \\\\"
+    ) in found.latex()
     assert repr(found).startswith("<equivariance: rows of Z equivariant, ")
 
 

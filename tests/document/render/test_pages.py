@@ -220,7 +220,7 @@ def test_a_box_at_the_end_of_a_proof_stands_in_its_last_row() -> None:
     assert latex(document(Paragraph(("So:",)), claim)).count(r"x &= x \tag*{$\square$}") == 1
     assert latex(document(Paragraph(("So:",)), claim), theorems=True).count(r"x &= x \tag*{\qedhere}") == 1
     labelled = replace(claim, parts=(Chain((Step(x, x, label="a"),)),))
-    assert "\\end{align}\n\n\\hspace*{\\fill}$\\square$" in latex(document(Paragraph(("So:",)), labelled))
+    assert "\\end{align}\n\\hspace*{\\fill}$\\square$" in latex(document(Paragraph(("So:",)), labelled))
 
 
 def test_what_is_false_or_not_proved_says_so() -> None:

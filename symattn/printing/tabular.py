@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.boxes import Box
-from ...printing.align import itemised, tex_text, tex_words
-from ...printing.media.latex import latex
-from ...printing.prose import Table, Words, padded
-from ...printing.widths import width, width_of_words
+from ..core.boxes import Box
+from .align import itemised, tex_words
+from .media.latex import latex
+from .prose import Table, Words, padded
+from .widths import width, width_of_words
 
 _SMALL = 0.92  # the size of tables
 _APART = 1.3  # em between columns
@@ -25,8 +25,10 @@ def tabular(table: Table, room: float) -> str:
     fitting = _fitted(natural, [_is_wordy(column) for column in columns], _SURE * room / _SMALL)
     if fitting is None:
         return f"\\begin{{sloppypar}}\n{itemised(_in_words(head, cells) for cells in rows)}\n\\end{{sloppypar}}"
-    kinds = ("l" if em >= whole else rf"p{{{em:.1f}em}}" for em, whole in zip(fitting, natural, strict=True))
-    lines = [*([_line(head), r"\hline"] if table.head else []), *map(_line, rows)]
+    wraps = [em < whole for em, whole in zip(fitting, natural, strict=True)]
+    kinds = (rf"p{{{em:.1f}em}}" if wrapped else "l" for em, wrapped in zip(fitting, wraps, strict=True))
+    lines = [_line(cells, wraps) for cells in (head, *rows)]
+    lines[:1] = [lines[0], r"\hline"] if table.head else []
     return "\n".join(
         [
             r"\begin{center}\small\renewcommand{\arraystretch}{1.3}",
@@ -40,21 +42,27 @@ def tabular(table: Table, room: float) -> str:
     )
 
 
-def _line(cells: Sequence[Words]) -> str:
-    is_tall = any(not isinstance(part, str) and part.tall for cell in cells for part in cell)
-    return (_STRUT if is_tall else "") + " & ".join(map(_cell, cells)) + r" \\"
+def _line(cells: Sequence[Words], wraps: Sequence[bool]) -> str:
+    written = (r"\raggedright " * wrapped + _cell(cell) for cell, wrapped in zip(cells, wraps, strict=True))
+    return " & ".join(written) + (r" \tabularnewline" if any(wraps) else r" \\")
 
 
 def _cell(words: Words) -> str:
-    return "".join(tex_text(part) if isinstance(part, str) else f"${_in_full_size(part)}$" for part in words)
+    """A cell; a formula alone is set in full size."""
+    return (
+        rf"{_STRUT}$\displaystyle {latex(words[0])}$"
+        if _is_large(words) and isinstance(words[0], Box)
+        else tex_words(words)
+    )
 
 
-def _in_full_size(box: Box) -> str:
-    return r"\displaystyle " * box.tall + latex(box)
+def _is_large(words: Words) -> bool:
+    """Whether a cell holds one formula, and that is higher than a line."""
+    return len(words) == 1 and not isinstance(words[0], str) and words[0].tall
 
 
 def _width(words: Words) -> float:
-    return sum(width_of_words((part,)) if isinstance(part, str) else width(part) for part in words)
+    return sum(width(part) for part in words if isinstance(part, Box)) if _is_large(words) else width_of_words(words)
 
 
 def _is_wordy(column: Sequence[Words]) -> bool:
