@@ -60,16 +60,17 @@ class Block(NamedTuple):
 
 def laid_out(equations: Sequence[Equation], room: Room) -> Block:
     """Reasons stand beside where they fit, else beside rows that are broken, else below them: one way for a block."""
-    lefts = [room.measure(e.left) for e in equations if e.left is not None]
+    lefts = [0.0 if e.left is None else room.measure(e.left) for e in equations]
     left = max((em for em in lefts if em <= _WIDE_LEFT * room.width), default=0.0)
-    rows = [_in_one(e) if e.left is not None and room.measure(e.left) > left else e for e in equations]
+    rows = [_in_one(e) if em > left else e for e, em in zip(equations, lefts, strict=True)]
     reason = max((room.words(e.reason) for e in rows if e.reason), default=0.0)
     if reason:
         beside = room.width - room.apart - reason
-        lines = [_broken(e, beside - left, room, in_need=False) for e in rows]
-        keep = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
-        if all(_fits(several, beside - left, room) and (keep or len(several) == 1) for several in lines):
-            return Block([line for several in lines for line in several], left, True)
+        may_break = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
+        if may_break or all(room.measure(e.right) <= beside - left for e in rows):
+            lines = [_broken(e, beside - left, room, in_need=False) for e in rows]
+            if all(_fits(several, beside - left, room) for several in lines):
+                return Block([line for several in lines for line in several], left, True)
     below = (_with_reason_below(_broken(e, room.width - left, room), room.width - left, room) for e in rows)
     return Block([line for several in below for line in several], left, False)
 

@@ -43,18 +43,18 @@ def by_shape(written: str) -> str:
 
 
 def ink(box: Box) -> str:
-    """The letters and digits of a formula, in no order: what looks alike in some medium has the same."""
+    """The letters and digits of a formula, as they are read: what looks alike in some medium has the same."""
     letters, pending = "", [box]
     while pending:
         part = pending.pop()
-        pending += part.kids
+        pending += part.kids[::-1]
         match part:
             case Name(written) | Number(written) | Sign(written) | Text(written) | Code(written):
                 letters += written
             case Differential():
                 letters += "d"
     plain = letters if letters.isascii() else by_shape(unicodedata.normalize("NFKD", letters))
-    return "".join(sorted(filter(str.isalnum, plain)))
+    return "".join(filter(str.isalnum, plain))
 
 
 def is_unseen(box: Box) -> bool:

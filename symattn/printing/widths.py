@@ -87,7 +87,7 @@ def width(box: Box) -> float:
 
 def width_of_words(words: Words) -> float:
     """The width of words with formulas in the line, in em."""
-    return sum(fold(Text(part) if isinstance(part, str) else part, _widths)[_TEXT] for part in words)
+    return sum((_letters(part, "upright") if isinstance(part, str) else fold(part, _widths))[_TEXT] for part in words)
 
 
 class Ruler:
