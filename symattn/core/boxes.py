@@ -325,6 +325,8 @@ def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] 
     A box that stands in several places is written once; ``known`` is what was made of boxes before, and gets the rest.
     """
     made = {} if known is None else known
+    if root in made:
+        return made[root]
     pending: list[Box] = [root]
     order: list[tuple[Box, Sequence[Box]]] = []
     while pending:

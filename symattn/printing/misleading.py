@@ -47,12 +47,13 @@ def ink(box: Box) -> str:
     letters, pending = "", [box]
     while pending:
         part = pending.pop()
-        pending += part.kids[::-1]
+        if kids := part.kids:
+            pending += kids[::-1]
+            letters += "d" * isinstance(part, Differential)
+            continue
         match part:
             case Name(written) | Number(written) | Sign(written) | Text(written) | Code(written):
                 letters += written
-            case Differential():
-                letters += "d"
     plain = letters if letters.isascii() else by_shape(unicodedata.normalize("NFKD", letters))
     return "".join(filter(str.isalnum, plain))
 

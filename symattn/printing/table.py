@@ -195,7 +195,7 @@ class _Occurring:
             if node in self.names:
                 self.nodes.setdefault(self.names[node], node)
                 self.roles.setdefault(self.names[node], _role(node))
-            for s in sorted(node.own_symbols, key=attrgetter("name")):
+            for s in sorted(node.own_symbols, key=attrgetter("name")) if node.own_symbols else ():
                 self.roles.setdefault(s.name, "size" if s.is_integer else "scalar")
         if clash := functions & self.roles.keys():
             raise NamingError(f"{min(clash)!r} names both a function and a tensor, a size or a scalar: rename one")

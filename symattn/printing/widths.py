@@ -208,10 +208,11 @@ def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
     sides = [(_side(first, 0), _side(last, -1)) for first, last in ends]
     in_line = in_scripts = 0.0  # where only names of functions and words stand apart
     for k, ((_, left), (right, _)) in enumerate(pairwise(ends)):
-        em = _between(_met(sides, k, 1), _met(sides, k + 1, 0))
+        touching = sides[k][1], sides[k + 1][0]
+        em = 0.0 if touching == ("ord", "ord") else _between(_met(sides, k, 1), _met(sides, k + 1, 0))
         apart = _THIN if is_apart(left, right) and link(left, right) else 0.0
         in_line += em + apart
-        in_scripts += apart + (em if "op" in (sides[k][1], sides[k + 1][0]) else 0.0)
+        in_scripts += apart + (em if "op" in touching else 0.0)
     return _together(*kids, (in_line, in_line, in_scripts * _SIZES[_SCRIPT], in_scripts * _SIZES[_TINY]))
 
 
