@@ -112,8 +112,7 @@ def _written(document: Document, page: Page) -> Iterator[str]:
 
 def _section(section: Section, page: Page) -> Iterator[str]:
     if text := parts_latex(section.parts, page):
-        if section.title:
-            yield rf"\subsection*{{{tex_words(section.title)}}}"
+        yield rf"\subsection*{{{tex_words(section.title)}}}" if section.title else r"\bigskip"
         yield text
 
 
@@ -152,7 +151,8 @@ def _meaning(status: Status) -> str:
 
 @part_latex.register
 def _(part: Fold, page: Page = PAGE, end: str = "") -> str:
-    return rf"\paragraph{{{tex_words(part.title)}.}} {parts_latex(part.parts, page, end)}"
+    head = rf"\medskip\noindent\textbf{{{tex_words(part.title)}.}}"  # in a proof no list may follow a \paragraph
+    return f"{head} {parts_latex(part.parts, page, end)}"
 
 
 @part_latex.register

@@ -20,7 +20,6 @@ from ...printing.prose import (
     Items,
     Paragraph,
     Part,
-    Section,
     Source,
     Statement,
     Table,
@@ -53,23 +52,21 @@ def _written(document: Document) -> Iterator[str]:
         yield from _given(document.given)
         yield _paragraph(document.conventions)
     for section in document.sections:
-        yield from _section(section)
+        yield f"## {_words(section.title)}" if section.title else "---"  # else it would belong to what is given
+        yield from map(_part, section.parts)
     if document.references:
         yield "## References"
         yield _items(document.references)
     yield from _footer(document)
 
 
-def _section(section: Section) -> Iterator[str]:
-    if section.title:
-        yield f"## {_words(section.title)}"
-    yield from map(_part, section.parts)
-
-
 def _given(given: Sequence[Given]) -> Iterator[str]:
     if given:
         head = (("Symbol",), ("Where it lives",), ("Meaning",))
-        yield _table(Table(head, tuple(((each.symbol,), each.where, each.meaning) for each in given)))
+        columns = 3 if any(each.meaning for each in given) else 2
+        yield _table(
+            Table(head[:columns], tuple(((each.symbol,), each.where, each.meaning)[:columns] for each in given))
+        )
 
 
 def _footer(document: Document) -> Iterator[str]:

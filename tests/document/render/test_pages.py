@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import symattn
 from symattn.core.boxes import Box, Fence, Fraction, Name, Number, Sign, row
 from symattn.document.render.latex import latex
 from symattn.document.render.markdown import markdown
@@ -38,6 +39,7 @@ from symattn.printing.prose import (
 from ...printing.test_github import complaints, eaten, needs_readers, shown
 from ...typeset import compiled, needs_pdflatex
 from ..handmade import NAMES, PAGES, SVG, page
+from ..test_derivations_proved import load
 
 WRITERS: dict[str, Callable[[Document], str]] = {"tex": latex, "md": markdown}
 HOSTILE = (
@@ -130,6 +132,16 @@ def test_every_page_fits(way: str, tmp_path: Path) -> None:
         said = compiled(text, tmp_path, WAYS[way].get("width", 34.5))
         wrong = "!" if name == "words" else ("!", "Overfull", "LaTeX Warning")
         assert [line for line in said.splitlines() if line.startswith(wrong)] == [], name
+
+
+@pytest.mark.tex
+@needs_pdflatex
+def test_every_derivation_fits_with_its_claims_as_theorems(tmp_path: Path) -> None:
+    files = sorted((Path(symattn.__file__).parents[1] / "derivations").glob("[!_]*.py"))
+    assert len(files) > 15
+    for file in files:
+        said = compiled(load(file.stem).latex(standalone=True, theorems=True), tmp_path)
+        assert "Overfull" not in said, file.stem
 
 
 def test_nothing_of_words_is_read_as_latex() -> None:
