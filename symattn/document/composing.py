@@ -274,12 +274,12 @@ class Composer:
         reason = self.words(line.reason) if isinstance(line.reason, Prose) else (line.reason,) * bool(line.reason)
         left = self.printer.box(line.left) if line.kind == "equation" and line.left is not None else made.left
         relation = DEFINED if line.is_definition else _RELATIONS[line.relation]
-        status, detail = _checked(line.check, "defined" if line.is_definition else "unverified")
+        status, detail = self._checked(line.check, "defined" if line.is_definition else "unverified")
         yield replace(made, left=left, reason=reason, relation=relation, status=status, detail=detail, label=line.label)
 
     def _statement(self, part: Statement) -> PageStatement:
         verdict, claim = part.verdict, part.verdict.claim
-        status, _ = _checked(part.check, "proved" if verdict else "refuted")
+        status, _ = self._checked(part.check, "proved" if verdict else "refuted")
         telling = verdict.telling(self.printer.table)
         assumed = () if verdict.proof is None else verdict.proof.premises(self.printer.table)[1]
         is_formula = isinstance(claim, Claim)
@@ -318,9 +318,10 @@ class Composer:
         """What is assumed, and the lines; how products are dealt with is told once."""
         found = part.moments.explanation
         assumed = part.moments.assumed(found.premises, self.printer.table)
-        yield Paragraph(assumed if found.way in self.told else (*assumed, f" {found.way}"))
+        way = (" ", *sentence_words(found.way, self.printer.table))
+        yield Paragraph(assumed if found.way in self.told else (*assumed, *way))
         self.told.add(found.way)
-        status, detail = _checked(part.check, "unverified")
+        status, detail = self._checked(part.check, "unverified")
         yield Chain(tuple(map(self._numbered, self._rows_of(part.moments, status, detail))))
 
     def _rows_of(self, moments: Moments, status: Status | None = None, detail: Words = ()) -> list[Step]:
@@ -364,15 +365,15 @@ class Composer:
         for pairs in ([*scalars, *inputs], outputs):
             yield Display(tuple(row(left, EQUALS, right) for left, right in pairs))
 
-
-def _checked(check: Check | None, otherwise: Status) -> tuple[Status, Words]:
-    """What was done for a step, and under which conditions or with which errors."""
-    if check is None:
-        return otherwise, ()
-    conditions = listed(map(sentence_words, check.conditions), ", ")
-    told: list[Words] = [("where ", *conditions)] if conditions else []
-    told += [(f"largest error {check.error:.0e}",)] if check.error is not None else []
-    return check.status, listed([*told, *map(sentence_words, check.remarks)])
+    def _checked(self, check: Check | None, otherwise: Status) -> tuple[Status, Words]:
+        """What was done for a step, and under which conditions or with which errors."""
+        if check is None:
+            return otherwise, ()
+        table = self.printer.table
+        conditions = listed((sentence_words(said, table) for said in check.conditions), ", ")
+        told: list[Words] = [("where ", *conditions)] if conditions else []
+        told += [(f"largest error {check.error:.0e}",)] if check.error is not None else []
+        return check.status, listed([*told, *(sentence_words(said, table) for said in check.remarks)])
 
 
 def _statuses(parts: Iterable[PagePart]) -> Iterator[Status]:
