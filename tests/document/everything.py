@@ -30,8 +30,7 @@ SVG = (
     '<path d="M1 1h58v18h-58z" fill="none" stroke="currentColor"/></svg>'
 )
 LONG_SUM = " + ".join(rf"\mu_{{{k}}}^{{2}} \sigma_{{{k}}}^{{2}}" for k in "qkvoxyz")
-WIDE_NUMBER = "0.123"
-WIDE_MATRIX = r"\begin{bmatrix}" + " & ".join([WIDE_NUMBER] * 9) + r"\end{bmatrix}"
+WIDE_MATRIX = r"\begin{bmatrix}" + " & ".join(["-0.123"] * 9) + r"\end{bmatrix}"
 
 
 def formulas(*sources: str) -> tuple[Box, ...]:

@@ -1,5 +1,5 @@
 // What a reader would complain of in the page that is shown, as lists of what was found where.
-const found = { overflow: [], scrolled: [], clipped: [], overlapping: [], pale: [], hidden: [], tex: [], fonts: [] };
+const found = { overflow: [], scrolled: [], unbreakable: [], clipped: [], overlapping: [], pale: [], hidden: [], tex: [], fonts: [] };
 const all = [...document.querySelectorAll("body *")];
 const shown = (element) => element.checkVisibility({ contentVisibilityAuto: true }) && element.getClientRects().length > 0;
 const called = (element) => `${element.localName}.${element.getAttribute("class") ?? ""}: ${element.textContent.slice(0, 60)}`;
@@ -9,7 +9,9 @@ if (page.scrollWidth > page.clientWidth) found.overflow.push(`${page.scrollWidth
 for (const element of all.filter((one) => one instanceof HTMLElement)) {
   const style = getComputedStyle(element);
   if (style.overflowX === "visible" || element.clientWidth <= 1) continue;
-  if (element.scrollWidth > element.clientWidth + 1) found.scrolled.push(called(element));
+  const pieces = [...element.querySelectorAll("math")].map((piece) => piece.getBoundingClientRect().width);
+  const kind = Math.max(0, ...pieces) > element.clientWidth - 60 ? "unbreakable" : "scrolled";
+  if (element.scrollWidth > element.clientWidth + 1) found[kind].push(called(element));
   if (style.overflowY === "hidden" && element.scrollHeight > element.clientHeight + 1) found.clipped.push(called(element));
 }
 

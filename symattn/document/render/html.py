@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from ...core.boxes import Box, Sign, Space, row
-from ...printing.breaking import Piece, pieces
-from ...printing.media.mathml import mathml
-from ...printing.media.neighbours import stand_apart
-from ...printing.media.unicode import unicode_text
+from ...core.boxes import Box, row
+from ...printing.breaking import Piece
 from ...printing.prose import (
     MARKS,
     Chain,
@@ -27,38 +22,31 @@ from ...printing.prose import (
     Section,
     Source,
     Statement,
-    Status,
     Step,
     Table,
     Words,
 )
 from ...printing.widths import width
 from .drawings import inline_svg
+from .html_words import NARROW, badge, escaped, formula_html, in_line, legal, pieces_of, plain, span, words_html
 
 _STYLE = Path(__file__).with_name("page.css")
 _LANGUAGE = "en"
 _BESIDE = 23.0  # em: formulas as wide as this leave room for reasons beside them
 _LONG_LEFT = 5.0  # em: of a left side
-_NARROW = 15.0  # em: what every page has room for
-_WHOLE = 9.0  # em: a formula within words that is not broken
-_TOUCHING = 12  # letters that stay with the formula beside them
-_SHORT = 4.5  # em: what is no line by itself
-_ROW = 12.0  # em: of a row whose left side is short, on a telephone
-_THIN = Space(1 / 6)
-_QUAD = "\u2003"  # after which a line may break
 
 
 def html(document: Document, standalone: bool = True) -> str:
     """The whole file; or, for a notebook, the article with its style, which touches nothing else there."""
     article = _Page().article(document)
-    return whole(_plain(document.title), article) if standalone else f"{_style()}{article}\n"
+    return whole(plain(document.title), article) if standalone else f"{_style()}{article}\n"
 
 
 def whole(title: str, article: str) -> str:
     """A file around an article of the class ``symattn``."""
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n{_style()}"
+        f"<title>{escaped(title)}</title>\n{_style()}"
     )
     body = f"<body>\n<main>\n{article}\n</main>\n</body>"
     root = f'<html lang="{_LANGUAGE}" class="symattn-page">'
@@ -67,127 +55,6 @@ def whole(title: str, article: str) -> str:
 
 def _style() -> str:
     return f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-
-
-# --- words and formulas ---
-
-
-def _text(words: str) -> str:
-    return escape(_legal(words))
-
-
-def _legal(words: str) -> str:
-    """Words without the characters that are not allowed in HTML at all."""
-    return "".join(c if c in "\n\t" or _is_allowed(ord(c)) else "\ufffd" for c in words)
-
-
-def _is_allowed(code: int) -> bool:
-    """No control character, no half of a surrogate pair, no code that is never a character."""
-    return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000 and code & 0xFFFE != 0xFFFE
-
-
-def _head(part: Paragraph) -> str:
-    return f"<strong>{_text(part.head)}.</strong> " if part.head else ""
-
-
-def words_html(words: Words) -> str:
-    """Words and formulas; what touches a formula, as a comma does, stays in its line."""
-    written, before, taken = [], "", 0
-    for part, after in zip(words, (*words, "")[1:], strict=True):
-        if isinstance(part, str):
-            before = _last_word(part[taken:]) if isinstance(after, Box) else ""
-            written.append(_text(part[taken : len(part) - len(before)]))
-            taken = 0
-        else:
-            touching = _first_word(after) if isinstance(after, str) else ""
-            written.append(_within_words(part, _text(before), _text(touching)))
-            before, taken = "", len(touching)
-    return "".join(written)
-
-
-def _first_word(text: str) -> str:
-    """What stands before the first space, as far as that is short."""
-    word = "".join(takewhile(lambda c: not c.isspace(), text))
-    return word if len(word) <= _TOUCHING else ""
-
-
-def _last_word(text: str) -> str:
-    return _first_word(text[::-1])[::-1]
-
-
-def _plain(words: Words) -> str:
-    return " ".join("".join(part if isinstance(part, str) else unicode_text(part) for part in words).split())
-
-
-def _within_words(box: Box, before: str, after: str) -> str:
-    """A formula among words, broken only where it is long, and held together with what touches it."""
-    parts = [Piece(0, box)] if width(box) <= _WHOLE else list(_merged(pieces(box)))
-    written = [_within_line(piece.box) for piece in parts]
-    written[0] = before + written[0]
-    written[-1] += after
-    held = (_span("whole", part) if before or after else part for part in written)
-    return "".join(_gap(piece.price) * (k > 0) + part for k, (piece, part) in enumerate(zip(parts, held, strict=True)))
-
-
-def _within_line(box: Box) -> str:
-    """A piece that is never broken, and is moved within its place where the page is narrower."""
-    spoken_of = Sign(box.mark) if isinstance(box, Sign) else box  # without the room for operands
-    written = mathml(spoken_of, display=False)
-    return _span("wide", written) if width(box) > _NARROW else written
-
-
-def _gap(price: float) -> str:
-    """What stands before a piece: a place to break, or the room between two formulas."""
-    return _QUAD if price < 0 else "<wbr>"
-
-
-def _formula(box: Box) -> str:
-    """A formula that a browser breaks over lines."""
-    return _in_line(list(_merged(pieces(box))))
-
-
-def _merged(parts: Iterable[Piece]) -> Iterable[Piece]:
-    """The pieces, of which a short one has its neighbour with it, and what was between two factors."""
-    held: Piece | None = None
-    for piece in parts:
-        if held is None:
-            held = piece
-        elif piece.price >= 0 and _are_one(held.box, piece):
-            held = Piece(held.price, row(held.box, piece.box))
-        else:
-            yield held
-            apart = stand_apart(held.box, piece.box)
-            held = Piece(piece.price, row(_THIN, piece.box)) if apart else piece
-    if held is not None:
-        yield held
-
-
-def _are_one(before: Box, piece: Piece) -> bool:
-    """Whether a line would hold too little, before a break or after it."""
-    held, new = width(before), width(piece.box)
-    return held + new < _ROW and (held < _SHORT or (piece.price > 0 and held < 2 * _SHORT and new < _SHORT / 2))
-
-
-def _in_line(parts: Sequence[Piece]) -> str:
-    """Pieces side by side; those between which a break costs more are held together as long as that is possible."""
-    if len(parts) == 1:
-        return mathml(parts[0].box, display=False)
-    cheapest = min(piece.price for piece in parts[1:])
-    groups: list[list[Piece]] = []
-    for piece in parts:
-        if not groups or piece.price == cheapest:
-            groups.append([])
-        groups[-1].append(piece)
-    written = (_span("piece", _in_line(group)) if len(group) > 1 else _in_line(group) for group in groups)
-    return _gap(cheapest).join(written)
-
-
-def _span(kind: str, inside: str) -> str:
-    return f'<span class="{kind}">{inside}</span>'
-
-
-def badge(status: Status, words: str) -> str:
-    return f'<span class="badge {status}"><b aria-hidden="true">{MARKS[status].glyph}</b> {words}</span>'
 
 
 # --- the page ---
@@ -244,13 +111,13 @@ class _Page:
     def section(self, section: Section) -> str:
         if not section.title:
             return f"<section>\n{self.parts(section.parts, 2)}\n</section>"
-        heading = self.heading(section.anchor or _plain(section.title), section.title)
+        heading = self.heading(section.anchor or plain(section.title), section.title)
         return f"{heading}\n{self.parts(section.parts, 3)}\n</section>"
 
     def heading(self, wanted: str, title: Words) -> str:
         """The beginning of a section, with a heading that leads to itself."""
         letters = "".join(c if c.isalnum() else " " for c in wanted.lower())
-        anchor = escape(self.anchor("-".join(letters.split()) or "section"))
+        anchor = escaped(self.anchor("-".join(letters.split()) or "section"))
         return f'<section id="{anchor}">\n<h2><a href="#{anchor}">{words_html(title)}</a></h2>'
 
     def references(self, references: Sequence[Words]) -> str:
@@ -262,7 +129,7 @@ class _Page:
         """What the marks of this page mean, and how it is checked again."""
         marks = [MARKS[status] for status, _ in document.tally]
         legend = " ".join(f"<span><b>{mark.glyph} {mark.word}</b>: {mark.meaning}.</span>" for mark in marks)
-        again = f" To check this page again: <code>{_text(document.command)}</code>" if document.command else ""
+        again = f" To check this page again: <code>{escaped(document.command)}</code>" if document.command else ""
         return f"<footer>\n<p>{legend}{again}</p>\n</footer>" if legend or again else ""
 
     # --- parts ---
@@ -281,24 +148,24 @@ class _Page:
 
     def step(self, step: Step) -> str:
         anchor = self.anchor(f"step-{step.number}") if step.number else ""
-        number = f'<a class="number" href="#{anchor}">{step.number}</a>' if anchor else _span("number", "")
-        left = "" if step.left is None else _formula(step.left)
-        each = f" {_span('each', f'({words_html((step.each,))})')}" if step.each is not None else ""
-        right = list(_merged(pieces(row(step.relation, step.right))))
-        detail = f" {_span('detail', words_html(step.detail))}" if step.detail else ""
-        why = _span("why", words_html(step.reason) + detail) if step.reason or step.detail else ""
+        number = f'<a class="number" href="#{anchor}">{step.number}</a>' if anchor else span("number", "")
+        left = "" if step.left is None else formula_html(step.left)
+        each = f" {span('each', f'({words_html((step.each,))})')}" if step.each is not None else ""
+        right = pieces_of(row(step.relation, step.right))
+        detail = f" {span('detail', words_html(step.detail))}" if step.detail else ""
+        why = span("why", words_html(step.reason) + detail) if step.reason or step.detail else ""
         mark = badge(step.status, MARKS[step.status].word) if step.status and _has_badge(step) else ""
         kind = "on" if step.left is None else "long" if _is_long(step.left, right) else ""
         attributes = (f' id="{anchor}"' if anchor else "") + (f' class="{kind}"' if kind else "")
-        return f"<li{attributes}>{number}{_span('left', left)}{_span('right', _in_line(right) + each)}{why}{mark}</li>"
+        return f"<li{attributes}>{number}{span('left', left)}{span('right', in_line(right) + each)}{why}{mark}</li>"
 
     def statement(self, statement: Statement, level: int) -> str:
         number = f" {statement.number}" if statement.number else ""
-        name = f"{_text(statement.kind)}{number}" + (f". {words_html(statement.title)}" if statement.title else "")
+        name = f"{escaped(statement.kind)}{number}" + (f". {words_html(statement.title)}" if statement.title else "")
         heading = f"h{min(level, 6)}"
         parts = [
             f'<section class="statement {statement.status}">',
-            f"<{heading}>{_span('name', name)} {badge(statement.status, MARKS[statement.status].word)}</{heading}>",
+            f"<{heading}>{span('name', name)} {badge(statement.status, MARKS[statement.status].word)}</{heading}>",
             f"<p>{words_html(statement.words)}</p>" if statement.words else "",
             _display(statement.formulas),
             f"<p>Given: {'; '.join(words_html(given) for given in statement.given)}.</p>" if statement.given else "",
@@ -316,7 +183,7 @@ class _Page:
         """The drawing, or where there is none what other media show."""
         anchor = self.anchor("figure")
         if figure.svg:
-            drawing = inline_svg(figure.svg, _legal(figure.alternative), f"{anchor}-")
+            drawing = inline_svg(figure.svg, legal(figure.alternative), f"{anchor}-")
         else:
             drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
         caption = f"\n<figcaption>{words_html(figure.caption)}</figcaption>" if figure.caption else ""
@@ -331,7 +198,7 @@ def _has_badge(step: Step) -> bool:
 def _is_long(left: Box, right: Iterable[Piece]) -> bool:
     """Whether a left side has a line of its own where the page is narrow, for itself or for what stands beside it."""
     own = width(left)
-    return own > _LONG_LEFT or own + max(width(piece.box) for piece in right) > _NARROW
+    return own > _LONG_LEFT or own + max(width(piece.box) for piece in right) > NARROW
 
 
 def _right_width(step: Step) -> float:
@@ -342,8 +209,13 @@ def _right_width(step: Step) -> float:
 # --- parts that need nothing of the page ---
 
 
+def _paragraph(paragraph: Paragraph) -> str:
+    head = f"<strong>{escaped(paragraph.head)}.</strong> " if paragraph.head else ""
+    return f"<p>{head}{words_html(paragraph.words)}</p>"
+
+
 def _display(formulas: Iterable[Box]) -> str:
-    written = " ".join(_span("formula", _formula(formula)) for formula in formulas)
+    written = " ".join(span("formula", formula_html(formula)) for formula in formulas)
     return f'<div class="display">{written}</div>' if written else ""
 
 
@@ -363,16 +235,16 @@ def _table(table: Table, kind: str) -> str:
 
 def _cell(words: Words, title: str) -> str:
     alone = len(words) == 1 and not isinstance(words[0], str)
-    inside = _span("formula", _formula(words[0])) if alone else _span("words", words_html(words))  # type: ignore[arg-type]
+    inside = span("formula", formula_html(words[0])) if alone else span("words", words_html(words))  # type: ignore[arg-type]
     return f'<td><span class="label" aria-hidden="true">{title}</span>{inside}</td>'
 
 
 def _source(source: Source) -> str:
-    return f'<pre tabindex="0"><code>{_text(source.text)}</code></pre>'
+    return f'<pre tabindex="0"><code>{escaped(source.text)}</code></pre>'
 
 
 _WRITERS: dict[type, Callable[[_Page, Any, int], str]] = {
-    Paragraph: lambda page, part, level: f"<p>{_head(part)}{words_html(part.words)}</p>",
+    Paragraph: lambda page, part, level: _paragraph(part),
     Display: lambda page, part, level: _display(part.formulas),
     Items: lambda page, part, level: _list(part.items, "ol" if part.numbered else "ul"),
     Chain: _Page.chain,
