@@ -15,26 +15,69 @@ def derivation() -> sa.Derivation:
     P = sa.let("P", sa.softmax(Z))
     O = sa.let("O", P @ V)
     g = sa.gradient(O, [Q, K, V])
+    product = "product rule on $O = P V$"
 
-    note = sa.Derivation("Backward pass of attention", given=[Q, K, V, g.cotangent])
-    note = note.say(
-        "Each of T queries is compared with S keys. The scores, scaled by the square root of d, become weights by "
-        "a softmax over the keys, and the weights average the values."
+    note = sa.Derivation(
+        "The backward pass of attention",
+        given={Q: "queries, one a row", K: "keys", V: "values"},
+        summary="How the gradient of a loss flows back through "
+        r"$O = \operatorname{softmax}(Q K^{\top} / \sqrt{d})\, V$: five products and one softmax, each line proved.",
+        result=[
+            r"Let a loss $L$ depend on $O$, and write $\mathrm{d}X$ for $\partial L / \partial X$, a matrix of the "
+            "shape of $X$. Then",
+            *(g[x] for x in (V, Q, K)),
+            r"where $\mathrm{d}Z = P \odot (\mathrm{d}P - (P \odot \mathrm{d}P) \mathbf{1} \mathbf{1}^{\top})$ and "
+            r"$\mathrm{d}P = \mathrm{d}O\, V^{\top}$.",
+        ],
+        references=[
+            "Vaswani et al., Attention is all you need, 2017.",
+            "Dao et al., FlashAttention, 2022, appendix B.2 (the same backward pass, in blocks).",
+        ],
+        letters="X",
     )
-    note = note.extend(Z, P, O)
-    note = note.say(
-        "Let a loss depend on O, and write dX for its gradient by X, always of the shape of X. The backward pass "
-        "starts from dO and walks the three definitions from the last to the first. A matrix product hands the "
-        "cotangent to each factor, multiplied by the transpose of the other. Softmax acts on each row by itself: "
-        "from the cotangents of a row it takes off their average under the weights of that row, then scales by the "
-        "weights."
+    note = note.section("Forward").extend(Z, because=r"scores, $T \times S$")
+    note = note.extend(P, because="weights: each row is positive and sums to 1")
+    note = note.extend(O, because="each output is an average of the values")
+
+    note = note.section("Backward").say(
+        "The output is a product. A product hands its gradient to each factor, multiplied by the transpose of the "
+        "other."
     )
-    note = note.extend(g)
-    note = note.say(
-        "Forward and backward need the same few matrix products, and P is the only large intermediate that the "
-        "backward pass reads again."
+    note = note.extend(g["dV"], g["dP"], because=product).say(
+        "Softmax acts on each row by itself. From the gradients of a row it takes off their average under the weights "
+        "of that row, then scales by the weights."
     )
-    return note
+    note = note.extend(g["dZ"], because="softmax, row by row").fold("Why: one row of softmax", one_row())
+    note = note.say(r"The scores are a product again, divided by $\sqrt{d}$.")
+    note = note.extend(g["dQ"], because=r"product rule on $Z = Q K^{\top} / \sqrt{d}$")
+    note = note.extend(g["dK"], because="the same, transposed").say(
+        r"Of the $T \times S$ matrices, the backward pass reads only $P$ again: this is what FlashAttention "
+        "recomputes block by block."
+    )
+
+    note = note.section("In numbers").say("Two queries, three keys, $d = 4$, $e = 2$; entries to three digits.")
+    values = {
+        Q: [[2, 0, 0, 0], [0, 2, 0, 0]],
+        K: [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+        V: [[1, 0], [0, 1], [2, 2]],
+        g.cotangent: [[1, 0], [0, 1]],
+    }
+    return note.example(values, show=[Z, P, g["dP"], g["dZ"]]).say(
+        "The third value is the larger one for both queries, so its score should rise and another one fall. The rows "
+        r"of $\mathrm{d}Z$ sum to 0, because adding a number to a whole row of $Z$ changes nothing."
+    )
+
+
+def one_row() -> sa.Derivation:
+    """The softmax of one row."""
+    z = sa.tensor("z", "n")
+    p = sa.let("p", sa.softmax(z))
+    g = sa.gradient(p, z)
+    note = sa.Derivation("One row").say(r"Take one row, with gradient $\mathrm{d}p$.").extend(p)
+    note = note.extend(sa.let("J", sa.jacobian(p, z)), because="its Jacobian, symmetric")
+    return note.extend(g["dz"]).then(
+        (sa.diag(p) - sa.outer(p, p)) @ g.cotangent, because=r"$p$ is a factor of both terms"
+    )
 
 
 if __name__ == "__main__":

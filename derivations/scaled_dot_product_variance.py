@@ -6,65 +6,68 @@ import sympy
 
 import symattn as sa
 
+d, h = sa.sizes("d h")
+q, k = sa.tensor("q", d), sa.tensor("k", d)
+x, W_q, W_k = sa.tensor("x", d * h), sa.tensor("W_q", d * h, d), sa.tensor("W_k", d * h, d)
+STANDARD = {q: sa.iid(mean=0, variance=1), k: sa.iid(mean=0, variance=1)}
+
 
 def derivation() -> sa.Derivation:
     """Mean and variance of the score, with its scale, with means, with correlation, and with the wrong width."""
-    d, h = sa.sizes("d h")
-    q, k = sa.tensor("q", d), sa.tensor("k", d)
-    x, W, U = sa.tensor("x", d * h), sa.tensor("W_q", d * h, d), sa.tensor("W_k", d * h, d)
     s = sa.let("s", q @ k)
-    standard = {q: sa.iid(mean=0, variance=1), k: sa.iid(mean=0, variance=1)}
-    scaled = q @ k / sympy.sqrt(d)
+    note = sa.Derivation(
+        r"Why scores are divided by $\sqrt{d}$",
+        given={q: "a query", k: "a key"},
+        summary="The variance of a dot product of random vectors, and what becomes of it when the usual assumptions "
+        "fail.",
+        result=[
+            "Let the entries of $q$ and $k$ be independent and identically distributed, with mean 0 and variance 1. "
+            "Then a score has",
+            sa.moments(s, STANDARD),
+            r"so that divided by $\sqrt{d}$ it has the variance 1. Nothing else is assumed of their laws, which need "
+            "not be normal.",
+        ],
+        references=[
+            "Vaswani et al., Attention is all you need, 2017, footnote 4.",
+            "Yang et al., Tensor programs V, 2022 (µP).",
+        ],
+    )
+    note = (
+        note.section("Calculation")
+        .extend(sa.moments(s, STANDARD))
+        .say(
+            r"So a raw score is typically as large as $\sqrt{d}$, which saturates the softmax of wide heads; divided "
+            r"by $\sqrt{d}$ it has the same spread for every $d$."
+        )
+    )
+    return when_it_fails(note)
 
-    note = sa.Derivation("The variance of a scaled dot product", given=[q, k])
-    note = note.say(
-        "The score of a query q and a key k is their dot product, a sum of d products. Nothing is assumed of the law "
-        "of their entries besides the first two moments. If these are 0 and 1, each product has the variance 1, and "
-        "since the d products do not correlate, their variances add."
-    )
-    note = note.extend(sa.moments(s, standard))
-    note = note.say(
-        "So a score is as large as the square root of d, typically, and divided by that it has the variance 1 for "
-        "every d. This is the scale of attention."
-    )
-    note = note.extend(sa.moments(sa.let("z", scaled), standard))
 
-    m, n = sympy.symbols("m n", real=True)
-    u, v = sympy.symbols("u v", positive=True)
-    note = note.say(
-        "The two zeros are used. Where the entries have means, the score has one as well, of the order of d, and "
-        "dividing by the square root of d does not keep it bounded."
-    )
-    note = note.extend(sa.moments(sa.let("z", scaled), {q: sa.iid(mean=m, variance=u), k: sa.iid(mean=n, variance=v)}))
-
-    rho = sympy.Symbol("rho", real=True)
-    note = note.say(
-        "Independence is used too. Training correlates queries with the keys that they look for, and then the score "
-        "has a mean of the order of d, though all entries have the mean 0: the products add up instead of cancelling."
-    )
-    note = note.extend(sa.moments(s, {(q, k): sa.iid_pair(correlation=rho)}))
-    note = note.say(
-        "Divided by d, not by its square root, such a score has a mean that stays the same for every width, and a "
-        "variance that vanishes as the width grows. This is why muP, which scales widths up, divides by d."
-    )
-    note = note.extend(sa.moments(sa.let("z", q @ k / d), {(q, k): sa.iid_pair(correlation=rho)}))
-
-    wrong = sa.let("z", q @ k / sympy.sqrt(d * h))
-    note = note.say(
-        "The width that counts is the one that is summed over. With h heads of width d the model has the width d h, "
-        "and dividing by the square root of that makes the scores of every head too small."
-    )
-    note = note.extend(sa.moments(wrong, standard))
-    note = note.say(
-        "Queries and keys are linear in the input x of the model. With independent weights of mean 0 and variance "
-        "1/(d h), the reciprocal of their fan-in, the variance depends on x by its norm alone: it is 1 if the squared "
-        "entries of x are 1 on average."
-    )
+def when_it_fails(note: sa.Derivation) -> sa.Derivation:
+    """One table of cases."""
+    mu_q, mu_k, rho = sympy.symbols("mu_q mu_k rho", real=True)
+    v_q, v_k = sympy.symbols("v_q v_k", positive=True)
+    scaled, correlated = q @ k / sympy.sqrt(d), {(q, k): sa.iid_pair(correlation=rho)}
     fan_in = sa.iid(mean=0, variance=1 / (d * h))
-    note = note.extend(
-        sa.moments(sa.let("z", (x @ W) @ (x @ U) / sympy.sqrt(d)), {x: "constant", W: fan_in, U: fan_in})
+    with_means = {q: sa.iid(mean=mu_q, variance=v_q), k: sa.iid(mean=mu_k, variance=v_k)}
+    weights = {x: "constant", W_q: fan_in, W_k: fan_in}
+    note = note.section("When the assumptions fail").say("Every row was computed exactly, for all $d$.")
+    note = note.cases(
+        {
+            "entries have means and variances": sa.moments(scaled, with_means),
+            r"$q_l$ and $k_l$ have the correlation $\rho$": sa.moments(q @ k, correlated),
+            "the same, divided by $d$ (µP)": sa.moments(q @ k / d, correlated),
+            "width of the model, not of the head": sa.moments(q @ k / sympy.sqrt(d * h), STANDARD),
+            "projections of a fixed $x$, weights of variance $1 / (h d)$": sa.moments(
+                (x @ W_q) @ (x @ W_k) / sympy.sqrt(d), weights
+            ),
+        },
+        head=("If", "score", "mean", "variance"),
     )
-    return note
+    return note.say(
+        r"The two means matter: any drift makes scores grow like $\sqrt{d}$ again. Training correlates queries with "
+        "the keys that they look for, and then the mean grows like $d$; this is why µP divides by $d$."
+    )
 
 
 if __name__ == "__main__":

@@ -151,6 +151,11 @@ class Composer:
 
     def _tally(self, sections: Iterable[Section]) -> tuple[tuple[Status, int], ...]:
         counts = Counter(_statuses(part for section in sections for part in section.parts))
+        for part in steps(self.parts):
+            if isinstance(part, Cases):
+                cells = [cell for line in part.rows for cell in line if isinstance(cell, Verdict)]
+                counts.update("proved" if cell else "refuted" for cell in cells)
+                counts["computed" if part.checks else "unverified"] += len(part.moments)
         return tuple((status, counts[status]) for status in MARKS if counts[status])
 
     # --- what is given ---
@@ -209,15 +214,17 @@ class Composer:
             heads = [] if made.each is None else [Fence(made.each)]
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
         elif isinstance(part, Moments):
-            yield from self._moments(part)
+            yield from (row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None)
         elif isinstance(claim := part.claim if isinstance(part, Verdict) else part, Claim):
             yield self._claim(claim)
 
-    def _moments(self, moments: Moments) -> Iterator[Box]:
+    def _moments(self, moments: Moments) -> list[Step]:
         """Mean and variance."""
         told = next(part for part in moments.told(self.printer.table) if isinstance(part, Chain))
-        found = [step for step in told.steps if step.left is not None and step.relation is not DEFINED]
-        yield from (row(step.left, EQUALS, step.right) for step in found[:2] if step.left is not None)
+        return [step for step in told.steps if step.relation is not DEFINED][:2]
+
+    def _cells_of(self, moments: Moments) -> Iterator[Words]:
+        return ((step.right,) for step in self._moments(moments))
 
     # --- parts ---
 
@@ -245,7 +252,9 @@ class Composer:
             case Calculation():
                 yield from self._calculation(part)
             case Cases():
-                rows = (tuple(map(self._cell, line)) for line in part.rows)
+                rows = [tuple(map(self._cell, line)) for line in part.rows]
+                for k, moments in enumerate(part.moments):
+                    rows[k] = (*rows[k][:2], *self._cells_of(moments))
                 yield Table(tuple(map(self.words, part.head)), tuple(rows))
             case Example():
                 yield from self._example(part)
@@ -295,9 +304,9 @@ class Composer:
         )
 
     def _claim(self, claim: Claim) -> Box:
-        """A claim, of a side that a line defines by its name."""
-        names = (self.printer.names.get(x) for x in claim.sides)
-        if isinstance(self.printer, Printer) and self.defined.isdisjoint(names):
+        """A claim; a side that a line defines, or that is a gradient, is written by its name."""
+        by_name = any(x.op is cotangent_op or self.printer.names.get(x) in self.defined for x in claim.sides)
+        if isinstance(self.printer, Printer) and not by_name:
             return self.printer.related(claim.left, RELATIONS[claim.relation], claim.right)
         return row(self.printer.box(claim.left), RELATIONS[claim.relation], self.printer.box(claim.right))
 

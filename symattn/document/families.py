@@ -47,14 +47,16 @@ def _pattern(step: Step, number: int, letter: Name) -> str | None:
     """A row with a letter for the number, as text; None where the left side has another number, or none."""
     if step.left is None or step.each is not None or step.label:
         return None
-    left, right = (_with_letter(box, number, letter) for box in (step.left, step.right))
+    left, right = (with_letter(box, number, letter) for box in (step.left, step.right))
     if latex(left) == latex(step.left) or _has_numbers(left) or _has_numbers(right):
         return None
     said = tex_words(_words(step.reason, number, letter))
     return f"{latex(left)} {step.relation.mark} {latex(right)} {said}"
 
 
-def _with_letter(root: Box, number: int, letter: Name) -> Box:
+def with_letter(root: Box, number: int, letter: Box) -> Box:
+    """A formula with a letter for a number below the letters in it."""
+
     def written(box: Box, inside: Sequence[Box]) -> Box:
         if isinstance(box, Script) and isinstance(box.below, Number) and box.below.digits == str(number):
             return Script(inside[0], letter, inside[2] if len(inside) > 2 else None)
@@ -82,8 +84,8 @@ def _family(members: Sequence[Step], letter: Name) -> Step:
     statuses = [step.status for step in members if step.status is not None]
     return replace(
         first,
-        left=_with_letter(first.left, 1, letter),
-        right=_with_letter(first.right, 1, letter),
+        left=with_letter(first.left, 1, letter),
+        right=with_letter(first.right, 1, letter),
         reason=_words(first.reason, 1, letter),
         each=row(letter, EQUALS, commas(shown)),
         status=min(statuses, key=_WORST.index, default=None),
@@ -92,4 +94,4 @@ def _family(members: Sequence[Step], letter: Name) -> Step:
 
 
 def _words(words: Words, number: int, letter: Name) -> Words:
-    return tuple(piece if isinstance(piece, str) else _with_letter(piece, number, letter) for piece in words)
+    return tuple(piece if isinstance(piece, str) else with_letter(piece, number, letter) for piece in words)

@@ -45,7 +45,7 @@ def example(
         raise OperandError(f"example has a value for {unknown[0]}, which does not occur in what is shown")
     bound = _sizes(arrays, {s: int(n) for s, n in sizes.items()})
     made = {x: _made_up(x, bound, seed) for seed, x in enumerate(variables) if x not in arrays}
-    arrays = {x: arrays[x] if x in arrays else made[x] for x in variables}
+    arrays |= made
     scalars = {s: v for s, v in numbers.items() if not s.is_integer}
     if missing := [s for s in symbols if s not in scalars and s not in bound]:
         raise OperandError(f"example has no value for {missing[0]}: give it in values=")

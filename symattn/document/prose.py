@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..core.boxes import Accent, Box, Differential, Function, Name, Script, fold, raised, rebuilt
+from ..core.boxes import Accent, Box, Differential, Function, Name, Number, Script, fold, raised, rebuilt
 from ..core.naming import nearest
 from ..errors import NamingError, OperandError, described
 from ..printing.media.latex import latex
 from ..printing.media.read_latex import box_of_latex
 from ..printing.media.spelling import LETTERS
 from ..printing.prose import Words
+from .families import with_letter
+
+_CONSTANTS = {"upright": "eid", "italic": "I"}  # which every derivation has
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,8 @@ class Speaker:
             return None
         if (known := self._symbols.get(latex(box))) is not None:
             return known
+        if (member := self._symbols.get(latex(_first_of_family(box)))) is not None:
+            return with_letter(member, 1, _letter_below(box))
         if isinstance(box, Script) and box.above is not None:
             bare = Script(box.base, box.below) if box.below is not None else box.base
             return None if (known := self._symbol(bare)) is None else raised(known, box.above)
@@ -153,7 +158,7 @@ class Speaker:
         """Whether a name needs no document: a word, a constant, an index, or a letter that stands for anything."""
         if len(name.letters) != 1 or name.letters.isdigit() or name.letters in known:
             return True
-        return (name.style == "upright" and name.letters in "eid") or name.style == "blackboard"
+        return (name.letters in _CONSTANTS[name.style]) if name.style in _CONSTANTS else name.style == "blackboard"
 
     def _unknown(self, letters: str, formula: Formula, said: Prose) -> NamingError:
         spelled = LETTERS.get(letters, letters).removeprefix("\\")
@@ -162,6 +167,25 @@ class Speaker:
             f"{said.where} speaks of {spelled!r}, in ${formula.source}$, which is no name of the derivation: {known}; "
             f"a letter that stands for anything is declared by letters={spelled!r}"
         )
+
+
+def _letter_below(box: Box) -> Box:
+    """The letter for one of several numbered symbols, as in ``Z_{i}``; the box itself where there is none."""
+    inner = box.of if isinstance(box, Differential) else box
+    match inner:
+        case Script(below=Name() as letter) if len(letter.letters) == 1:
+            return letter
+    return box
+
+
+def _first_of_family(box: Box) -> Box:
+    """The first of the numbered symbols that a letter stands for."""
+    match box:
+        case Differential(of=Script(below=Name()) as inner):
+            return Differential(_first_of_family(inner))
+        case Script(below=Name(), above=None):
+            return Script(box.base, Number("1"))
+    return box
 
 
 @dataclass(frozen=True, eq=False)
