@@ -401,6 +401,24 @@ def test_a_condition_on_values_is_not_passed_over(text: str, said: str) -> None:
         sa.parse_latex(text, NAMES)
 
 
+def test_a_range_behind_a_statement_may_be_its_own() -> None:
+    heads = {"C": (h, T, d), "D": (n, d, e)}
+    text = r"U^{(a)} = 2 C^{(a)} \quad (a = 1, \ldots, h) \\ W_o^{(a)} = 3 D^{(a)} \quad (a = 1, \ldots, n)"
+    read = sa.parse_latex(text, heads)
+    assert [part.value.shape for part in read] == [(h, T, d), (n, d, e)]
+    with pytest.raises((ParseError, ShapeError)):
+        sa.parse_latex(text.replace("(a = 1, \\ldots, n)", "(a = 1, \\ldots, d)"), heads)
+
+
+def test_rows_go_on_where_a_parenthesis_is_open() -> None:
+    text = r"\begin{align} Z &= 2 (A && \text{by the rule} \\ & \quad - B) \\ & \text{by another} \\ G &= A \end{align}"
+    read = sa.parse_latex(text, NAMES)
+    assert [part.name for part in read] == ["Z", "G"]
+    assert sa.prove(read[0].value, 2 * A - 2 * B)
+    with pytest.raises(ParseError, match="these words are not read|condition in words"):
+        sa.parse_latex(text.replace("by another", "if A is symmetric"), NAMES)
+
+
 def test_semicolons_end_statements() -> None:
     read = sa.parse_latex(r"Z = Q K^\top; \mathcal{A} = \mathrm{softmax}(Z); \mathcal{A} V", NAMES)
     assert [part.name for part in read[:2]] == ["Z", "Acal"]

@@ -135,6 +135,8 @@ class Algebra(Scripts):
         of = replace(base, letters=base.letters[1:])
         variable: Tree = replace(tree, base=of) if isinstance(tree, Scripted) else of
         bare = key_of(base)
+        if isinstance(tree, Scripted) and isinstance(tree.above, Fence) and tree.below is not None:
+            bare = key_of(replace(tree, above=None))
         return self.names.find(tree) is None and bare not in self.names.entries and self.differentiable(variable, tree)
 
     def _after_d(self, left: Symbol, right: Tree) -> Tree | None:
@@ -202,7 +204,10 @@ class Algebra(Scripts):
             return True
         bare: Tree = variable
         entry = self.names.find(variable)
-        if entry is None and isinstance(variable, Scripted):
+        if entry is None and isinstance(variable, Scripted) and isinstance(variable.above, Fence) and variable.below:
+            bare = replace(variable, above=None)  # of each head
+            entry = self.names.find(bare)
+        elif entry is None and isinstance(variable, Scripted):
             bare = (
                 Scripted(variable.span, variable.base, None, None, variable.primes)
                 if variable.primes

@@ -29,6 +29,7 @@ DEEPEST = 60  # levels of nesting
 _DROPPED = {
     *SIZES, r"\left", r"\right", r"\middle", r"\scriptstyle", r"\hline", r"\boxed", r"\mathop", r"\mathrel",
     r"\mathbin", r"\mathord", r"\ensuremath", r"\notag", r"\nonumber", r"\displaylimits", r"\strut", r"\mathstrut",
+    r"\allowdisplaybreaks", r"\displaybreak", r"\allowbreak",
 }  # fmt: skip
 _WITH_ARGUMENT = {r"\tag", r"\label", r"\color", r"\hspace", r"\vspace", r"\phantom", r"\vphantom", r"\hphantom"}
 _COLOURED = {r"\textcolor", r"\colorbox"}
@@ -243,6 +244,8 @@ class _Groups:
             first, after = self._argument(at + 1, end, token) if self._opens(at + 1, end) else (at + 1, end)
             inner = self._stretch(first, after) if self._opens(at + 1, end) else (at + 1, end)
             return after, [(*inner, _OLD_FONTS[word], None)]
+        if word == r"\parbox":
+            return self._words_in_a_box(at, end), []
         if word in _WORDS:
             return self._word(at, end, style)
         if word in STYLES:
@@ -348,11 +351,26 @@ class _Groups:
                 self.out.append(replace(inner[0], style="upright", apart=token.apart))
             return after, []
         if token.mark in _PROSE:
-            start, stop = self._stretch(first, after)
-            source = self.text.text[self.tokens[first].span.end : self.tokens[after - 1].span.start] if stop else ""
-            self.out.append(Token("prose", " ".join(source.split()) if start <= stop else "", span))
+            self.out.append(self._prose(token, first, after))
             return after, []
         return after, self._grouped(first, after, "upright", end)
+
+    def _words_in_a_box(self, at: int, end: int) -> int:
+        r"""``\parbox[t]{4em}{words}``: prose. Where it is over."""
+        token = self.tokens[at]
+        width = at + 1
+        if width < end and self.tokens[width].mark == "[":
+            width = next((n for n in range(width, end) if self.tokens[n].mark == "]"), end - 1) + 1
+        first, after = self._argument(self._argument(width, end, token)[1], end, token)
+        self.out.append(self._prose(token, first, after))
+        return after
+
+    def _prose(self, token: Token, first: int, after: int) -> Token:
+        """Words as they stand in the text."""
+        start, stop = self._stretch(first, after)
+        source = self.text.text[self.tokens[first].span.end : self.tokens[after - 1].span.start] if stop else ""
+        span = Span(token.span.start, self.tokens[after - 1].span.end)
+        return Token("prose", " ".join(source.split()) if start <= stop else "", span)
 
     def _scripted_word(self, inner: list[Token], span: Span, after: int, apart: bool) -> tuple[int, list[_Stretch]]:
         r"""``\mathrm{head_i}``: a word with a subscript."""

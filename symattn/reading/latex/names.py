@@ -8,7 +8,8 @@ with it, as ``q_i``, is a family: a tensor with an axis for the index in front.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -175,7 +176,7 @@ class Names:
         for name, value in names.items():
             if isinstance(value, str) and ".." in value:
                 self.ranges[key_of(tree_of(name))] = _range(name, value)
-        self.indices = frozenset(self.ranges)
+        self.given_ranges = self.indices = frozenset(self.ranges)
         for name, value in names.items():
             if not (isinstance(value, str) and ".." in value):
                 self.declare(tree_of(name), value, name)
@@ -293,6 +294,16 @@ class Names:
             if entry.call is not None and (found := _same_call(entry.call, tree, self.indices)) is not None:
                 return entry, found
         return None
+
+    @contextmanager
+    def within(self, ranges: Mapping[str, Range]) -> Iterator[None]:
+        """Has indices run over other ranges in here."""
+        outer = self.ranges
+        self.ranges = {**outer, **ranges}
+        try:
+            yield
+        finally:
+            self.ranges = outer
 
     def declared_bases(self) -> set[int]:
         """Where indices begin, 0 or 1, by the declared ranges; heads are counted apart from places of axes."""

@@ -27,6 +27,7 @@ class Quantifier:
 
     def __init__(self, text: FormulaText, names: Names, tokens: Sequence[Token]) -> None:
         self.text, self.names = text, names
+        self.local: dict[str, Range] = {}  # what holds for one statement only, the one in front
         self.quantified = bool(tokens) and tokens[0].mark == "∀"
         inside = tokens[1:] if self.quantified else tokens
         self.fenced = len(inside) > 2 and inside[0].mark == "(" and inside[-1].mark == ")"
@@ -81,7 +82,9 @@ class Quantifier:
             raise self._error(letter)
         found = Range(low, sympy.expand(high - low + 1))
         known = self.names.ranges.setdefault(key_of(letter), found)
-        if known != found:
+        if known != found and self.fenced and key_of(letter) not in self.names.given_ranges:
+            self.local[key_of(letter)] = found
+        elif known != found:
             raise self.text.error(
                 f"{self.text.part(letter.span)} runs from {found.first} over {found.size} places here, and from "
                 f"{known.first} over {known.size} elsewhere",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from ...core.naming import check_name, fresh_name
 from ...core.node import Tensor
@@ -22,7 +22,7 @@ from .calls import KNOWN
 from .declarations import Declarations, abbreviated
 from .derived import LAYOUTS
 from .lexer import Token, tokens_of
-from .names import Names, items_of, key_of, name_of
+from .names import Names, Range, items_of, key_of, name_of
 from .parser import INDICES, Parser, moment_of
 from .parts import Parts
 from .quantifiers import Quantifier
@@ -71,10 +71,10 @@ def parse_latex(
     if layout not in ("", *LAYOUTS):
         raise OperandError(f"a layout is {' or '.join(LAYOUTS)}, not {described(layout)}")
     tokens = statements(source, _spelled(source, table, gradients))
-    parts = [part for part in tokens if not _says_of_indices(source, table, part)]
+    parts, local = _ranges_taken(source, table, tokens)
     parts = _shapes_below(source, table, parts)
     table.heads = _heads(parts)
-    answers = [answer for part in _in_order(source, table, parts) for answer in part]
+    answers = [answer for part in _in_order(source, table, parts, local) for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
 
 
@@ -100,13 +100,28 @@ def _spelled(text: FormulaText, names: Names, gradients: str) -> list[Token]:
     return out
 
 
-def _says_of_indices(text: FormulaText, names: Names, tokens: Sequence[Token]) -> bool:
-    """Whether a statement says where indices run; that is then known, before what uses them is read."""
-    quantifier = Quantifier(text, names, tokens)
-    tree = quantifier.tree()
-    if tree is not None:
+_Local: TypeAlias = dict[int, dict[str, Range]]  # ranges that hold for one statement, by its tokens
+
+
+def _ranges_taken(text: FormulaText, names: Names, parts: Sequence[list[Token]]) -> tuple[list[list[Token]], _Local]:
+    """The statements without those that say where indices run, which is known before what uses them is read.
+
+    Where a letter has another range already, ``(a = 1, \\ldots, h)`` is that of the statement in front alone.
+    """
+    kept: list[list[Token]] = []
+    local: _Local = {}
+    for part in parts:
+        quantifier = Quantifier(text, names, part)
+        tree = quantifier.tree()
+        if tree is None:
+            kept.append(part)
+            continue
         quantifier.declare(tree, _Statement(text, names, quantifier.tokens).size)
-    return tree is not None
+        if quantifier.local:
+            if not kept:
+                raise text.error("a range of an index stands behind what it is of", tree.span)
+            local[id(kept[-1])] = quantifier.local
+    return kept, local
 
 
 def _shapes_below(text: FormulaText, names: Names, parts: list[list[Token]]) -> list[list[Token]]:
@@ -144,7 +159,7 @@ def _shape_row(text: FormulaText, part: Sequence[Token]) -> list[Fence] | None:
     return fences if whole and all(f.left == "(" and len(f.items) == 2 for f in fences) else None
 
 
-def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]]) -> list[list[Any]]:
+def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]], local: _Local) -> list[list[Any]]:
     """The answers of all statements: one that needs what a later one defines waits for it."""
     found: dict[int, list[Any]] = {}
     while len(found) < len(parts):
@@ -152,7 +167,8 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]])
         for n, part in enumerate(parts):
             try:
                 if n not in found:
-                    found[n] = _Statement(text, names, part).answers()
+                    with names.within(local.get(id(part), {})):
+                        found[n] = _Statement(text, names, part).answers()
             except SymattnError as problem:
                 first = first or problem
         if first is not None and len(found) == before:
@@ -304,7 +320,8 @@ class _Statement(Declarations):
         self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...]
     ) -> Definition:
         base = _named(tree)
-        if base is tree and indices and isinstance(tree, Scripted):
+        places = items_of(tree.below) if isinstance(tree, Scripted) and tree.below is not None else ()
+        if base is tree and isinstance(tree, Scripted) and any(key_of(place) in indices for place in places):
             base = replace(tree, below=None) if tree.above is not None or tree.primes else tree.base
         name = name_of(base) if key_of(base) else self.text.part(left.span)
         if isinstance(value, Tensor):

@@ -6,7 +6,7 @@ A row that begins with a relation, or with a sign such as ``+`` between two oper
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from .lexer import Token
@@ -23,14 +23,15 @@ _QUANTIFIES = re.compile(  # with nothing in it that would be a condition
     r"(and )?for( ?(all|each|every|any)( (heads?|rows?|columns?|quer(y|ies)|keys?|tokens?|positions?|steps?|layers?|"
     r"ind(ex|ices)|entr(y|ies)|times?))?)?"
 )
+_BEGIN_CONDITIONS = frozenset("if when whenever for where provided assuming unless given".split())
 _CONDITIONS = frozenset({"if", "when", "or", "otherwise", "else"})
 
 
 def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each statement. Raises ParseError where there is none."""
     found: list[list[Token]] = []
-    for row in _split(_unwrapped(tokens), "row"):
-        parts = _parts(text, _without_reasons(row))
+    for row in _closed(map(_without_reasons, _split(_unwrapped(tokens), "row"))):
+        parts = _parts(text, row)
         for n, stripped in enumerate(filter(None, map(_stripped, parts))):
             if found and _goes_on(text, stripped, first=not n):
                 found[-1] += stripped
@@ -63,13 +64,31 @@ def _with_depth(tokens: Sequence[Token]) -> Iterator[tuple[Token, int]]:
 
 
 def _split(tokens: Sequence[Token], kind: str) -> list[list[Token]]:
+    """The stretches between marks of alignment, which stand between parentheses too, but not in braces."""
     parts: list[list[Token]] = [[]]
-    for token, depth in _with_depth(tokens):
+    depth = 0
+    for token in tokens:
+        depth -= token.kind == "}" or token.mark == r"\end"
         if token.kind == kind and not depth:
             parts.append([])
         else:
             parts[-1].append(token)
+        depth += token.kind == "{" or token.mark == r"\begin"
     return parts
+
+
+def _closed(rows: Iterable[list[Token]]) -> list[list[Token]]:
+    """Rows as they are written, but for those in which a parenthesis is open: the next row goes on with it."""
+    found: list[list[Token]] = []
+    depth = 0
+    for row in rows:
+        if depth > 0:
+            found[-1] += row
+        else:
+            found.append(list(row))
+            depth = 0
+        depth += sum((t.kind == "open") - (t.kind == "close") for t in row)
+    return found
 
 
 def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
@@ -92,13 +111,23 @@ def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _without_reasons(row: Sequence[Token]) -> list[Token]:
-    """A row without its marks of alignment, and without cells that hold nothing but words: why a step holds."""
+    """A row without its marks of alignment, and without cells of words behind it: why a step holds.
+
+    A row that has nothing else is the reason of the row above.
+    """
     cells = _split(row, "&")
-    return [t for n, cell in enumerate(cells) if not (n > 1 and _is_reason(cell)) for t in cell]
+    alone = len(cells) > 1 and not any(_stripped(cell) for cell in cells[:-1])
+    behind = len(cells) - 1 if alone else 2
+    return [t for n, cell in enumerate(cells) if not (n >= behind and _is_reason(cell)) for t in cell]
 
 
 def _is_reason(cell: Sequence[Token]) -> bool:
-    return bool(cell) and all(token.kind in ("prose", "word") for token in cell)
+    """Whether a cell holds nothing but words, and they do not begin as a condition does."""
+    told = _stripped(cell)
+    if not told or not all(token.kind in ("prose", "word") for token in told):
+        return False
+    words = [word for word in told[0].mark.split() if not word.startswith("\\")]
+    return not words or words[0].lower() not in _BEGIN_CONDITIONS
 
 
 def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
