@@ -140,7 +140,7 @@ class IndexPrinter:
         pool = [c for c in _INNER + _OUTER if c not in taken]
         self.letters = [*pool, *(c for n in range(1, 20) if (c := f"i_{n}") not in taken)]
         shapes = {name: node.shape for node, name in self.names.items()}
-        self.scalars = EntryScalars(table.spelling(), shapes, taken, self.letters)
+        self.scalars = EntryScalars(table, shapes, taken, self.letters)
 
     def written(self, box: Box) -> str:
         """A tree of boxes as LaTeX."""
@@ -209,9 +209,10 @@ class EntryScalars(Scalars):
     """Scalars with entries of named tensors, in the order of the tensor, and letters for bound indices."""
 
     def __init__(
-        self, spelling: Mapping[str, Box], shapes: Mapping[str, Shape], taken: Collection[str], letters: Collection[str]
+        self, table: SymbolTable, shapes: Mapping[str, Shape], taken: Collection[str], letters: Collection[str]
     ) -> None:
-        super().__init__(spelling)
+        super().__init__(table.spelling())
+        self.is_name = table.is_name
         self.shapes, self.letters = shapes, letters
         self.taken = {*taken, *letters}
         self.plain_delta = "delta" not in taken
@@ -231,8 +232,9 @@ class EntryScalars(Scalars):
     def entry_of(self, name: str, shape: Shape, index: Sequence[Any]) -> Box:
         """``Q_{i k}``; axes of size 1 have no index."""
         below = [i for i, size in zip(index, shape, strict=True) if size != 1]
-        base = self.name(name)
-        return entry_box(base, [self.small(i) for i in below])
+        base, index = self.name(name), [self.small(i) for i in below]
+        box = entry_box(base, index)
+        return entry_box(Fence(base), index) if index and self.is_name(box) else box  # the entry 2 of x is not x_2
 
     def is_letter(self, part: Any) -> bool:
         letter = part.as_coeff_Mul()[1]

@@ -165,7 +165,10 @@ class Printer:
         backwards = self.first_index and x.op is index_op and steps_back(x)  # of which NumPy's slices count from 0
         if not self.code and not is_named(x) and (moves_entries(x) or backwards):
             return by_entry(self, x), Binding.ATOM
-        return x.op.notation(self, x)
+        box, binding = x.op.notation(self, x)
+        if isinstance(box, Script) and not (self.code or is_named(x)) and self.table.is_name(box):
+            box = Script(Fence(box.base), box.below, box.above)
+        return box, binding
 
     def symbol(self, node: Tensor) -> Box:
         """The name under which a node is shown."""

@@ -408,9 +408,10 @@ def scalar_box(value: sympy.Basic) -> Box:
 
 @lru_cache(maxsize=4096)
 def constants_in(formula: sympy.Basic) -> tuple[tuple[str, Box], ...]:
-    """The constants of a formula, and its functions that are written by a letter, each with its letter."""
+    """The constants and entries of a formula, and its functions that are written by a letter, as they are printed."""
     functions = [("the function gamma", FUNCTION_LETTERS["gamma"])] * formula.has(sympy.gamma)
-    return (*functions, *((f"the number {c}", scalar_box(c)) for c in formula.atoms(sympy.NumberSymbol)))
+    entries = ((f"the entry {e}", scalar_box(e)) for e in formula.atoms(sympy.Indexed))
+    return (*functions, *((f"the number {c}", scalar_box(c)) for c in formula.atoms(sympy.NumberSymbol)), *entries)
 
 
 def scalar_latex(value: Any) -> str:

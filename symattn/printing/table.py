@@ -56,6 +56,7 @@ class SymbolTable(Mapping[str, Symbol]):
     def __init__(self, names: Mapping[Tensor, str], symbols: Mapping[str, Symbol] | None = None) -> None:
         self.names = names
         self._symbols = {} if symbols is None else symbols
+        self._below: set[str] | None = None  # the symbols that have a subscript, as they are seen
         self._spelled = {s.name for s in self._symbols.values() if not s.shape and s.box is not symbol(s.name)}
 
     @classmethod
@@ -101,6 +102,12 @@ class SymbolTable(Mapping[str, Symbol]):
     def spelling(self) -> dict[str, Box]:
         """How each name is printed that is known."""
         return {name: known.box for name, known in self._symbols.items()}
+
+    def is_name(self, box: Box) -> bool:
+        """Whether something with a subscript is printed as a symbol is: the entry 2 of x as what has the name x_2."""
+        if self._below is None:
+            self._below = {as_seen(known.box) for known in self._symbols.values() if isinstance(known.box, Script)}
+        return bool(self._below) and as_seen(box) in self._below
 
     def letters(self) -> set[str]:
         """What no index may be called: each name, its letter without a subscript, and the letter that is printed."""
@@ -151,9 +158,14 @@ def _check_apart(alike: Iterable[tuple[str, Box]]) -> None:
     for name, box in alike:
         is_e = isinstance(box, Name) and (box.letters, box.style) == ("e", "upright")  # it leans where it is a size
         for written in (_in_latex(box),) if is_e else (_in_latex(box), _in_text(box)):
-            other = shown_as.setdefault(written.replace(" ", ""), name)  # LaTeX puts no space between letters
+            other = shown_as.setdefault(written.replace(" ", ""), name)
             if other != name:
                 raise NamingError(f"{other} and {name} would both print as {written}: rename one")
+
+
+def as_seen(box: Box) -> str:
+    """A symbol in LaTeX without spaces, which are not seen: the entry (1, 2) is printed as entry 12."""
+    return _in_latex(box).replace(" ", "")
 
 
 def signs_in(order: Iterable[Tensor], table: SymbolTable) -> Iterator[tuple[str, Box]]:

@@ -59,3 +59,25 @@ def test_what_looks_different_is_printed(what):
 @pytest.mark.parametrize("name", ["mask", "softmax", "diag"])
 def test_a_word_times_a_sum_is_no_function_of_it(name):
     assert sa.latex(sa.tensor(name, n, n) @ (M + E)) == rf"\mathrm{{{name}}} \, (M + E)"
+
+
+x, A = sa.tensor("x", n), sa.tensor("A", n, n)
+i = sympy.Symbol("i", integer=True, nonnegative=True)
+ENTRIES = [
+    (x[2] * sa.tensor("x_2"), {}, "(x)_{2} x_{2}"),
+    (x[2] * sa.tensor("x_2"), {"style": "index"}, "x_{2} (x)_{2}"),
+    (x * sa.tensor("x_i"), {"style": "index"}, "x_{i} (x)_{i}"),
+    (x @ x * sa.tensor("x_k"), {"style": "index"}, r"x_{k} \sum_{k = 0}^{n - 1} (x)_{k}^{2}"),
+    (A[1, 2] * sa.tensor("A_12"), {}, "(A)_{1 2} A_{12}"),
+    (x[2] * sa.tensor("y_2"), {}, "x_{2} y_{2}"),
+]
+
+
+@pytest.mark.parametrize(("made", "asked", "written"), ENTRIES)
+def test_an_entry_is_not_printed_as_another_symbol(made, asked, written):
+    assert sa.latex(made, **asked) == written
+
+
+def test_an_entry_in_a_scalar_is_not_printed_as_another_symbol():
+    with pytest.raises(sa.NamingError, match=r"the entry x\[i\] would both print"):
+        sa.latex(x[i] * sympy.Symbol("x_i", real=True))

@@ -75,11 +75,12 @@ class FormulasTold:
         return (condition_text(said) if self.code else self._box(said),)
 
     def _box(self, e: Any) -> Box:
-        spelling, shapes = self.printer.table.spelling(), dict[str, Any]()
+        names, boxes, shapes = dict[Tensor, str](), dict[Tensor, Box](), dict[str, Any]()
         for name, node in self._read(e):
-            shapes[name] = node.shape
-            spelling[name] = self.printer.box(self.named.get(node, node))
-        return EntryScalars(spelling, shapes, self.taken, ()).box(e)
+            names[node], shapes[name] = name, node.shape
+            boxes[node] = self.printer.box(self.named.get(node, node))
+        table = SymbolTable.spelled(names, boxes).over(self.printer.table)
+        return EntryScalars(table, shapes, self.taken, ()).box(e)
 
     def _formula(self, e: Any) -> Any:
         """A formula with entries by name, and letters for indices."""
