@@ -38,8 +38,9 @@ def latex(
     gradients: str = "d",
     first_index: int = 0,
 ) -> str:
-    r"""LaTeX of a tensor, or of anything that has a ``latex`` method.
+    r"""LaTeX of a tensor, of a collection of tensors and scalars, or of anything that has a ``latex`` method.
 
+    Names that no user gave, such as those in a Jacobian, are defined in rows below the formula.
     ``style="matrix"`` writes the expression that the tensor stands for. ``style="index"`` writes one entry, with sums
     and their limits; the entry has a left side if the tensor is named. ``names`` spells tensors, sizes and scalars for
     this call, ``{P: r"\mathbf{A}"}``, and what has its name from them follows: ``\mathrm{d}\mathbf{A}``.
@@ -108,8 +109,9 @@ def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
         keys = (printer.box(key) if isinstance(key, Tensor) else _collected(key, printer) for key in x)
         values = (_collected(value, printer) for value in x.values())
         return Fence(commas(row(key, _TO, value) for key, value in zip(keys, values, strict=True)), "{", "}")
-    if isinstance(x, (list, tuple, set, frozenset)):
-        fence = ("[", "]") if isinstance(x, list) else ("(", ")") if isinstance(x, tuple) else ("{", "}")
+    if isinstance(x, (list, tuple, set, frozenset, sympy.Tuple)):
+        is_set = isinstance(x, (set, frozenset))
+        fence = ("[", "]") if isinstance(x, list) else ("{", "}") if is_set else ("(", ")")
         return Fence(commas(_collected(part, printer) for part in x), *fence)
     if isinstance(x, str):
         raise OperandError(
