@@ -26,10 +26,6 @@ class Budget:
         if time.monotonic() > self._end:
             raise OutOfBudget(f"the time of {self.seconds:g} s is used up")
 
-    def left(self) -> float:
-        """The seconds that are left, none below 0."""
-        return max(0.0, self._end - time.monotonic())
-
     def part(self, share: float) -> Budget:
         """A share of the time that is left."""
         if math.isinf(self._end):

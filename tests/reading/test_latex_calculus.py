@@ -28,9 +28,9 @@ NAMES: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+def _patiently(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with much else to do is no reason to refuse."""
-    monkeypatch.setattr(worked_out, "SECONDS", 60.0)
+    monkeypatch.setattr(worked_out, "_PATIENCE", 60)
 
 
 def read(text: str) -> Any:

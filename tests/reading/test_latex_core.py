@@ -257,6 +257,7 @@ REFUSED: list[tuple[str, str]] = [
     (r"\frac{1}{0}", "division by zero"),
     (r"\log(-1)", "no value among real numbers"),
     (r"\int_0^1 x", "no differential"),
+    (r"n \le I", "how long I is"),
     (r"\sum_{k=1}^{T} x_k", "n places"),
     (r"[j]_{ij} + A_{ij}", ""),
     (r"\frac{\partial A}{\partial X}", "Jacobian"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import sympy
 
-from ...core.budget import Budget
 from ...core.node import Tensor
 from ...ops.pointwise import elementwise
 from . import latex2sympy, worked_out
@@ -78,14 +77,12 @@ class Calculated(Calls):
     def _worked_out(self, leaf: Leaf, values: dict[str, Any], span: Span) -> sympy.Expr:
         """The value in the time that is left for all of the text."""
         latex2sympy.load()
-        if self.names.budget is None:
-            self.names.budget = Budget(worked_out.SECONDS)
 
         def work() -> sympy.Expr:
             formula = latex2sympy.read(leaf.text, {**values, **leaf.bound}, leaf.from_both_sides)
             return worked_out.worked_out(formula, set(leaf.bound.values()))
 
-        return worked_out.within(self.names.budget.left(), work)
+        return self.names.allowance.spent_on(work)
 
 
 def _is_product(tree: Tree) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 
 import sympy
 
-from ...core.budget import Budget
 from ...core.naming import check_name
 from ...core.node import Tensor
 from ...core.sizes import as_shape, as_size
@@ -28,6 +27,7 @@ from .lexer import tokens_of
 from .parser import Parser
 from .text import FormulaText
 from .tree import Apply, Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, Total, Tree
+from .worked_out import Allowance
 
 _ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
             "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
@@ -166,7 +166,7 @@ class Names:
         self.laws: dict[Any, Any] = {}  # of random tensors
         self.layout = ""  # of Jacobians, where it is given
         self.heads: frozenset[str] = frozenset()  # indices that stand in superscripts only, as in Q^{(a)}
-        self.budget: Budget | None = None  # of what is worked out, once something is
+        self.allowance = Allowance()  # of time
         self.loss = ""  # the one scalar that all derivatives of a text are of
         if not isinstance(names, Mapping):
             raise OperandError(f"names says what names are, {{'Q': (T, d)}}, and is not {described(names)}")

@@ -369,11 +369,12 @@ class _Statement(Declarations):
         extra = [letter for letter, _ in form.labels if letter not in free]
         if extra and free:
             raise self.error(f"the index {extra[0]} is free on the right, and not on the left", right)
+        axes = tuple(reader.known_size(size, reader.shown(right), right.span) for size in form.axes)
         values = []
         for term in (a, b):
             x = reader.tensor(term)
             of_x = reader.form(term)
-            values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, form.axes))
+            values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, axes))
         self._check_shape(_with_axes_of_one(reader, out, values[0], shape), shape, len(form.labels), right)
         return compared(values[0], _CLAIMED[sign], values[1])
 

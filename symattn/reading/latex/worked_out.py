@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import sys
 import threading
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -214,28 +216,42 @@ _DONE: dict[type, Callable[[Any], Any]] = {sympy.Integral: _integrated, sympy.Li
 
 
 class _Late(BaseException):
-    """Stops a thread of our own; SymPy does not take it for an error of its own."""
+    """Stops what is too late; SymPy does not take it for an error of its own."""
 
 
-def within(seconds: float, work: Callable[[], T]) -> T:
-    """What some work gives, in a thread of its own. Raises OperandError when it takes longer."""
-    future: Future[T] = Future()
-    thread = threading.Thread(target=_run, args=(future, work), daemon=True)
-    thread.start()
-    try:
-        return future.result(timeout=max(seconds, 0.01))
-    except TimeoutError:
-        _stop(thread)
-        raise OperandError(f"this is not worked out within {SECONDS:g} s") from None
+class Allowance:
+    """The processor time that is left for what is worked out of one text."""
+
+    def __init__(self) -> None:
+        self.left = SECONDS
+
+    def spent_on(self, work: Callable[[], T]) -> T:
+        """What some work gives, in a thread of its own. Raises OperandError when it takes longer than is left."""
+        future: Future[T] = Future()
+        threading.Thread(target=self._run, args=(future, work), daemon=True).start()
+        try:
+            return future.result(timeout=max(self.left, 0.0) * _PATIENCE)
+        except (TimeoutError, _Late):
+            raise OperandError(f"this is not worked out within {SECONDS:g} s") from None
+
+    def _run(self, future: Future[T], work: Callable[[], T]) -> None:
+        def watch(frame: FrameType, event: str, argument: Any) -> None:
+            late = time.thread_time() > self.left
+            if late and frame.f_globals.get("__name__", "").partition(".")[0] in _STOPPED:
+                raise _Late
+
+        sys.settrace(watch)  # in this thread, at every call of a function
+        try:
+            result = work()
+        except (Exception, _Late) as problem:
+            self.left -= time.thread_time()
+            future.set_exception(problem)
+        else:
+            self.left -= time.thread_time()
+            future.set_result(result)
+        finally:
+            sys.settrace(None)
 
 
-def _run(future: Future[T], work: Callable[[], T]) -> None:
-    try:
-        future.set_result(work())
-    except (Exception, _Late) as problem:
-        future.set_exception(problem)
-
-
-def _stop(thread: threading.Thread) -> None:
-    """Raises an exception in a thread: nobody waits for it any more."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Late))
+_PATIENCE = 4  # on a machine that is busy with other things
+_STOPPED = frozenset({"sympy", "mpmath", "antlr4", "latex2sympy2"})
