@@ -30,7 +30,7 @@ NAMES: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def _patiently(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with much else to do is no reason to refuse."""
-    monkeypatch.setattr(worked_out, "_PATIENCE", 60)
+    monkeypatch.setattr(worked_out, "SECONDS", 20.0)
 
 
 def read(text: str) -> Any:

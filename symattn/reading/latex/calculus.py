@@ -77,6 +77,7 @@ class Calculated(Calls):
     def _worked_out(self, leaf: Leaf, values: dict[str, Any], span: Span) -> sympy.Expr:
         """The value in the time that is left for all of the text."""
         latex2sympy.load()
+        worked_out.prepare()
 
         def work() -> sympy.Expr:
             formula = latex2sympy.read(leaf.text, {**values, **leaf.bound}, leaf.from_both_sides)

@@ -38,6 +38,9 @@ _SIGNS = frozenset("+-^_(){}[]|!=")
 LONGEST = 2000  # characters
 _NAME = "latex2sympy2"
 _LOCK = threading.Lock()
+_FIRST = (
+    r"\int_{0}^{1} (\frac{\exp(a)}{b^{2}}) da"  # the first formula fills the tables of its parser, which takes long
+)
 _TABLES: Mapping[str, Any] = {"variances": dict, "var": dict, "VARIABLE_VALUES": dict, "is_real": lambda: None}
 _HEADS = {
     *(head for head in FUNCTIONS if FUNCTIONS[head].arity == 1),
@@ -77,7 +80,10 @@ def _imported() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its sources are of an older Python
-            return importlib.import_module("latex2sympy2")
+            module = importlib.import_module("latex2sympy2")
+        with _empty_tables(module):
+            module.latex2sympy(_FIRST)
+        return module
     finally:
         del sys.path[0], sys.modules["typing.io"]
         for name in [name for name in sys.modules if name.split(".")[0] == "gen"]:

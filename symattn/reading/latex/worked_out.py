@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from functools import cache
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -137,6 +138,13 @@ def _integrated(integral: Any) -> Any:
     return value
 
 
+@cache
+def prepare() -> None:
+    """Has SymPy fill the tables by which it integrates: that is done once, and is in nobody's time."""
+    x, width = sympy.Dummy("x", real=True), sympy.Dummy("w", positive=True)
+    _integrated(sympy.Integral(sympy.exp(-((x / width) ** 2)), (x, -sympy.oo, sympy.oo)))
+
+
 def _limited(limit: Any) -> Any:
     """The value of a limit, held against a place that is near."""
     value = limit.doit()
@@ -235,8 +243,12 @@ class Allowance:
             raise OperandError(f"this is not worked out within {SECONDS:g} s") from None
 
     def _run(self, future: Future[T], work: Callable[[], T]) -> None:
+        calls = 0
+
         def watch(frame: FrameType, event: str, argument: Any) -> None:
-            late = time.thread_time() > self.left
+            nonlocal calls
+            calls += 1
+            late = calls % _SOMETIMES == 0 and time.thread_time() > self.left
             if late and frame.f_globals.get("__name__", "").partition(".")[0] in _STOPPED:
                 raise _Late
 
@@ -253,5 +265,6 @@ class Allowance:
             sys.settrace(None)
 
 
+_SOMETIMES = 100  # calls between two looks at the clock
 _PATIENCE = 4  # on a machine that is busy with other things
 _STOPPED = frozenset({"sympy", "mpmath", "antlr4", "latex2sympy2"})
