@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import sympy
 
-from ..core.boxes import Box, Fence, Sign, Space, Text, commas, row
+from ..core.boxes import Fence, Sign, Space, Text, commas, row
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..errors import NoRuleError
 from ..normal_form.constructors import scalar
 from ..normal_form.derivative import Derivative
@@ -24,9 +25,10 @@ from ..normal_form.terms import Atom, Poly, TooLarge, Undefined, Unsupported, si
 from ..ops.leaves import definition
 from ..printing.matrix import latex_printer
 from ..printing.media.latex import latex
-from ..printing.scalars import scalar_box
+from ..printing.prose import Chain, Paragraph, Part, Step
+from ..printing.table import SymbolTable, symbol_table
 from .expectation import reads_at, written
-from .notation import bound_by_letters, box_writer, moment_sign
+from .notation import assumed, bound_by_letters, box_writer, moment_sign
 from .problem import Problem
 from .steps import assumptions
 
@@ -49,7 +51,7 @@ class Approximation:
     expressions: tuple[Any, ...]
     tensors: tuple[Tensor, ...]
     value: Any
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Sentence, ...]
 
     method: ClassVar[str]
 
@@ -64,22 +66,33 @@ class Approximation:
         lines = [f"{_SIGNS[self.what]}[{shown}] is approximately {self.value}", self.explanation, "assumed:"]
         return "\n".join([*lines, *(f"  {sentence}" for sentence in self.assumptions or ("nothing",))])
 
-    def latex(self) -> str:
-        r"""The same as a LaTeX fragment (amsmath, amssymb), with :math:`\approx`."""
-        value = sympy.sympify(self.value)
-        roots = [x for x in self.expressions if isinstance(x, Tensor)]
-        scalars = [value, *(x for x in self.expressions if not isinstance(x, Tensor))]
-        written = box_writer([*roots, *self.tensors], scalars)
-        told = Text(f"({self.explanation})")
-        return latex(row(self._left(), Sign("≈", "relation"), written(value), Space(1.0), told))
+    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
+        """The same as mathematics, with the symbols of a document if it stands in one."""
+        table = symbol_table([*self._roots, *self.tensors]) if within is None else within
+        line = replace(self._line(within), reason=(self.explanation,))
+        return Chain((line,)), Paragraph(assumed(self.assumptions, self.tensors, table))
 
-    def _left(self) -> Box:
-        printer = latex_printer([x for x in self.expressions if isinstance(x, Tensor)])
+    def latex(self) -> str:
+        r"""The value and the method as a LaTeX fragment (amsmath, amssymb), with :math:`\approx`."""
+        line = self._line()
+        assert line.left is not None
+        return latex(row(line.left, line.relation, line.right, Space(1.0), Text(f"({self.explanation})")))
+
+    @property
+    def _roots(self) -> list[Tensor]:
+        return [x for x in self.expressions if isinstance(x, Tensor)]
+
+    def _line(self, within: SymbolTable | None = None) -> Step:
+        """The moment and its approximate value."""
+        printer, value = latex_printer(self._roots, within=within), sympy.sympify(self.value)
+        scalars = [value, *(x for x in self.expressions if not isinstance(x, Tensor))]
         shown = (
-            printer.box(definition(x)) if isinstance(x, Tensor) else scalar_box(bound_by_letters(x))
+            printer.box(definition(x)) if isinstance(x, Tensor) else printer.scalar(bound_by_letters(x))
             for x in self.expressions
         )
-        return row(moment_sign(_SIGNS[self.what]), Fence(commas(shown), "[", "]"))
+        left = row(moment_sign(_SIGNS[self.what]), Fence(commas(shown), "[", "]"))
+        written = box_writer([*self._roots, *self.tensors], scalars, within)
+        return Step(left, written(value), relation=Sign("≈", "relation"))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

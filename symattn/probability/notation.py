@@ -9,7 +9,10 @@ import sympy
 
 from ..core.boxes import Box, Fence, Function, Name, Sign, function, row, separated
 from ..core.node import Tensor
+from ..core.stated import Sentence
 from ..printing.index import IndexPrinter
+from ..printing.prose import Words, listed
+from ..printing.stated import sentence_words
 from ..printing.table import SymbolTable, symbol_table, with_laws
 from ..scalars.formulas import in_latex
 
@@ -73,6 +76,14 @@ def box_writer(
     scalars = IndexPrinter(tensors, known, known.letters() | letters).scalars
     order = [*sorted(sizes), *(f"{letter}{x.name}" for letter in ("", "mu_", "sigma_") for x in tensors)]
     return lambda value: scalars.ordered(_bound_by_dummies(value), order)
+
+
+def assumed(sentences: Sequence[Sentence], tensors: Sequence[Tensor], table: SymbolTable) -> Words:
+    """A sentence that says what is assumed of some tensors, by the symbols of a table."""
+    if not sentences:
+        return ("Nothing is assumed.",)
+    lettered = with_laws(table, tensors, {letter for said in sentences for letter in said.symbols})
+    return "It is assumed that ", *listed(sentence_words(said, lettered) for said in sentences), "."
 
 
 def _bound_by_dummies(formula: sympy.Expr) -> sympy.Expr:

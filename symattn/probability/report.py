@@ -15,12 +15,11 @@ from ..core.stated import Sentence
 from ..errors import NoRuleError
 from ..ops.leaves import variable
 from ..printing.matrix import Printer
-from ..printing.prose import Chain, Paragraph, Part, Step, Words, listed
+from ..printing.prose import Chain, Paragraph, Part, Step, Words
 from ..printing.prose_latex import parts_latex
-from ..printing.stated import sentence_words
-from ..printing.table import Spellings, SymbolTable, check_apart, symbol_table, with_laws
+from ..printing.table import Spellings, SymbolTable, check_apart, symbol_table
 from .answers import plainest
-from .notation import Kurtosis, Mean, Skewness, Variance, bound_by_letters, box_writer
+from .notation import Kurtosis, Mean, Skewness, Variance, assumed, bound_by_letters, box_writer
 from .problem import Problem, solved
 from .steps import Explanation, assumptions, explained
 from .unrolled import agrees
@@ -138,10 +137,7 @@ class Moments:
 
     def assumed(self, sentences: Sequence[Sentence], table: SymbolTable) -> Words:
         """A sentence that says what is assumed, by the symbols of a table."""
-        if not sentences:
-            return ("Nothing is assumed.",)
-        lettered = with_laws(table, self.tensors, {letter for said in sentences for letter in said.symbols})
-        return "It is assumed that ", *listed(sentence_words(said, lettered) for said in sentences), "."
+        return assumed(sentences, self.tensors, table)
 
     def latex(self, names: Spellings | None = None) -> str:
         """The same as a LaTeX fragment (amsmath, amssymb); ``names`` is that of ``sa.latex``."""

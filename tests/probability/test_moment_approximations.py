@@ -12,6 +12,7 @@ import sympy
 
 import symattn as sa
 from symattn.errors import EvaluationError, NoRuleError, OperandError
+from symattn.printing.media.unicode import unicode_text
 from symattn.probability.approximations import Approximation
 
 from ..shares import one_in
@@ -321,6 +322,16 @@ def test_print_and_latex_say_that_it_is_an_approximation(method):
     assert found._repr_latex_() == f"$\\displaystyle {found.latex()}$"
     assert found.explanation in str(found)
     assert all(sentence in str(found) for sentence in found.assumptions)
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_an_approximation_tells_itself_with_its_method_and_what_is_assumed(method):
+    found = BOTH[method]()
+    chain, assumed = found.told()
+    (line,) = chain.steps
+    assert (line.relation.mark, line.reason) == ("≈", (found.explanation,))
+    said = "".join(word if isinstance(word, str) else unicode_text(word) for word in assumed.words)
+    assert said.startswith("It is assumed that the entries of ")
 
 
 def test_the_order_and_the_nodes_are_told():
