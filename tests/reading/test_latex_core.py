@@ -258,6 +258,8 @@ REFUSED: list[tuple[str, str]] = [
     (r"\log(-1)", "no value among real numbers"),
     (r"\int_0^1 x", "no differential"),
     (r"n \le I", "how long I is"),
+    (r"M_{ij} = \begin{cases} 0 & j \le i \\ 1 & ji \end{cases}", "do not cover"),
+    (r"M_{ij} = \begin{cases} 0 & ji \\ 1 & \text{otherwise} \end{cases}", "is no condition"),
     (r"\sum_{k=1}^{T} x_k", "n places"),
     (r"[j]_{ij} + A_{ij}", ""),
     (r"\frac{\partial A}{\partial X}", "Jacobian"),

@@ -27,7 +27,7 @@ from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
 from .tree import Apply, Number, Product, Relation, Scripted, Symbol, Tree, parts_of
-from .values import Value, as_number, axis_of, spread
+from .values import Value, as_number, axis_of, is_condition, spread
 
 Options: TypeAlias = dict[str, Any]
 
@@ -370,6 +370,8 @@ class Calls(Moments):
 
         def make() -> Value:
             values = [self.value(condition), as_number(self.value(a)), as_number(self.value(b))]
+            if not isinstance(values[0], Tensor) and not is_condition(values[0]):
+                raise self.error(f"{self.shown(condition.span)} is no condition", condition.span)
             if not any(isinstance(v, Tensor) for v in values):
                 return sympy.Piecewise((values[1], values[0]), (values[2], True))
             form = self.form(out)

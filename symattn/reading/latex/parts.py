@@ -368,7 +368,7 @@ class Parts(Calculated):
 
     def _covers(self, conditions: list[Term]) -> bool:
         values = [self.value(condition) for condition in conditions]
-        if any(isinstance(value, Tensor) for value in values):
+        if not all(map(is_condition, values)):
             return False
         return bool(sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values))
 

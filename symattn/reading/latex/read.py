@@ -460,11 +460,11 @@ class _Statement(Declarations):
         return reader.form(term).is_scalar
 
     def _agree(self, fits: list[tuple[Parts, Term]]) -> bool:
-        """Whether two readings have one value."""
-        (first, a), (second, b) = fits
-        if first.form(a).is_scalar != second.form(b).is_scalar:
+        """Whether all readings have one value."""
+        if len({reader.form(term).is_scalar for reader, term in fits}) > 1:
             return False
-        pairs = zip(*(self._tensors(*fit) for fit in fits), strict=True)
+        first, *others = (self._tensors(*fit) for fit in fits)
+        pairs = [pair for other in others for pair in zip(first, other, strict=True)]
         return all(x is y or bool(prove(x, y)) for x, y in pairs)
 
     def _tensors(self, reader: Parts, term: Term) -> list[Tensor]:
@@ -478,11 +478,11 @@ class _Statement(Declarations):
         if len(fits) == 1:
             return fits[0]
         forms = [reader.form(term) for reader, term in fits]
-        if str(forms[0].axes) == str(forms[1].axes) and self._agree(fits):
+        if len({str(form.axes) for form in forms}) == 1 and self._agree(fits):
             return fits[0]
         shown = [reader.shapes.shown(form) for (reader, _), form in zip(fits, forms, strict=True)]
         raise self.error(
-            f"whether rows are taken as columns ({shown[0]}) or as rows ({shown[1]}) is not decided: "
+            f"whether rows are taken as columns ({shown[0]}) or as rows ({shown[-1]}) is not decided: "
             r"write an inner product as \langle q_i, k_j \rangle, or declare the vectors",
             where,
         )
