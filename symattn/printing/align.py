@@ -58,7 +58,8 @@ class Page:
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
-        return Room(_SURE * self.width, Ruler().width, width_of_words, indent=2.0, apart=2.0, narrow=14.0)
+        need = 1.15 if self.width >= TEXT_WIDTH else 1.1  # which on a page of usual width may still fit
+        return Room(_SURE * self.width, Ruler().width, width_of_words, 2.0, apart=2.0, narrow=14.0, need=need)
 
 
 def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:
@@ -120,7 +121,7 @@ def displayed(rows: Iterable[Step], page: Page, last: str = "") -> str:
 def displayed_formula(box: Box, page: Page) -> str:
     """A formula between paragraphs, without a number."""
     room = page.room()
-    lines = broken(box, room.width, room.indent, room.measure)
+    lines = broken(box, room.width, room.indent, room.measure, need=room.need)
     first, *rest = (line if room.measure(line) <= room.width else stacked(line) for line in lines)
     if not rest:
         return page.display(f" {page.written(first)} ")
@@ -135,7 +136,7 @@ def side_by_side(formulas: Iterable[Box], page: Page, last: str = "") -> str:
     room = page.room()
     *most, end = formulas
     listed = [*map(_with_comma, most), end]
-    pieces = (enumerate(broken(line, room.width, 0.0, room.measure)) for line in _abreast(listed, room))
+    pieces = (enumerate(broken(line, room.width, 0.0, room.measure, need=room.need)) for line in _abreast(listed, room))
     lines = ["{} " * (n > 0) + page.written(part) for several in pieces for n, part in several]
     mark = rf" \tag*{{{last}}}" if last else ""
     if len(lines) == 1:

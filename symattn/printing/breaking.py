@@ -12,7 +12,6 @@ from .media.neighbours import edge
 from .widths import width
 
 _PER_LEVEL = 30
-_NEARLY = 1.15  # of the room: what is estimated to be that wide may fit, and is no need
 _BETWEEN_FORMULAS = -10
 _BEFORE = {"relation": 0, "sum": 10, "product": 20}
 _AFTER_COMMA, _BEFORE_FACTOR = 5, 40
@@ -26,21 +25,21 @@ def broken(
     indent: float = 2.0,
     measure: Callable[[Box], float] = width,
     factors: bool = True,
-    in_need: bool = True,
+    need: float | None = 1.0,
 ) -> list[Box]:
     """The lines of a formula, of which all but the first stand ``indent`` to the right and begin with an operator.
 
     ``measure`` gives the width of a box in the unit of ``room``. ``factors`` says that neighbours are factors, before
-    which a line may break; in source text they are none. Where that is needed, ``in_need`` also breaks what is deep
-    inside, or tall; what cannot be broken is left too wide.
+    which a line may break; in source text they are none. Lines wider than ``need`` times the room are also broken deep
+    inside, and where they are tall, unless it is None; what cannot be broken is left too wide.
     """
     if measure(box) <= room:
         return [box]
-    for opening in (_AS_A_RULE, _IN_NEED) if in_need else (_AS_A_RULE,):
+    for opening in (_AS_A_RULE, _IN_NEED) if need is not None else (_AS_A_RULE,):
         pieces = list(_pieces(box, factors, opening))
         ends = [0, *_ends([_measured(pieces, k, measure) for k in range(len(pieces))], room - opening.spare, indent)]
         lines = [_line([x for piece in pieces[start:end] for x in piece.parts]) for start, end in pairwise(ends)]
-        if all(measure(line) <= _NEARLY * room - indent * bool(n) for n, line in enumerate(lines)):
+        if all(measure(line) <= (need or 1.0) * room - indent * bool(n) for n, line in enumerate(lines)):
             break
     return lines
 

@@ -48,6 +48,7 @@ class Room:
     apart: float  # between a formula and its reason
     narrow: float  # of a reason that rows are broken for
     factors: bool = True  # whether neighbours are factors, before which a line may break
+    need: float = 1.0  # how much wider than the room a line has to be that is broken where that is not nice
 
 
 class Block(NamedTuple):
@@ -68,10 +69,10 @@ def laid_out(equations: Sequence[Equation], room: Room) -> Block:
         beside = room.width - room.apart - reason
         may_break = reason <= room.narrow and beside >= _ROWS_KEEP * room.width
         if may_break or all(room.measure(e.right) <= beside - left for e in rows):
-            lines = [_broken(e, beside - left, room, in_need=False) for e in rows]
+            lines = [_broken(e, beside - left, room, need=None) for e in rows]
             if all(_fits(several, beside - left, room) for several in lines):
                 return Block([line for several in lines for line in several], left, True)
-    below = (_with_reason_below(_broken(e, room.width - left, room), room.width - left, room) for e in rows)
+    below = (_with_reason_below(_broken(e, room.width - left, room, room.need), room.width - left, room) for e in rows)
     return Block([line for several in below for line in several], left, False)
 
 
@@ -81,10 +82,10 @@ def _in_one(equation: Equation) -> Equation:
     return equation._replace(left=None, right=row(equation.left, equation.right))
 
 
-def _broken(equation: Equation, width: float, room: Room, in_need: bool = True) -> list[Line]:
+def _broken(equation: Equation, width: float, room: Room, need: float | None) -> list[Line]:
     if equation.is_heading:
         return [Line("heading", None, equation.right)]
-    first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors, in_need)
+    first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors, need)
     lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
     return [*lines[:-1], lines[-1]._replace(ends=equation)]
 

@@ -110,7 +110,7 @@ def test_what_is_tall_stays_whole_where_that_is_not_needed() -> None:
         row(*(part for _ in range(6) for part in (Fraction(Name("A"), Name("B")), Sign("+", "sum"))), Name("C"))
     )
     whole = row(Name("A"), tall)
-    assert [shown(line) for line in broken(whole, 8, in_need=False)] == ["A", shown(tall)]
+    assert [shown(line) for line in broken(whole, 8, need=None)] == ["A", shown(tall)]
     assert [shown(line) for line in broken(whole, width(whole) - 0.2, 0.0)] == ["A", shown(tall)]
     lines = broken(whole, 8)
     assert "".join(map(shown, lines)) == shown(whole)
