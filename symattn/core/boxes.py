@@ -319,6 +319,11 @@ def rebuilt(box: Box, kids: Sequence[Box]) -> Box:
     return box
 
 
+def is_labelled(box: Script) -> bool:
+    """Whether a script is the label above an arrow, which is as long as that needs."""
+    return isinstance(box.base, Sign) and box.base.mark == "⟶" and box.below is None
+
+
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] | None = None) -> T:
     """What ``write`` makes of each box and of what it made of those inside, from the leaves up, without recursion.
 

@@ -162,6 +162,11 @@ class Figure:
 Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold | Source | Figure
 
 
+def shown_on_paper(parts: Iterable[Part]) -> list[Part]:
+    """The parts without what is folded for machines."""
+    return [part for part in parts if not (isinstance(part, Fold) and part.for_machines)]
+
+
 def led(words: Words, parts: tuple[Part, ...], head: str = "") -> tuple[Part, ...]:
     """Parts with words, or a head, in front of what they begin with, where that is a paragraph, and else above them."""
     if parts and isinstance(parts[0], Paragraph) and not parts[0].head:

@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from ..core.boxes import Box, Row, Sign, Space, Text, row
 from .align import Page, displayed, displayed_formula, has_number, itemised, side_by_side, tex_text
-from .prose import Chain, Display, Fold, Items, Paragraph, Part, Table, Words
+from .prose import Chain, Display, Items, Paragraph, Part, Table, Words, shown_on_paper
 from .tabular import tabular
 from .widths import Ruler, width, width_of_words
 
@@ -59,9 +59,8 @@ def parts_latex(parts: Sequence[Part], page: Page = PAGE, end: str = "") -> str:
     ``end`` is a sign at the right of the last line, such as the one that a proof ends there; what is for machines is
     left out.
     """
-    shown = [part for part in parts if not (isinstance(part, Fold) and part.for_machines)]
     paragraphs: list[list[Part]] = []
-    for part in shown:
+    for part in shown_on_paper(parts):
         if paragraphs and _goes_on(paragraphs[-1][-1], part):
             paragraphs[-1].append(part)
         else:

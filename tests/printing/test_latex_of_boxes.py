@@ -41,6 +41,7 @@ WRITTEN = {
     "a product": (row(A, x), "A x"),
     "signs": (row(minus, x, plus, A, times, y), r"-x + A \odot y"),
     "a prefix that is a word": (row(Sign("¬", "prefix"), x), r"\lnot x"),
+    "an arrow": (Script(Sign("⟶", "relation"), above=x), r"\xrightarrow{x}"),
     "a list": (Fence(row(x, Sign(",", "punctuation"), y)), "(x, y)"),
     "a tall fence": (Fence(Fraction(x, y)), r"\left( \frac{x}{y} \right)"),
     "a fence of words": (Fence(x, "⌊", "⌋"), r"\lfloor x \rfloor"),

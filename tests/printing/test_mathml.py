@@ -32,6 +32,10 @@ LEFT = '<mtd style="text-align: left">'
 WRITTEN = {
     "a letter": (x, "<mi>x</mi>"),
     "a Greek capital is upright": (Name("Σ"), '<mi mathvariant="normal">Σ</mi>'),
+    "an arrow": (
+        Script(Sign("⟶", "relation"), above=x),
+        '<mover><mo stretchy="true">⟶</mo><mi>x</mi></mover>',
+    ),
     "bold": (Name("A", "bold"), '<mi mathvariant="normal">𝐀</mi>'),
     "bold Greek": (Name("ϵ", "bold"), '<mi mathvariant="normal">𝛜</mi>'),
     "blackboard": (Name("R", "blackboard"), '<mi mathvariant="normal">ℝ</mi>'),

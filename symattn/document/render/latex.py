@@ -16,6 +16,7 @@ from ...printing.prose import (
     Figure,
     Fold,
     Given,
+    Items,
     Paragraph,
     Part,
     Section,
@@ -23,6 +24,7 @@ from ...printing.prose import (
     Statement,
     Status,
     listed,
+    shown_on_paper,
 )
 from ...printing.prose_latex import PAGE, QED_HERE, at_the_right, loosened, part_latex, parts_latex, words_latex
 
@@ -212,25 +214,36 @@ def _title(claim: Statement) -> str:
     return f"{tex_words(claim.title)}{dash}{status}"
 
 
+def _proof(claim: Statement) -> Sequence[Part]:
+    """The parts of a proof that are shown on paper, where one that is folded as a whole is open."""
+    shown = shown_on_paper(claim.parts)
+    return shown[0].parts if len(shown) == 1 and isinstance(shown[0], Fold) else shown
+
+
 def _theorem(claim: Statement, page: Page) -> str:
-    name, title = claim.kind.lower(), _title(claim)
+    name, title, proof = claim.kind.lower(), _title(claim), _proof(claim)
     lines = [rf"\begin{{{name}}}" + (f"[{{{title}}}]" if title else ""), _claimed(claim, page), rf"\end{{{name}}}"]
-    if claim.parts:
-        in_row = isinstance(claim.parts[-1], (Paragraph, Display, Chain)) and not _ends_in_number(claim.parts, page)
-        lines.append(r"\begin{proof}" + "[Counterexample]" * (claim.status == "refuted"))
-        lines += [parts_latex(claim.parts, page, QED_HERE if in_row else ""), r"\end{proof}"]
+    if proof:
+        starts = r"\leavevmode" * isinstance(proof[0], Items)  # else the first item stands in the line of the head
+        lines.append(r"\begin{proof}" + "[Counterexample]" * (claim.status == "refuted") + starts)
+        lines += [parts_latex(proof, page, QED_HERE if _holds_sign(proof, page) else ""), r"\end{proof}"]
     return "\n".join(lines)
 
 
-def _ends_in_number(parts: Sequence[Part], page: Page) -> bool:
-    return isinstance(parts[-1], Chain) and has_number(parts[-1].steps, page)
+def _holds_sign(parts: Sequence[Part], page: Page) -> bool:
+    """Whether the sign of amsthm stands in the last line of parts, and not below them."""
+    last = parts[-1]
+    while isinstance(last, Fold) and (shown := shown_on_paper(last.parts)):
+        last = shown[-1]
+    numbered = isinstance(last, Chain) and has_number(last.steps, page)
+    return isinstance(last, (Paragraph, Display, Items, Chain)) and not numbered
 
 
 def _claim(claim: Statement, page: Page) -> str:
-    title = _title(claim)
+    title, proof = _title(claim), _proof(claim)
     head = f"{claim.kind} {claim.number}" + (f" ({title})" if title else "")
     text = rf"\paragraph{{{head}.}} {_claimed(claim, page)}"
-    if not claim.parts:
+    if not proof:
         return text
     name = "Counterexample" if claim.status == "refuted" else "Proof"
-    return f"{text}\n\n\\noindent\\textit{{{name}.}} {parts_latex(claim.parts, page, _QED)}"
+    return f"{text}\n\n\\noindent\\textit{{{name}.}} {parts_latex(proof, page, _QED)}"

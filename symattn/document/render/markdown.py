@@ -119,7 +119,7 @@ def _statement(claim: Statement) -> Iterator[str]:
     name = "*Counterexample.*" if claim.status == "refuted" else "*Proof.*"
     if claim.parts and isinstance(claim.parts[0], Paragraph):
         parts[0] = f"{name} {parts[0]}"
-    elif parts:
+    elif parts and not isinstance(claim.parts[0], Fold):  # which says itself what it holds
         yield name
     yield from parts
 

@@ -24,6 +24,7 @@ from ...core.boxes import (
     Space,
     Text,
     fold,
+    is_labelled,
 )
 from ...errors import OperandError, described
 from .neighbours import is_apart, is_prime, link, met
@@ -208,6 +209,8 @@ def _(box: Root, parts: Sequence[str], spelling: Spelling) -> str:
 @_write.register
 def _(box: Script, parts: Sequence[str], spelling: Spelling) -> str:
     base, *scripts = parts
+    if is_labelled(box):
+        return rf"\xrightarrow{{{scripts[0]}}}"
     if _needs_braces(box):
         base = f"{{{base}}}"
     if box.below is not None:

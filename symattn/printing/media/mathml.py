@@ -23,6 +23,7 @@ from ...core.boxes import (
     Space,
     Text,
     fold,
+    is_labelled,
 )
 from .alphabets import in_font, letters_of
 from .neighbours import MINUS, is_apart, link, met
@@ -113,6 +114,8 @@ def _root(box: Root, inside: Sequence[str]) -> str:
 
 
 def _script(box: Script, inside: Sequence[str]) -> str:
+    if is_labelled(box):
+        return _tag("mover", _token("mo", "⟶", stretchy="true") + inside[1])
     limits = isinstance(box.base, Sign) and box.base.kind == "large" and box.base.mark not in _BESIDE
     under, over = ("under", "over") if limits else ("sub", "sup")
     places = (under if box.below is not None else "") + (over if box.above is not None else "")

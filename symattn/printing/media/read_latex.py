@@ -267,6 +267,9 @@ class _Reader(Source):
         else:
             self.wait(word, 1, Root)
 
+    def arrow(self, word: str) -> None:
+        self.wait(word, 1, lambda above: Script(Sign("⟶", "relation"), above=above))
+
     def accent(self, word: str) -> None:
         self.wait(word, 1, lambda base: Accent(base, ACCENTED[word]))
 
@@ -340,6 +343,7 @@ _STEPS: Mapping[str, Callable[[_Reader, str], None]] = {
     **dict.fromkeys(BARS, _Reader.bar),
     **dict.fromkeys(STYLES, _Reader.font),
     **dict.fromkeys(ACCENTED, _Reader.accent),
+    r"\xrightarrow": _Reader.arrow,
     **dict.fromkeys((r"\frac", r"\dfrac", r"\tfrac"), _Reader.fraction),
     **dict.fromkeys((r"\text", r"\textrm", r"\mbox"), _Reader.text),
     **dict.fromkeys(("&", r"\\", r"\cr"), _Reader.cell),

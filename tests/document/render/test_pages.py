@@ -235,6 +235,17 @@ def test_a_box_at_the_end_of_a_proof_stands_in_its_last_row() -> None:
     assert "\\end{align}\n\\hspace*{\\fill}$\\square$" in latex(document(Paragraph(("So:",)), labelled))
 
 
+def test_a_proof_that_is_folded_as_a_whole_is_open_on_paper() -> None:
+    fold = Fold(("By the machine",), (Items((("first",), ("second",))),))
+    claim = Statement("Claim", 1, (), "proved", (x,), parts=(fold,))
+    proof = latex(document(claim), theorems=True).split(r"\begin{proof}")[1].split(r"\end{proof}")[0]
+    assert proof.startswith("\\leavevmode\n\\begin{itemize}")
+    assert proof.endswith("\\item second \\qedhere\n\\end{itemize}\n")
+    assert "<summary>By the machine</summary>" in markdown(document(claim))
+    hidden = replace(claim, parts=(replace(fold, for_machines=True),))
+    assert r"\begin{proof}" not in latex(document(hidden), theorems=True)
+
+
 def test_what_is_false_or_not_proved_says_so() -> None:
     parts = (Paragraph(("Take 1.",)),)
     claim = Statement("Claim", 3, ("All is ", x), "refuted", (row(x, EQUALS, Number("1")),), parts=parts)
