@@ -119,6 +119,16 @@ def test_the_layout_of_a_jacobian_is_declared() -> None:
         last(r"\frac{\partial z}{\partial q}")
 
 
+def test_derivatives_by_heads_and_families_have_their_axes() -> None:
+    names = {"W_o": (m, n, d), "Q": (m, n, d), "q_i": (d,), "i": "1..n", "X": (n, d)}
+    for text in (r"Q^{(a)} - \nabla_{W_{o}^{(a)}} L", r"Q^{(a)} - \mathrm{d}W_{o}^{(a)}"):
+        read = sa.parse_latex(text, names)
+        assert sa.prove(read, sa.tensor("Q", m, n, d) - sa.tensor("dW_o", m, n, d))
+    assert sa.parse_latex(r"X_i - \nabla_{q_i} L", names).shape == (n, d)
+    made = sa.parse_latex(r"\mathrm{d}W_{o}^{(a)} = 2 Q^{(a)} \quad (a = 1, \ldots, m)", names)
+    assert made.name == "dW_o_a"
+
+
 @pytest.mark.parametrize(
     "text",
     [

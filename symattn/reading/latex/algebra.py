@@ -10,7 +10,7 @@ import sympy
 from ...core.node import Tensor
 from ...ops.arithmetic import add, divide, multiply, subtract
 from ...ops.pointwise import power, sqrt
-from .names import items_of, key_of
+from .names import Entry, items_of, key_of
 from .parser import INDICES
 from .runs import LETTER, is_dots, reduced_run
 from .scripts import Scripts
@@ -202,8 +202,10 @@ class Algebra(Scripts):
         """Declares the derivative by a tensor, which has its shape."""
         if self.names.find(name) is not None or self.names.family(name) is not None:
             return True
-        bare: Tree = variable
-        entry = self.names.find(variable)
+        entry, bare = self.names.find(variable), variable
+        family = self.names.family(variable)
+        if entry is None and family is not None:
+            return self._differentiable_family(variable, family[0])
         if entry is None and isinstance(variable, Scripted) and isinstance(variable.above, Fence) and variable.below:
             bare = replace(variable, above=None)  # of each head
             entry = self.names.find(bare)
@@ -220,6 +222,15 @@ class Algebra(Scripts):
         if self.names.find(named) is None:
             self.names.declare(named, self.names.tensor_of(named, entry.value.shape))
             self.names.derived.add(key_of(named))
+        return True
+
+    def _differentiable_family(self, variable: Tree, entry: Entry) -> bool:
+        """Declares the derivatives by all values of a family."""
+        named = differential(variable)
+        if named is None or not isinstance(entry.value, Tensor) or not entry.family:
+            return False
+        self.names.declare(named, self.names.tensor_of(named, entry.value.shape[len(entry.family) :]))
+        self.names.derived.add(key_of(named))
         return True
 
     def _times(self, span: Span, sign: str, a: Term, b: Term) -> Term:
