@@ -1,5 +1,5 @@
 // What a reader would complain of in the page that is shown, as lists of what was found where.
-const found = { overflow: [], scrolled: [], unbreakable: [], clipped: [], overlapping: [], pale: [], hidden: [], tex: [], fonts: [] };
+const found = { overflow: [], scrolled: [], unbreakable: [], clipped: [], overlapping: [], pale: [], hidden: [], tex: [], fonts: [], order: [] };
 const all = [...document.querySelectorAll("body *")];
 const shown = (element) => element.checkVisibility({ contentVisibilityAuto: true }) && element.getClientRects().length > 0;
 const called = (element) => `${element.localName}.${element.getAttribute("class") ?? ""}: ${element.textContent.slice(0, 60)}`;
@@ -48,4 +48,14 @@ for (const element of all) {
 }
 for (const inside of document.querySelectorAll("details:not(.machines) > :not(summary)")) if (!shown(inside)) found.hidden.push(called(inside));
 for (const wrong of document.querySelectorAll("merror, body :not(:defined)")) found.tex.push(called(wrong));
+
+const headings = [...document.querySelectorAll("article :is(h1, h2, h3, h4, h5, h6)")];
+headings.forEach((heading, k) => {
+  const before = k ? Number(headings[k - 1].localName[1]) : 0;
+  if (Number(heading.localName[1]) > before + 1 || !heading.textContent.trim()) found.order.push(called(heading));
+});
+const names = all.map((one) => one.id).filter(Boolean);
+found.order.push(...names.filter((name, k) => names.indexOf(name) !== k));
+for (const link of document.querySelectorAll("a[href^='#']")) if (!names.includes(link.hash.slice(1))) found.order.push(called(link));
+for (const svg of document.querySelectorAll("svg:not([aria-label])")) found.order.push(called(svg));
 return found;
