@@ -18,6 +18,7 @@ gc.disable()  # while tests are collected: all of it stays
 def pytest_collection_finish() -> None:
     """What was collected is never garbage, so no search for garbage walks through it."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # tests make many tensors that live long
     gc.enable()
 
 
