@@ -5,18 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import symattn as sa
-
+from ..blocks import rows_of
 from .zoo import ZOO
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "attention"
 
 
 def document(name: str) -> str:
-    """The variant as LaTeX: what is given, and its named intermediates in order."""
-    v = ZOO[name]()
-    note = sa.Derivation(name.replace("_", " ").capitalize(), given=[*v.wrt, *v.data])
-    return note.extend(*v.output.intermediates).latex() + "\n"
+    """The variant as LaTeX: its named intermediates in order."""
+    return rows_of(ZOO[name]().output.intermediates) + "\n"
 
 
 if __name__ == "__main__":

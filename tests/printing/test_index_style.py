@@ -14,6 +14,8 @@ import sympy
 
 import symattn as sa
 
+from ..blocks import rows_of
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "index"
 T, S, d, e, h, n, D, C = sa.sizes("T S d e h n D C")
 Q, K, V, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e), sa.tensor("X", T, d)
@@ -87,7 +89,7 @@ def cross_entropy():
 
 
 def lines(named, style="index"):
-    return sa.Derivation("Lines").extend(*named).latex(style=style)
+    return rows_of(named, style)
 
 
 DOCUMENTS = {
@@ -104,7 +106,7 @@ DOCUMENTS = {
     "heads_backward_in_matrix_style": lambda: sa.gradient(*attention_of_heads()).latex(),
     "concat_sink": lambda: lines(sink()),
     "cross_entropy": lambda: index(cross_entropy()[0]),
-    "attention_from_one": lambda: sa.Derivation("A").extend(*attention(where=mask)).latex(style="index", first_index=1),
+    "attention_from_one": lambda: rows_of(attention(where=mask), "index", 1),
     "cross_entropy_backward": lambda: sa.gradient(*cross_entropy()).latex(style="index"),
 }
 

@@ -69,7 +69,7 @@ def _parts(parts: Iterable[Part]) -> list[dict[str, Any]]:
 def _part(part: Part) -> dict[str, Any]:
     match part:
         case Paragraph():
-            return {"words": _words(part.words)}
+            return {"head": part.head, "words": _words(part.words)}
         case Display():
             return {"formulas": list(map(_formula, part.formulas))}
         case Items():

@@ -88,7 +88,7 @@ def _parts(parts: Iterable[Part], width: int) -> list[str]:
 def _part(part: Part, width: int) -> str:
     match part:
         case Paragraph():
-            return _filled(part.words, width)
+            return _filled((f"{part.head}. ", *part.words) if part.head else part.words, width)
         case Display():
             return _display(part.formulas, width)
         case Items():
