@@ -65,7 +65,11 @@ def parts_latex(parts: Sequence[Part], page: Page = PAGE, end: str = "") -> str:
             paragraphs[-1].append(part)
         else:
             paragraphs.append([part])
-    return "\n\n".join(_paragraph(several, page, end * (several is paragraphs[-1])) for several in paragraphs)
+    written = [_paragraph(several, page, end * (several is paragraphs[-1])) for several in paragraphs]
+    for n, several in enumerate(paragraphs[1:], 1):
+        if isinstance(several[0], (Display, Chain)):
+            written[n] = f"\\noindent\n{written[n]}"  # else TeX sets an empty line before it
+    return "\n\n".join(written)
 
 
 def _goes_on(before: Part, part: Part) -> bool:

@@ -246,6 +246,13 @@ def test_a_proof_that_is_folded_as_a_whole_is_open_on_paper() -> None:
     assert r"\begin{proof}" not in latex(document(hidden), theorems=True)
 
 
+def test_a_display_that_begins_a_paragraph_has_no_empty_line_before_it() -> None:
+    chain = Chain((Step(x, x),))
+    claim = Statement("Claim", 1, (), "proved", (x,), parts=(Paragraph(("Clear.",)),))
+    assert "\\end{proof}\n\n\\noindent\n\\begin{align*}" in latex(document(claim, chain), theorems=True)
+    assert "Then\n\\begin{align*}" in latex(document(Paragraph(("Then",)), chain))
+
+
 def test_what_is_false_or_not_proved_says_so() -> None:
     parts = (Paragraph(("Take 1.",)),)
     claim = Statement("Claim", 3, ("All is ", x), "refuted", (row(x, EQUALS, Number("1")),), parts=parts)
