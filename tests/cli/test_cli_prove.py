@@ -156,6 +156,11 @@ def test_verify_prints_one_line_a_step(run):
         "softmax-jacobian: p: by definition",
         "softmax-jacobian: dz: proved",
         "softmax-jacobian: dz (line 2): proved",
+        "softmax-jacobian: J: by definition",
+        "softmax-jacobian: proposition 1: proved",
+        "softmax-jacobian: proposition 2: proved",
+        "softmax-jacobian: equation 1: proved",
+        "softmax-jacobian: equation 1 (line 2): proved",
     ]
 
 
@@ -181,7 +186,7 @@ def derivation():
     code, out, err = run("verify")
     assert code == 1
     assert err.startswith("false: step y (line 2) is false: exp(x) = x; n = 1; ")
-    assert re.search(r"softmax-jacobian +\d\.\d s +2 proved, 1 by definition", out)
+    assert re.search(r"softmax-jacobian +\d\.\d s +6 proved, 2 by definition", out)
 
 
 def test_verify_of_an_unknown_name_is_a_mistake(run):
