@@ -47,9 +47,10 @@ from ..probability.steps import ScalarLine
 from ..proof.claims import RELATIONS, Claim
 from ..proof.verdict import Verdict
 from .checks import Check
+from .completing import completed, occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
-from .lines import Line, completed, occurring
+from .lines import Line
 from .numbers import array_box
 from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Listing, Statement, roots, steps
 from .prose import Prose, Speaker

@@ -20,7 +20,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import AbsentError, NamingError, OperandError, ShapeError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named
+from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named, variable
 from ..printing import prose as page
 from ..printing.align import TEXT_WIDTH
 from ..printing.table import Spellings
@@ -319,7 +319,7 @@ class Derivation:
 def _given(given: Any) -> dict[Any, Prose]:
     meanings = dict(given) if isinstance(given, Mapping) else dict.fromkeys(each_of(given), "")
     for x in meanings:
-        if not isinstance(x, (Tensor, sympy.Symbol)) or (isinstance(x, Tensor) and not is_named(x)):
+        if not isinstance(x, sympy.Symbol) and not (isinstance(x, Tensor) and x.op is variable):
             raise OperandError(f"given holds tensors and scalar symbols with what they mean, not {described(x)}")
     return {x: prose(meaning, f"what {x.name} means") for x, meaning in meanings.items()}
 

@@ -1,0 +1,175 @@
+"""Mathematics in sentences: it is read with the names of a derivation, and follows how these are printed."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.document.render.text import said
+from symattn.printing.prose import Paragraph
+
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
+P = sa.let("P", sa.softmax(Z))
+O = sa.let("O", P @ V)
+G = sa.gradient(O, [Q, K, V])
+NOTE = sa.Derivation("Attention", given={Q: "queries"}).extend(Z, P, O, G)
+
+
+def spoken(sentence: str, note: sa.Derivation = NOTE, **options: object) -> str:
+    """The sentence as text."""
+    parts = note.say(sentence).composed(**options).sections[-1].parts
+    (*_, paragraph) = (part for part in parts if isinstance(part, Paragraph))
+    return said(paragraph.words)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("The output is $O = P V$.", "The output is O = P V."),
+        (r"a $T \times S$ matrix, $P^{\top} \mathrm{d}O$", "a T × S matrix, Pᵀ dO"),
+        (r"row $i$ of $P$ sums to 1, $\sum_{j} P_{i j} = 1$", "row i of P sums to 1, ∑ⱼ Pᵢⱼ = 1"),
+        (r"in $(0, 1)$, at $\mathrm{e}^{-1}$, with $I$", "in (0, 1), at e⁻¹, with I"),
+        (r"a loss $L$ with $\partial L / \partial Q$", "a loss L with ∂L/∂Q"),
+        (r"$\operatorname{Att}(Q, K, V)$ for \$5", "Att(Q, K, V) for $5"),
+    ],
+)
+def test_formulas_are_read_with_the_names_of_the_derivation(sentence, text):
+    assert spoken(sentence) == text
+
+
+def test_formulas_follow_spellings_and_gradients():
+    sentence = r"Then $\mathrm{d}P = \mathrm{d}O V^{\top}$ weighs $P_{i j}$."
+    assert spoken(sentence, names={P: r"\mathbf{A}"}) == "Then d𝐀 = dO Vᵀ weighs 𝐀ᵢⱼ."
+    assert spoken(sentence, gradients="bar") == "Then P̄ = Ō Vᵀ weighs Pᵢⱼ."
+
+
+def test_a_letter_below_a_symbol_stands_for_each_of_several():
+    several = [sa.let(f"H_{k}", k * Q) for k in (1, 2)]
+    note = sa.Derivation("Heads").extend(*several)
+    assert spoken(r"$H_i^{\top}$ for each $i$", note) == "Hᵢᵀ for each i"
+    assert "Hᵢ" not in spoken("$H_1 + H_2$", note)
+    (chain,) = (
+        sa.Derivation("A")
+        .extend(*[sa.let(f"H_{k}", sa.exp(Q) @ sa.tensor(f"W_{k}", d, d)) for k in (1, 2)])
+        .composed()
+        .sections[0]
+        .parts
+    )
+    assert len(chain.steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        ("see $X V$", "the paragraph speaks of 'X', in .X V., which is no name of the derivation: .*letters='X'"),
+        (r"see $\mathrm{d}R$", "speaks of 'R'"),
+        (r"see $\omega Q$", "speaks of 'omega'"),
+        (r"see $H_i$", "speaks of 'H'"),
+    ],
+)
+def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, message):
+    with pytest.raises(sa.NamingError, match=message):
+        spoken(sentence)
+
+
+def test_letters_may_stand_for_anything():
+    note = sa.Derivation("Any", letters="A B").extend(Z)
+    assert spoken(r"$\langle A, B \rangle$", note) == "⟨A, B⟩"
+    with pytest.raises(sa.NamingError, match="speaks of 'C'"):
+        spoken("$C$", note)
+
+
+@pytest.mark.parametrize(
+    ("give", "message"),
+    [
+        (lambda: NOTE.say(r"see $\frac{1}{$"), "has a formula that does not read"),
+        (lambda: NOTE.say("it costs 5$"), "a dollar sign that is not closed"),
+        (lambda: NOTE.say(3), "is a sentence with mathematics"),
+        (lambda: NOTE.section(" "), "a section has a title"),
+        (lambda: NOTE.extend(P, because=3), "because= is a sentence"),
+        (lambda: NOTE.claim(Z), "claim takes what sa.prove has proved or refuted"),
+        (lambda: NOTE.claim(sa.prove(P, P), kind="Guess"), "kind= is one of Claim, Lemma"),
+        (lambda: NOTE.claim(sa.prove(P, P), holds=3), "holds= takes sentences and proved claims"),
+        (lambda: NOTE.claim(sa.prove(P, P), proof=[sa]), "is neither a tensor nor a real scalar"),
+        (lambda: NOTE.cases([]), "rows of one length"),
+        (lambda: NOTE.cases({"a": 3}), "or moments by the case"),
+        (lambda: NOTE.cases([("a", sa)]), "sentences, tensors, scalars and verdicts"),
+        (lambda: NOTE.figure("x"), "figure takes what sa.plot has drawn"),
+        (lambda: NOTE.fold("x", 3), "fold takes a derivation"),
+        (lambda: NOTE.code(3), "code takes text"),
+        (lambda: NOTE.example(values=3), "example takes values and sizes by what they are for"),
+        (lambda: NOTE.example(values={P: [[1]]}), "what is shown needs those of"),
+        (lambda: NOTE.example(values={Q: [1]}), "an array of 1 axes"),
+        (lambda: NOTE.example(sizes={T: 2}), "no size for"),
+        (lambda: NOTE.then(P, relation="~"), "relates by one of"),
+        (lambda: sa.Derivation("x", given={P: "weights"}), "given holds tensors and scalar symbols"),
+        (lambda: sa.Derivation("x", result=[3]), "result holds sentences, named tensors, claims and moments"),
+        (lambda: NOTE["Nowhere"], "there is no section 'Nowhere'; there are none"),
+    ],
+)
+def test_misuse_says_what_is_meant(give, message):
+    with pytest.raises(sa.SymattnError, match=message):
+        give()
+
+
+def test_reasons_by_name_are_given_to_their_lines_alone():
+    note = sa.Derivation("A").extend(Z, P, because={"P": "weights", "Z": "scores"})
+    assert [step.reason for step in note.composed().sections[0].parts[0].steps] == [("scores",), ("weights",)]
+    with pytest.raises(sa.NamingError, match="because= speaks of 'O', the name of no line here"):
+        sa.Derivation("A").extend(Z, because={"O": "no"})
+
+
+# --- values, sections, results ---
+
+
+def test_methods_leave_a_derivation_as_it_is():
+    note = sa.Derivation("A")
+    note.say("Nothing.").extend(Z)
+    assert note.parts == ()
+    assert len(NOTE.extend(Z).steps) == len(NOTE.steps) + 1
+
+
+def test_a_section_is_a_derivation():
+    note = sa.Derivation("A").section("One").extend(Z).section("Two").extend(P)
+    assert [step.left for step in note["One"].steps] == [Z]
+    assert note["Two"].title == "Two"
+
+
+def test_a_document_that_was_not_verified_says_so():
+    assert dict(NOTE.composed().tally) == {"unverified": 5, "defined": 3}
+    verified = sa.Derivation("A").extend(Z, P, O, G)
+    verified.verify()
+    assert dict(verified.composed().tally) == {"proved": 5, "defined": 3}
+    assert dict(verified.say("More.").composed().tally)["unverified"] == 5
+
+
+def test_what_is_mentioned_is_defined_in_claims_too():
+    note = sa.Derivation("A").claim(sa.prove(sa.sum(P, axis=-1), sa.ones(T)))
+    chain, statement = note.composed().sections[0].parts
+    assert [step.status for step in chain.steps] == ["defined"] * 2
+    assert statement.kind == "Proposition"
+
+
+def test_one_gradient_has_its_reason_and_where_it_does_not_exist():
+    x = sa.tensor("x", "n")
+    g = sa.gradient(sa.let("L", sa.sum(sa.relu(x))), x)
+    line = sa.Derivation("A").extend(g["dx"]).steps[-1]
+    assert line.reason == g.steps[-1].reason
+    assert line.remarks == g.side_conditions
+
+
+def test_relations_of_a_chain_are_proved():
+    note = sa.Derivation("A").extend(sa.eq(sa.sum(P, axis=-1), sa.ones(T))).then(2 * sa.ones(T), relation="<=")
+    assert [check.how for check in note.verify()] == ["proved", "proved"]
+    with pytest.raises(sa.EvaluationError, match="line 2"):
+        sa.Derivation("A").extend(P).then(2 * P, relation=">=").verify()
+
+
+def test_numbers_are_those_of_the_lines():
+    note = sa.Derivation("A").extend(Z, P).example(values={Q: [[0, 0]], K: [[1, 2], [3, 4]]})
+    inputs, outputs = note.composed().sections[0].parts[-2:]
+    assert [said((box,)) for box in outputs.formulas] == ["Z = [0, 0]", "P = [0.500, 0.500]"]
+    assert len(inputs.formulas) == 2
