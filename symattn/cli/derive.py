@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from ..core.files import replacing
 from ..errors import OperandError
 from . import notes
 from .writing import FORMATS
@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     written = FORMATS[options.to][1](note)
     if options.out:
-        Path(options.out).write_text(written, encoding="utf-8")
+        with replacing(options.out) as file:
+            file.write_text(written, encoding="utf-8")
     else:
         print(written.rstrip())
     return 0

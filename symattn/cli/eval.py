@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import lambdify
+from ..core.files import replacing
 from ..core.naming import in_python
 from ..core.node import Tensor
 from ..errors import EvaluationError, SymattnError
@@ -96,25 +95,11 @@ def _checked(x: Tensor, array: Any) -> Any:
 
 
 def _save(path: str, arrays: Mapping[str, Any]) -> None:
-    """Write all arrays or nothing: into a temporary file beside the target, which then takes its name."""
+    """Write all arrays or nothing."""
     target = Path(path)
     if not target.parent.is_dir():
         raise EvaluationError(f"{path} cannot be written: there is no folder {target.parent}")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name, array in arrays.items():  # not np.savez, which keeps some names to itself
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    """The mask for new files, which mkstemp does not follow; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(target) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name, array in arrays.items():  # not np.savez, which keeps some names to itself
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ...core.files import replacing
 from ...errors import TypesettingError
 from ...printing.prose import Document
 from .latex import latex
@@ -32,7 +33,9 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "page.tex")
         source.write_text(latex(document, width=_WIDTH, standalone=True, theorems=True), encoding="utf-8")
-        _replaced(_typeset(engine, source), Path(path))
+        made = _typeset(engine, source)
+        with replacing(path) as beside:
+            shutil.copyfile(made, beside)
 
 
 def is_possible() -> bool:
@@ -59,20 +62,3 @@ def _typeset(engine: str, source: Path) -> Path:
         problem = next((line for line in said if line.startswith(("!", "error:"))), f"it ended with {run.returncode}")
         raise TypesettingError(f"{engine} could not set the page: {problem.lstrip('! ')}")
     return made
-
-
-def _replaced(made: Path, path: Path) -> None:
-    """Put a file in its place, all of it or nothing."""
-    try:
-        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as problem:
-        raise type(problem)(problem.errno, problem.strerror, str(path)) from None
-    os.close(number)
-    target = Path(name)
-    try:
-        shutil.copyfile(made, target)
-        target.chmod(0o644)
-        target.replace(path)
-    except OSError:
-        target.unlink()
-        raise

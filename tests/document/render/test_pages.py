@@ -288,6 +288,8 @@ def test_without_tex_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyP
     engine.write_text("#!/bin/sh\n: > page.pdf\n")
     with pytest.raises(FileNotFoundError, match="No such file or directory: .*/nowhere/page.pdf"):
         pdf(page("variance"), tmp_path / "nowhere" / "page.pdf")
+    with pytest.raises(IsADirectoryError, match="Is a directory: '[^']*'$"):
+        pdf(page("variance"), tmp_path)
     assert [*tmp_path.iterdir()] == [engine]
 
 
