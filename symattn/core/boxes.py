@@ -238,6 +238,18 @@ def commas(boxes: Iterable[Box]) -> Box:
     return separated(Sign(",", "punctuation"), boxes)
 
 
+def subscripts(indices: Sequence[Box]) -> Box:
+    """Indices side by side if each is one letter or digit, else between commas."""
+    return row(*indices) if all(map(_is_one_sign, indices)) else commas(indices)
+
+
+def _is_one_sign(index: Box) -> bool:
+    match index:
+        case Name(written) | Number(written):
+            return len(written) == 1
+    return False
+
+
 def applied(head: Box, arguments: Iterable[Box]) -> Box:
     """A function of arguments."""
     return row(head, Fence(commas(arguments)))

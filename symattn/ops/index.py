@@ -12,7 +12,21 @@ from typing import Any, NamedTuple, cast
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Matrix, Name, Number, Script, Sign, Text, commas, function, lowered, row
+from ..core.boxes import (
+    Box,
+    Code,
+    Fence,
+    Matrix,
+    Number,
+    Script,
+    Sign,
+    Text,
+    commas,
+    function,
+    lowered,
+    row,
+    subscripts,
+)
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
@@ -169,9 +183,8 @@ def _index_notation(p: Any, node: Tensor) -> Written:
 
 
 def _below(p: Any, x: Tensor, shown: Sequence[Box]) -> Written:
-    """A tensor with the parts of an index below it; those of an entry stand side by side if each is one sign."""
-    close = all(isinstance(box, Name) or (isinstance(box, Number) and len(box.digits) == 1) for box in shown)
-    return lowered(p.operand(x, Binding.ATOM), row(*shown) if close else commas(shown)), Binding.ATOM
+    """A tensor with the parts of an index below it."""
+    return lowered(p.operand(x, Binding.ATOM), subscripts(shown)), Binding.ATOM
 
 
 def _with_new_axes(p: Any, node: Tensor) -> Written | None:

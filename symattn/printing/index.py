@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import sympy
 
-from ..core.boxes import Box, Fence, Function, Name, Row, Script, Sign, raised, row
+from ..core.boxes import Box, Fence, Function, Name, Row, Script, Sign, raised, row, subscripts
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -34,7 +34,7 @@ from .counting import from_one
 from .gradients import at_entry
 from .media.latex import latex
 from .prose import Step, sentence
-from .scalars import Scalars, side_by_side
+from .scalars import Scalars
 from .symbols import symbol
 from .table import SymbolTable
 
@@ -276,4 +276,4 @@ class EntryScalars(Scalars):
 
 def entry_box(base: Box, indices: Sequence[Box]) -> Box:
     """An entry of what has a name, ``Q_{i k}``."""
-    return at_entry(base, side_by_side(indices)) if indices else base
+    return at_entry(base, subscripts(indices)) if indices else base

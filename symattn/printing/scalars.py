@@ -30,12 +30,12 @@ from ..core.boxes import (
     Sign,
     Text,
     applied,
-    commas,
     function,
     juxtaposed,
     raised,
     row,
     separated,
+    subscripts,
 )
 from ..core.naming import is_long
 from ..scalars.formulas import Choice, Max, Min
@@ -107,7 +107,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
 
     def script(self, indices: Sequence[Any]) -> Box:
         """Indices of an entry."""
-        return side_by_side([self.small(i) for i in indices])
+        return subscripts([self.small(i) for i in indices])
 
     def _print_NumberSymbol(self, expr: Any) -> Box:
         return _CONSTANTS.get(str(expr)) or Name(str(expr), "upright")
@@ -298,11 +298,6 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def is_letter(self, part: Any) -> bool:
         """Whether a part is an index, or a multiple of one."""
         return isinstance(part.as_coeff_Mul()[1], sympy.Dummy)
-
-
-def side_by_side(indices: Sequence[Box]) -> Box:
-    """Indices side by side if each is one letter, else between commas."""
-    return row(*indices) if all(isinstance(i, Name) and len(i.letters) == 1 for i in indices) else commas(indices)
 
 
 # --- what a box begins and ends with ---

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...core.boxes import Box, Number, Script, Sign, Text, row, separated
+from ...core.boxes import Box, Number, Script, Sign, Text, row, separated, subscripts
 from ...core.budget import Budget
 from ...core.node import Tensor
 from ...normal_form.ring import Used
 from ...printing.media.read_latex import box_of_latex
 from ...printing.prose import EQUALS, Chain, Display, Items, Paragraph, Part, Step, Words, sentence_of
-from ...printing.scalars import side_by_side
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable
 from ..argument import Argument, Given
@@ -114,7 +113,7 @@ def _positive(shown: Box) -> Box:
 
 
 def _at(side: Box, index: Sequence[Box]) -> Box:
-    return Script(side, side_by_side(index)) if index else side
+    return Script(side, subscripts(index)) if index else side
 
 
 def _piece(piece: PieceTold[Box]) -> Iterator[Part]:

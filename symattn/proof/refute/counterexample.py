@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, raised, row
+from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, raised, row, subscripts
 from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
@@ -18,7 +18,7 @@ from ...printing.index import entry_box
 from ...printing.media.latex import latex
 from ...printing.prose import EQUALS, Display, Paragraph, Part, Words, listed, sentence_of
 from ...printing.prose_latex import is_short, parts_latex
-from ...printing.scalars import scalar_box, side_by_side
+from ...printing.scalars import scalar_box
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable, checked_table
 from .balls import Number, ball, exact_form
@@ -244,7 +244,7 @@ class Counterexample(Example):
         return raised(table.box(whole), Sign("′" * (len(name) - len(whole))))
 
     def _entry(self, side: Box) -> Box:
-        return Script(side, side_by_side([Digits(str(i)) for i in self.index])) if self.index else side
+        return Script(side, subscripts([Digits(str(i)) for i in self.index])) if self.index else side
 
 
 def _beside(boxes: Sequence[Box]) -> Words:
