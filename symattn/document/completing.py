@@ -12,8 +12,7 @@ from ..graph.folding import Folding
 from ..graph.names import unnamed_inputs
 from ..ops.leaves import cotangent_op, definition, is_named, let_op, variable
 from ..proof.verdict import Verdict
-from .lines import Line
-from .parts import Cases, Folded, Statement, roots_of_verdict
+from .parts import Cases, Folded, Line, Statement, roots_of_verdict
 
 
 def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ from ..printing.prose import Statement as PageStatement
 from ..printing.stated import sentence_words
 from ..printing.symbols import symbol
 from ..printing.table import Spellings, symbol_table
-from ..probability.notation import box_writer
+from ..probability.notation import Mean, Variance, box_writer
 from ..probability.report import Moments
 from ..probability.steps import ScalarLine
 from ..proof.claims import RELATIONS, Claim
@@ -50,9 +50,8 @@ from .checks import Check
 from .completing import completed, occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
-from .lines import Line
 from .numbers import array_box
-from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Listing, Statement, roots, steps
+from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Line, Listing, Statement, roots, steps
 from .prose import Prose, Speaker
 
 if TYPE_CHECKING:
@@ -221,8 +220,15 @@ class Composer:
 
     def _moments(self, moments: Moments) -> list[Step]:
         """Mean and variance."""
-        told = next(part for part in moments.told(self.printer.table) if isinstance(part, Chain))
-        return [step for step in told.steps if step.relation is not DEFINED][:2]
+        values = {Mean: moments.mean, Variance: moments.variance}
+        written, name = self._writer(moments, list(values.values())), moments.explanation.name
+        return [Step(written(sign(name)), written(value)) for sign, value in values.items()]
+
+    def _writer(self, moments: Moments, values: list[Any]) -> Callable[[Any], Box]:
+        """What writes values of moments; the quantity has the name under which it is shown."""
+        written, x = box_writer(moments.roots, values, self.printer.table), moments.quantity
+        shown = {moments.explanation.name: sympy.Symbol(self.printer.names[x])} if x in self.printer.names else {}
+        return lambda value: written(value.xreplace(shown))
 
     def _cells_of(self, moments: Moments) -> Iterator[Words]:
         return ((step.right,) for step in self._moments(moments))
@@ -336,13 +342,11 @@ class Composer:
 
     def _rows_of(self, moments: Moments, status: Status | None = None, detail: Words = ()) -> list[Step]:
         """The lines that lead to mean and variance; the quantity has the name under which it is shown."""
-        found, x, table = moments.explanation, moments.quantity, self.printer.table
-        sides = [side for line in found.lines for side in line[:2] if isinstance(side, sympy.Expr)]
-        written = box_writer(moments.tensors, sides, table)
-        shown = {found.name: sympy.Symbol(self.printer.names[x])} if x in self.printer.names else {}
+        found, table = moments.explanation, self.printer.table
+        written = self._writer(moments, [x for line in found.lines for x in line[:2] if isinstance(x, sympy.Expr)])
 
         def box(side: Any) -> Box:
-            return self.printer.box(definition(side)) if isinstance(side, Tensor) else written(side.xreplace(shown))
+            return self.printer.box(definition(side)) if isinstance(side, Tensor) else written(side)
 
         def step(line: ScalarLine) -> Step:
             defines = line.left == found.name

@@ -29,9 +29,21 @@ from ..proof.claims import Claim
 from ..proof.verdict import Verdict
 from .checks import Report
 from .composing import Composer
-from .lines import Line
 from .numbers import example
-from .parts import Calculation, Cases, Folded, Heading, Illustration, Listing, Part, Statement, numbered, roots, steps
+from .parts import (
+    Calculation,
+    Cases,
+    Folded,
+    Heading,
+    Illustration,
+    Line,
+    Listing,
+    Part,
+    Statement,
+    numbered,
+    roots,
+    steps,
+)
 from .prose import Prose, prose
 from .render.html import html
 from .render.json import as_json

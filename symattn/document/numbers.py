@@ -14,8 +14,7 @@ from ..core.boxes import Box, Matrix, Number, Script, Sign, juxtaposed, row
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..ops.leaves import computed, is_named, variable
-from .lines import Line
-from .parts import Example
+from .parts import Example, Line
 
 if TYPE_CHECKING:
     from .derivation import Derivation

@@ -24,8 +24,7 @@ from ..proof.equality import gradients
 from ..proof.refute.counterexample import Counterexample
 from ..proof.verdict import Verdict
 from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, Check
-from .lines import Line
-from .parts import Calculation, Cases, Folded, Statement
+from .parts import Calculation, Cases, Folded, Line, Statement
 
 _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
 
