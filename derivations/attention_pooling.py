@@ -54,12 +54,12 @@ def hull(note: sa.Derivation) -> sa.Derivation:
     note = note.extend(low, high, because="of each column")
     note = note.extend(sa.le(sa.outer(sa.ones(T), low), O), because="weights are positive and sum to 1")
     note = note.extend(sa.le(O, sa.outer(sa.ones(T), high)), because="likewise")
-    return note.say(
+    note = note.say(
         "For the same reason the average moves along when all values move by $c$, and has nothing to choose from when "
         "all values are equal."
-    ).extend(
-        sa.eq(P @ (V + c), O + c), because="weights sum to 1"
-    ).extend(sa.eq(P @ sa.outer(sa.ones(S), c), sa.outer(sa.ones(T), c)), because="the same, of equal values")
+    )
+    note = note.extend(sa.eq(P @ (V + c), O + c), because="weights sum to 1")
+    return note.extend(sa.eq(P @ sa.outer(sa.ones(S), c), sa.outer(sa.ones(T), c)), because="the same, of equal values")
 
 
 def limits(note: sa.Derivation) -> sa.Derivation:

@@ -72,10 +72,11 @@ def gradient(note: sa.Derivation) -> sa.Derivation:
     )
     note = note.extend(p, because="each entry is positive").extend(g["dz"], because="chain rule")
     note = note.then(p, because="by its definition")
-    return note.extend(sa.eq(p, sa.exp(z - ell)), because=r"$\mathrm{e}^{\ell}$ is the sum").say(
-        "So the gradient is a distribution over the scores. Raising all of them by a small amount raises $\\ell$ by "
-        "the same amount:"
-    ).extend(sa.eq(sa.sum(g[z]), 1), because="softmax sums to 1")
+    note = note.extend(sa.eq(p, sa.exp(z - ell)), because=r"$\mathrm{e}^{\ell}$ is the sum").say(
+        r"So the gradient is a distribution over the scores. Raising all of them by a small amount raises $\ell$ by "
+        "the same amount."
+    )
+    return note.extend(sa.eq(sa.sum(g[z]), 1), because="softmax sums to 1")
 
 
 def numbers(note: sa.Derivation) -> sa.Derivation:

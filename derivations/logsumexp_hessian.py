@@ -24,10 +24,10 @@ def derivation() -> sa.Derivation:
         "loss of a linear classifier.",
         result=[
             r"Let $p = \operatorname{softmax}(z)$. The matrix of second derivatives of "
-            r"$\operatorname{logsumexp}(z)$ is $H = \operatorname{diag}(p) - p p^{\top}$, the covariance of one draw from $p$, and "
-            r"$v^{\top} H v = \sum_i p_i (v_i - \bar{v})^2 \geq 0$ for every direction $v$, with its mean "
-            r"$\bar{v} = p^{\top} v$. As a function of its features, the loss of a linear classifier has the Hessian "
-            r"$W^{\top} H W$.",
+            r"$\operatorname{logsumexp}(z)$ is $H = \operatorname{diag}(p) - p p^{\top}$, the covariance of one draw "
+            r"from $p$, and $v^{\top} H v = \sum_i p_i (v_i - \bar{v})^2 \geq 0$ for every direction $v$, with its "
+            r"mean $\bar{v} = p^{\top} v$. As a function of its features, the loss of a linear classifier has the "
+            r"Hessian $W^{\top} H W$.",
         ],
         references=[
             "Boyd and Vandenberghe, Convex Optimization, 2004, section 3.1.5.",
