@@ -1,52 +1,88 @@
-"""Attention of several heads: two ways to join the heads, and one product in place of one for each head."""
+"""Attention of several heads: two ways to join the heads, and what the output matrix is for."""
 
 from __future__ import annotations
 
 import symattn as sa
 
+h, T, S, D, E, d, e, m = sa.sizes("h T S D E d e m")
+X, Y = sa.tensor("X", T, D), sa.tensor("Y", S, E)
+W_q, W_k, W_v = sa.tensor("W_q", h, D, d), sa.tensor("W_k", h, E, d), sa.tensor("W_v", h, E, e)
+W_o = sa.tensor("W_o", h * e, m)
+R = sa.tensor("R", h * e, h * e, permutation=True)
+Q, K, V = sa.attention.project(X, W_q, W_k, W_v, memory=Y)
+Z = sa.attention.scores(Q, K)
+P = sa.attention.probabilities(Z)
+O = sa.attention.attention_pooling(P, V)
+H = sa.let("H", sa.attention.merge_heads(O))
+U = sa.let("U", sa.split_axis(W_o, 0, (h, e)))
+A = sa.let("A", H @ W_o)
+
 
 def derivation() -> sa.Derivation:
-    """Joined heads times a matrix are a sum over heads, and fused weights give the same queries."""
-    h, T, S, D, E, d, e, M = sa.sizes("h T S D E d e M")
-    X, Y = sa.tensor("X", T, D), sa.tensor("Y", S, E)
-    W_q, W_k, W_v = sa.tensor("W_q", h, D, d), sa.tensor("W_k", h, E, d), sa.tensor("W_v", h, E, e)
-    W_o = sa.tensor("W_o", h * e, M)
+    """Heads side by side times a matrix are a sum over heads."""
+    note = sa.Derivation(
+        "Attention of several heads",
+        given={
+            X: "tokens that ask", Y: "tokens that are asked; $X$ in self-attention", W_q: "make queries, one each head",
+            W_k: "make keys", W_v: "make values", W_o: "mixes the outputs of the heads",
+            R: r"the simplest $W_o$",
+        },
+        summary="Each head compares tokens in its own way. Put side by side and mixed by one matrix, the heads are a "
+        "sum of terms, one for each head.",
+        result=[
+            r"Let $U^{(a)}$ be the $e$ rows of $W_o$ that meet head $a$. The output of the layer is "
+            r"$A = \sum_a P^{(a)} V^{(a)} U^{(a)}$: no head waits for another, and what a head adds can be looked at "
+            "by itself.",
+        ],
+        references=[
+            "Vaswani et al., Attention is all you need, 2017, section 3.2.2.",
+            "Elhage et al., A mathematical framework for transformer circuits, 2021 (heads as a sum).",
+        ],
+        letters="a",
+    )  # fmt: skip
+    return widths(mixing(forward(note)))
 
-    note = sa.Derivation("Attention of several heads", given=[X, Y, W_q, W_k, W_v, W_o])
-    note = note.say(
-        "Tokens X ask tokens Y; for self-attention Y is X. Each of h heads has its own three matrices, so each sees "
-        "its own queries, keys and values, and weighs the tokens in its own way."
-    )
-    Q, K, V = sa.attention.project(X, W_q, W_k, W_v, memory=Y)
-    Z = sa.attention.scores(Q, K)
-    P = sa.attention.probabilities(Z)
-    O = sa.attention.attention_pooling(P, V)
-    note = note.extend(Q, K, V, Z, P, O)
 
-    H = sa.let("H", sa.attention.merge_heads(O))
-    U = sa.let("U", sa.split_axis(W_o, 0, (h, e)))
-    note = note.say(
-        "The outputs of the heads are put side by side, head after head, so that feature j of a row of H is feature j"
-        " mod e of head j div e. One matrix then mixes them. Cut into h blocks of e rows, one for each head, the same"
-        " matrix gives a sum over heads: no head waits for another, and what a head adds to the result can be looked "
-        "at by itself."
+def forward(note: sa.Derivation) -> sa.Derivation:
+    """Each head by itself."""
+    note = note.section("Each head by itself").say(
+        "Every head has three matrices of its own, so it sees its own queries, keys and values. Heads are the first "
+        "axis, along which everything is done alike."
     )
-    note = note.extend(H, U, sa.let("A", H @ W_o))
+    note = note.extend(Q, K, V, because={"Q": "queries of all heads", "K": "keys", "V": "values"})
+    return note.extend(Z, P, O, because={"Z": "scores", "P": "weights", "O": "outputs of the heads"})
+
+
+def mixing(note: sa.Derivation) -> sa.Derivation:
+    """Side by side, or as a sum."""
+    note = note.section("Two ways to join them").say(
+        r"The outputs are put side by side, head after head, and one matrix mixes them. Cut into blocks of $e$ rows, "
+        "one for each head, the same matrix gives a sum over the heads."
+    )
+    note = note.extend(H, because="side by side").extend(U, because="blocks of $W_o$").extend(A, because="the layer")
     note = note.then(sa.sum(O @ U, axis=0), because="block by block")
     note = note.then(sa.sum(P @ (V @ U), axis=0), because="products associate")
-    note = note.say(
-        "In the last line the values and the block of the output matrix stand together: of a head only the product of"
-        " its two matrices matters, a map of rank e at most."
+    return note.say(
+        "In the last line, the values and the block of the output matrix stand together. Of a head only the product "
+        "of its two matrices matters, a map of rank $e$ at most."
     )
 
-    F = sa.let("F_q", sa.merge_axes(sa.moveaxis(W_q, 0, 1), (1, 2)))
-    note = note.say(
-        "In practice the matrices of all heads stand side by side in one, and there is one product, whose columns are"
-        " then divided among the heads. The queries are the same, and so are keys and values."
+
+def widths(note: sa.Derivation) -> sa.Derivation:
+    """Without the output matrix, and with widths that divide nothing."""
+    note = note.section("What is needed, and what is not")
+    note = note.claim(
+        sa.prove(H @ R, H),
+        title="The output matrix can be left out",
+        holds=r"without $W_o$, block $a$ of the output depends on head $a$ alone, and the shape hides that anything is "
+        "missing. With it, every output feature can read all heads; a permutation is the simplest example.",
     )
-    note = note.extend(F, sa.let("Q_f", sa.attention.split_heads(X @ F, h)))
-    note = note.then(X @ W_q, because="column by column")
-    return note
+    return note.claim(
+        sa.prove(sa.attention.split_heads(H, h), O),
+        title="Heads can be cut apart again",
+        because=r"Putting side by side computes nothing. It needs no relation between $h$, $d$, $e$ and the widths "
+        r"$D$ and $m$ of the model: $h$ need not divide them, as $W_o$ has $h e$ rows and $m$ columns.",
+    )
 
 
 if __name__ == "__main__":

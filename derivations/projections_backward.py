@@ -90,8 +90,8 @@ def claims(note: sa.Derivation) -> sa.Derivation:
     return note.claim(
         sa.prove(sa.softmax(Q @ K.T) @ V, O),
         title=r"The scale $1 / \sqrt{d}$ can be left out",
-        holds=r"the scale is a part of the layer. It can be moved into the weights, $W_q / \sqrt{d}$ for $W_q$, but not "
-        "dropped.",
+        holds=r"the scale is a part of the layer. It can be moved into the weights, $W_q / \sqrt{d}$ for $W_q$, but "
+        "not dropped.",
     )
 
 

@@ -35,8 +35,10 @@ def derivation() -> sa.Derivation:
 def loss(note: sa.Derivation) -> sa.Derivation:
     """The logarithm of a softmax is a difference."""
     ones = sa.eq(sa.sum(y), 1)
-    note = note.section("The loss").extend(p, L, because={"p": "probabilities", "L": "cross-entropy"}).say(
-        r"A softmax is a quotient, so its logarithm is a difference, which cannot be $\log 0$."
+    note = (
+        note.section("The loss")
+        .extend(p, L, because={"p": "probabilities", "L": "cross-entropy"})
+        .say(r"A softmax is a quotient, so its logarithm is a difference, which cannot be $\log 0$.")
     )
     note = note.extend(sa.eq(sa.log(p), z - sa.logsumexp(z)), because=r"$\log \mathrm{e}^{z_i} = z_i$")
     note = note.extend(sa.eq(L, sa.sum(y) * sa.logsumexp(z) - y @ z), because="put into the sum")
