@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from ..core.boxes import Box, Fence, Name, Number, Sign, commas, row
+from ..core.naming import free_letters
 from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..graph.names import displayed_names
 from ..ops.leaves import cotangent_op, definition, variable
 from ..printing.counting import checked_first_index
+from ..printing.gradients import checked_gradients, gradient_box, names_the_loss
 from ..printing.matrix import Printer, printer_in, space_of
 from ..printing.parts import Rows
 from ..printing.prose import (
@@ -57,6 +59,7 @@ from .prose import Prose, Speaker
 if TYPE_CHECKING:
     from .derivation import Derivation
 
+_LOSS = Name("L")
 _PROPERTIES = {"permutation": "permutation matrix", "orthogonal": "orthogonal matrix"}
 _RELATIONS = {**RELATIONS, ">=": Sign("≥", "relation"), ">": Sign(">", "relation")}
 
@@ -74,6 +77,7 @@ class Composer:
         first_index: int,
     ) -> None:
         self.derivation, self.first_index = derivation, checked_first_index(first_index)
+        self.gradients = checked_gradients(gradients)
         if first_index and any(isinstance(part, (Statement, Calculation, Cases)) for part in steps(parts)):
             raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
         tensors = [x for x in derivation.given if isinstance(x, Tensor)]
@@ -124,12 +128,19 @@ class Composer:
             tally=self._tally(sections),
             result=result,
             given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
-            conventions=conventions(boxes),
+            conventions=conventions(boxes, self._gradient_convention()),
             sections=sections,
             references=tuple(map(self.words, self.derivation.references)),
             command=self.derivation.command,
             first_index=self.first_index,
         )
+
+    def _gradient_convention(self) -> Words:
+        """What the letters of a gradient mean that does not name the loss."""
+        if not self._losses() or names_the_loss(self.gradients):
+            return ()
+        of = Name(next(free_letters("XYAB", self.printer.table.letters())))
+        return gradient_box(self.gradients, of, _LOSS)[0], " is the gradient of a loss by ", of, ", of its shape"
 
     def words(self, said: Prose | None) -> Words:
         return () if said is None else self.speaker.words(said)

@@ -37,10 +37,10 @@ _SIGNS = {
 }
 
 
-def conventions(boxes: Iterable[Box]) -> Words:
-    """The sentences on the signs of some formulas, in one."""
+def conventions(boxes: Iterable[Box], more: Words = ()) -> Words:
+    """The sentences on the signs of some formulas, in one, and ``more`` before them."""
     used = {sign for box in boxes for sign in _signs(box)}
-    said = [words for sign, words in _sentences().items() if sign in used]
+    said = [more] * bool(more) + [words for sign, words in _sentences().items() if sign in used]
     joined = [piece for words in said for piece in ("; ", *words)][1:]
     return (*joined, ".") if said else ()
 
