@@ -1,7 +1,7 @@
 """The command line: ``symattn list``, ``derive``, ``verify``, ``build``, ``grad``, ``eval``, ``prove``, ``variance``.
 
 Each verb is a file, which is loaded when the verb is chosen: ``symattn --help`` needs no SymPy. What a user gets wrong
-ends in one line on stderr and exit code 2; nothing is left half-written.
+ends in one line on stderr and exit code 2; nothing is left half-written, by ctrl-C neither.
 """
 
 from __future__ import annotations
@@ -42,12 +42,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in ``symattn list | head -1``
         _give_up_output()
         return 1
+    except KeyboardInterrupt:
+        print("symattn: stopped", file=sys.stderr)
+        return 130
     except (SymattnError, OSError) as problem:
-        print(f"symattn: error: {problem}", file=sys.stderr)
+        print(f"symattn: error: {_said(problem)}", file=sys.stderr)
         if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
             _give_up_output()
         return 2
     return code
+
+
+def _said(problem: Exception) -> str:
+    if isinstance(problem, OSError) and problem.filename:
+        return f"{problem.filename}: {problem.strerror}"
+    return str(problem)
 
 
 def _give_up_output() -> None:

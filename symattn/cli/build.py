@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from ..core.files import replacing
 from ..document.render.pdf import is_possible
 from ..document.render.site import Entry, index
 from ..errors import OperandError
@@ -21,23 +24,35 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the site; 1 if one of the derivations is left out since something is wrong with it."""
-    paths = notes.chosen(options.names)
-    if not paths:
-        raise OperandError(f"there is no derivation in {', '.join(options.names)}")
-    folder = Path(options.out)
-    folder.mkdir(parents=True, exist_ok=True)
+    paths, folder = notes.chosen(options.names), Path(options.out)
+    _check_folder(folder)
     formats = [*FORMATS, *(["pdf"] if is_possible() else [])]
     if "pdf" not in formats:
         print("no TeX is installed, so there are no PDF files", file=sys.stderr)
-    done = {}
-    for outcome in all_of(paths, formats):
-        done[outcome.name] = outcome
-        for name, content in (outcome.files or {}).items():
-            (folder / name).write_bytes(content)
+    outcomes = all_of(paths, formats).values()
+    built = [outcome for outcome in outcomes if not outcome.problem]
+    _write(folder, {name: content for outcome in built for name, content in outcome.files.items()})
+    entries = [Entry(x.name, x.title, x.summary, x.tally, tuple(x.files)) for x in built]
+    _write(folder, {"index.html": index(entries).encode()})
+    for outcome in outcomes:
         if outcome.problem:
-            print(f"{outcome.name}: {outcome.problem}", file=sys.stderr)
-    built = [done[name] for name in paths if not done[name].problem]
-    entries = [Entry(x.name, x.title, x.summary, x.tally, tuple(x.files or ())) for x in built]
-    (folder / "index.html").write_text(index(entries), encoding="utf-8")
-    print(f"{len(built)} derivations in {folder / 'index.html'}")
+            print(f"symattn: {outcome.name} is left out: {outcome.problem}", file=sys.stderr)
+    print(f"{len(built)} of {len(paths)} derivations are in {folder / 'index.html'}")
     return int(len(built) < len(paths))
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises OperandError, before any work is done, for a folder that cannot be made or written."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise OperandError(f"{folder} cannot be made: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise OperandError(f"{folder} cannot be written: {there} is closed to you")
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as beside:
+            beside.write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..core.files import replacing
 from ..errors import OperandError
@@ -21,13 +22,16 @@ def run(options: argparse.Namespace) -> int:
     """Write the derivation, each step with what was done to check it."""
     if options.to == "pdf" and not options.out:
         raise OperandError("derive --to pdf needs a file to write: -o FILE")
-    note = notes.load(options.name)
-    note.verify()
+    if options.out and not Path(options.out).absolute().parent.is_dir():
+        raise OperandError(f"{options.out} cannot be written: there is no folder {Path(options.out).parent}")
+    name, path = notes.one(options.name)
+    note = notes.read(path).checked_by(f"symattn verify {name}")
+    with notes.blamed(path):
+        note.verify()
+        written = "" if options.to == "pdf" else FORMATS[options.to][1](note)
     if options.to == "pdf":
         note.pdf(options.out)
-        return 0
-    written = FORMATS[options.to][1](note)
-    if options.out:
+    elif options.out:
         with replacing(options.out) as file:
             file.write_text(written, encoding="utf-8")
     else:

@@ -13,8 +13,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """One line a derivation: its name and its title."""
-    names = notes.derivations()
-    width = max(map(len, names), default=0)
-    for name in names:
-        print(f"{name:<{width}}  {notes.load(name).title}")
+    found = notes.derivations()
+    width = max(map(len, found), default=0)
+    for name, path in found.items():
+        print(f"{name:<{width}}  {notes.read(path).titled.plain}")
     return 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from ..core.naming import nearest
 from ..document.derivation import Derivation
-from ..errors import OperandError, described
+from ..errors import OperandError, SymattnError, described
 
 
 def derivations() -> dict[str, Path]:
@@ -28,27 +31,44 @@ def in_folder(folder: Path) -> dict[str, Path]:
 def chosen(names: list[str]) -> dict[str, Path]:
     """The files of some names, files and folders, of all that come with symattn unless there are any.
 
-    Raises OperandError, which lists the known ones, for any other name.
+    Raises OperandError for any other name, with the nearest of those that are known, and for two files of one name.
     """
-    known = derivations()
-    found = dict[str, Path]()
+    known, found = derivations(), dict[str, Path]()
     for name in names or known:
-        path = Path(name)
-        if name in known:
-            found[name] = known[name]
-        elif name and path.is_dir():
-            found |= in_folder(path)
-        elif path.suffix == ".py":
-            found[path.stem.replace("_", "-")] = path
-        else:
-            raise OperandError(f"there is no derivation {name!r}: {nearest(name, known)}; known are {', '.join(known)}")
+        for called, path in _meant(name, known).items():
+            if found.setdefault(called, path) != path:
+                raise OperandError(f"{found[called]} and {path} are both called {called!r}: rename one of them")
     return found
 
 
-def load(name: str) -> Derivation:
-    """The derivation of a name or in a file. Raises OperandError where there is none."""
+def _meant(name: str, known: dict[str, Path]) -> dict[str, Path]:
+    path = Path(name)
+    if name in known:
+        return {name: known[name]}
+    if name and path.is_dir():
+        if files := in_folder(path):
+            return files
+        raise OperandError(f"there is no derivation in the folder {name}")
+    if path.suffix == ".py":
+        return {path.stem.replace("_", "-"): path}
+    raise OperandError(f"there is no derivation {name!r}: {nearest(name, known)}")
+
+
+def one(name: str) -> tuple[str, Path]:
+    """A name, as people type it again, and its file. Raises OperandError for what is none, or several."""
+    if name and Path(name).is_dir():
+        raise OperandError(f"{name} is a folder: name one of its files, or build it")
     ((called, path),) = chosen([name]).items()
-    return read(path).checked_by(f"symattn verify {called if called == name else path}")
+    return (called if called == name else str(path)), path
+
+
+@contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """What is wrong here is said of a file, in one line."""
+    try:
+        yield
+    except SymattnError as problem:
+        raise OperandError(f"{path}: {in_one_line(problem)}") from None
 
 
 def read(path: Path) -> Derivation:
@@ -60,11 +80,13 @@ def read(path: Path) -> Derivation:
     assert spec.loader is not None
     module = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-        made = getattr(module, "derivation", None)
-        note = made() if callable(made) else None
-    except Exception as problem:  # of somebody's file, whatever it is
-        raise OperandError(f"{path}{_line(problem, path)}: {type(problem).__name__}: {problem}") from problem
+        with redirect_stdout(sys.stderr):  # what the file prints is no part of the page
+            spec.loader.exec_module(module)
+            made = getattr(module, "derivation", None)
+            note = made() if callable(made) else None
+    except (Exception, SystemExit) as problem:  # of somebody's file, whatever it is
+        called = "" if isinstance(problem, SymattnError) else f"{type(problem).__name__}: "
+        raise OperandError(f"{path}{_line(problem, path)}: {called}{in_one_line(problem)}") from problem
     if made is None:
         raise OperandError(f"{path} has no function derivation() that returns a sa.Derivation")
     if not isinstance(note, Derivation):
@@ -72,7 +94,12 @@ def read(path: Path) -> Derivation:
     return note
 
 
-def _line(problem: Exception, path: Path) -> str:
+def in_one_line(problem: BaseException) -> str:
+    """What is wrong, without the row that points with a caret at a place of the row above."""
+    return "; ".join(line.strip() for line in str(problem).splitlines() if line.strip(" ^"))
+
+
+def _line(problem: BaseException, path: Path) -> str:
     """Where in the file it happened."""
     if isinstance(problem, SyntaxError):
         return f", line {problem.lineno}"

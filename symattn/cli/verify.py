@@ -18,12 +18,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """The steps of those that are named, or else a table; 1 if a step is false."""
     paths = notes.chosen(options.names)
-    done = {outcome.name: outcome for outcome in all_of(paths)}
+    done = all_of(paths)
     width = max(map(len, paths))
     for name in paths:
         outcome = done[name]
         if outcome.problem:
-            print(f"{name}: {outcome.problem}", file=sys.stderr)
+            print(outcome.problem, file=sys.stderr)
         elif options.names:
             print("\n".join(f"{name}: {line}" for line in outcome.lines))
         else:

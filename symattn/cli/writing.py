@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from multiprocessing import get_context
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 from ..document.derivation import Derivation
-from ..errors import SymattnError
+from ..errors import EvaluationError, SymattnError
 from ..printing.prose import Status, Words
 from . import notes
 
@@ -38,7 +41,7 @@ class Outcome:
     lines: tuple[str, ...] = ()
     seconds: float = 0.0
     problem: str = ""
-    files: Mapping[str, bytes] | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
@@ -46,13 +49,14 @@ def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
     start = time.perf_counter()
     try:
         note = notes.read(path).checked_by(f"symattn verify {name}")
-        report = note.verify()
-        files = {f"{name}.{FORMATS[to][0]}": FORMATS[to][1](note).encode() for to in formats if to != "pdf"}
-        if "pdf" in formats:
-            files[f"{name}.pdf"] = _pdf(note)
-        document = note.composed()
+        with notes.blamed(path):
+            report = note.verify()
+            files = {f"{name}.{FORMATS[to][0]}": FORMATS[to][1](note).encode() for to in formats if to != "pdf"}
+            if "pdf" in formats:
+                files[f"{name}.pdf"] = _pdf(note)
+            document = note.composed()
     except SymattnError as problem:
-        return Outcome(name, seconds=time.perf_counter() - start, problem="; ".join(str(problem).splitlines()))
+        return Outcome(name, seconds=time.perf_counter() - start, problem=str(problem))
     lines = tuple(map(str, report))
     seconds = time.perf_counter() - start
     return Outcome(name, document.title, document.summary, document.tally, lines, seconds, files=files)
@@ -65,17 +69,44 @@ def _pdf(note: Derivation) -> bytes:
         return path.read_bytes()
 
 
-def all_of(paths: Mapping[str, Path], formats: Iterable[str] = ()) -> Iterator[Outcome]:
-    """All of them as they are done, on all processors."""
-    formats = tuple(formats)
+def all_of(paths: Mapping[str, Path], formats: Iterable[str] = ()) -> dict[str, Outcome]:
+    """All of them, on all processors. Raises EvaluationError where a process ends by itself."""
+    formats, done = tuple(formats), dict[str, Outcome]()
     if len(paths) == 1:
-        yield from (checked(name, path, formats) for name, path in paths.items())
-        return
-    workers = min(len(paths), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool, _Progress(len(paths)) as progress:
-        for done in as_completed([pool.submit(checked, name, path, formats) for name, path in paths.items()]):
-            progress.passed(done.result().name)
-            yield done.result()
+        return {name: checked(name, path, formats) for name, path in paths.items()}
+    with _pool(len(paths)) as pool, _Progress(len(paths)) as progress:
+        with _uninterrupted():
+            asked = [pool.submit(checked, name, path, formats) for name, path in paths.items()]
+        try:
+            for future in as_completed(asked):
+                outcome = done[future.result().name] = future.result()
+                progress.passed(outcome.name)
+        except BrokenProcessPool:
+            left = ", ".join(name for name in paths if name not in done)
+            raise EvaluationError(f"a process ended by itself, as where memory runs out; not done are {left}") from None
+    return {name: done[name] for name in paths}
+
+
+@contextmanager
+def _pool(tasks: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the block, however that ends."""
+    with ProcessPoolExecutor(min(tasks, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in active_children():
+                process.terminate()
+            raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C does nothing here, nor ever in the processes that begin here: it is this one that ends them."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Progress:

@@ -185,7 +185,7 @@ def derivation():
     monkeypatch.setattr(notes, "derivations", lambda: known)
     code, out, err = run("verify")
     assert code == 1
-    assert err.startswith("false: step y (line 2) is false: exp(x) = x; n = 1; ")
+    assert err.startswith(f"{tmp_path / 'false.py'}: step y (line 2) is false: exp(x) = x; n = 1; ")
     assert re.search(r"softmax-jacobian +\d\.\d s +6 proved, 2 by definition", out)
 
 

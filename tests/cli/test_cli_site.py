@@ -1,0 +1,153 @@
+"""Derivations of one's own: what ``derive``, ``verify`` and ``build`` write, say, and leave behind."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from symattn.cli import main, writing
+
+FINE = """
+import symattn as sa
+print("a word by the file")
+z = sa.tensor("z", "n")
+L = sa.let("L", sa.logsumexp(z))
+def derivation():
+    return sa.Derivation("A sum, $L$", given={z: "scores"}, summary="Of *all* scores.").extend(L, sa.gradient(L, z))
+"""
+_START = "import symattn as sa\nQ = sa.tensor('Q', 'T d')\ndef derivation():\n    return sa.Derivation('x', given=[Q])"
+WRONG = {  # by the file: what is wrong with it, and what is said of that, after its path
+    "nothing": ("x = 1", " has no function derivation() that returns a sa.Derivation"),
+    "other": ("def derivation(): return 3", ": derivation() returns 3, and not a sa.Derivation"),
+    "broken": ("def derivation():\n    return 1 / 0", ", line 2: ZeroDivisionError: division by zero"),
+    "syntax": ("x = 1\ndef derivation(:", ", line 2: SyntaxError: invalid syntax"),
+    "leaves": ("import sys\nsys.exit(3)", ", line 2: SystemExit: 3"),
+    "unread": (_START + ".say('Is $Q +^$ so?')", ", line 4: the paragraph has a formula that does not read, $Q +^$: ^"),
+    "unknown": (_START + ".say('Is $R$ so?')", ": the paragraph speaks of 'R', in $R$, which is no name of the"),
+    "false": (
+        _START + ".extend(sa.let('Y', Q @ Q.T)).then(Q @ Q.T + 1)",
+        ": step Y (line 2) is false: Q @ Q.T = Q @ Q.T + 1; T = 1, d = 1; Q = [[0]]; entry [0, 0]: left is 0, right is",
+    ),
+}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "a_sum.py").write_text(FINE)
+    return folder
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(name, tmp_path, capsys):
+    file, out = tmp_path / f"{name}.py", tmp_path / "out"
+    file.write_text(WRONG[name][0])
+    assert main(["derive", str(file), "--to", "html", "-o", str(out / "page.html")]) == 2  # no such folder
+    out.mkdir()
+    capsys.readouterr()
+    assert main(["derive", str(file), "--to", "html", "-o", str(out / "page.html")]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"symattn: error: {file}{WRONG[name][1]}")
+    assert (printed.out, printed.err.count("\n"), left(out)) == ("", 1, [])
+
+
+def test_a_page_is_written_in_every_format_and_printed_alone(own, tmp_path, capsys):
+    file = str(own / "a_sum.py")
+    for to, begins in {
+        "text": "A sum, L\n",
+        "md": "# A sum, $L$",
+        "latex": r"\sect",
+        "json": "{",
+        "html": "<!doc",
+    }.items():
+        assert main(["derive", file, "--to", to]) == 0
+        printed = capsys.readouterr()
+        assert printed.out.startswith(begins)
+        assert set(printed.err.splitlines()) == {"a word by the file"}
+        assert main(["derive", file, "--to", to, "-o", str(tmp_path / "page")]) == 0
+        assert (tmp_path / "page").read_text().rstrip() == printed.out.rstrip()
+        assert left(tmp_path) == ["own", "page"]
+
+
+def test_what_is_written_takes_its_place_as_a_whole_or_not_at_all(own, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    assert main(["derive", str(own / "a_sum.py"), "-o", str(tmp_path / "folder")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"symattn: error: {tmp_path / 'folder'}: Is a directory"
+    (tmp_path / "link").symlink_to(tmp_path / "page")
+    assert main(["derive", str(own / "a_sum.py"), "-o", str(tmp_path / "link")]) == 0
+    assert main(["derive", str(own / "a_sum.py"), "-o", os.devnull]) == 0
+    assert left(tmp_path) == ["folder", "link", "own", "page"]
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_site_has_what_is_right_and_says_what_is_left_out(own, tmp_path, capsys, monkeypatch):
+    (own / "broken.py").write_text(WRONG["broken"][0])
+    (own / "_ours.py").write_text("raise ValueError('not looked at')")
+    monkeypatch.setenv("PATH", "")  # no TeX
+    monkeypatch.setattr(writing, "ProcessPoolExecutor", lambda count, mp_context: ThreadPoolExecutor(1))
+    site = tmp_path / "new" / "site"
+    assert main(["build", str(own), "-o", str(site)]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"1 of 2 derivations are in {site / 'index.html'}\n"
+    said = [line for line in printed.err.splitlines() if line.startswith("symattn: ")]
+    assert said == [f"symattn: broken is left out: {own / 'broken.py'}, line 2: ZeroDivisionError: division by zero"]
+    assert left(site) == [*(f"a-sum.{ending}" for ending in ("html", "json", "md", "tex", "txt")), "index.html"]
+    page = (site / "index.html").read_text()
+    assert all(f'href="{name}"' in page for name in left(site) if name != "index.html")
+    assert "broken" not in page
+
+
+def test_a_site_is_not_begun_where_it_cannot_be(own, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(writing, "checked", None)  # nothing is run
+    file = str(own / "a_sum.py")
+    assert main(["build", file, "-o", file]) == 2
+    assert capsys.readouterr().err == f"symattn: error: {file} cannot be made: {file} is no folder\n"
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert main(["build", file, "-o", str(tmp_path / "site")]) == 2
+    assert "is closed to you" in capsys.readouterr().err
+    (own / "sub").mkdir()
+    assert main(["build", str(own / "sub"), "-o", str(tmp_path)]) == 2
+    assert "there is no derivation in the folder" in capsys.readouterr().err
+    (own / "sub" / "a_sum.py").write_text(FINE)
+    assert main(["build", str(own), str(own / "sub"), "-o", str(tmp_path)]) == 2
+    assert "are both called 'a-sum': rename one of them" in capsys.readouterr().err
+    assert main(["derive", str(own)]) == 2
+    assert "is a folder: name one of its files" in capsys.readouterr().err
+
+
+def test_verify_tells_each_step_of_what_is_named(own, capsys):
+    assert main(["verify", str(own / "a_sum.py")]) == 0
+    assert capsys.readouterr().out == "a-sum: L: by definition\na-sum: dz: proved\n"
+
+
+@pytest.mark.slow
+def test_a_site_that_is_stopped_leaves_nothing_behind(own, tmp_path):
+    """By ctrl-C on a terminal, which reaches all processes; the bar is there by then."""
+    (own / "long.py").write_text(f"import time\ntime.sleep(60)\n{FINE}")
+    reads, terminal = pty.openpty()
+    command = [sys.executable, "-m", "symattn.cli", "build", str(own), "-o", str(tmp_path / "site")]
+    with subprocess.Popen(command, stderr=terminal, stdout=subprocess.PIPE, start_new_session=True) as run:
+        os.close(terminal)
+        said = b""
+        while b"1/2 a-sum" not in said:
+            said += os.read(reads, 1000)
+        start = time.monotonic()
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.wait(timeout=20) == 130
+    assert time.monotonic() - start < 10
+    assert "█" * 12 + "░" * 12 in said.decode()
+    assert os.read(reads, 1000).endswith(b"symattn: stopped\r\n")
+    assert left(tmp_path) == ["own"]
