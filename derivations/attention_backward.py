@@ -39,6 +39,12 @@ def derivation() -> sa.Derivation:
     note = note.extend(P, because="weights: each row is positive and sums to 1")
     note = note.extend(O, because="each output is an average of the values")
 
+    note = note.figure(
+        sa.plot.flow(g),
+        "Forward (solid) and backward (dashed): the backward pass visits the same three operations in reverse, and "
+        "reads $P$ again.",
+    )
+
     note = note.section("Backward").say(
         "The output is a product. A product hands its gradient to each factor, multiplied by the transpose of the "
         "other."

@@ -42,7 +42,7 @@ _HOMES = {
     "core.node": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError",
 }
-_MODULES = ("attention",)  # reached as they are: sa.attention.multi_head
+_MODULES = ("attention", "plot")  # reached as they are: sa.attention.multi_head
 _MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted([*_MODULE_OF, *_MODULES])
 

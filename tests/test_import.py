@@ -51,9 +51,9 @@ def test_every_public_name_is_there_and_nothing_else_is():
     assert set(sa.__all__) <= set(dir(sa))
 
 
-def test_no_public_name_but_attention_is_that_of_a_module_which_would_take_its_place():
+def test_public_names_are_those_of_two_modules_and_of_none_which_would_take_their_place():
     modules = {module.name for module in pkgutil.iter_modules(sa.__path__)}
-    assert modules & set(sa.__all__) == {"attention"}
+    assert modules & set(sa.__all__) == {"attention", "plot"}
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it():

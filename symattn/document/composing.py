@@ -26,7 +26,6 @@ from ..printing.prose import (
     Chain,
     Display,
     Document,
-    Figure,
     Fold,
     Given,
     Paragraph,
@@ -278,7 +277,7 @@ class Composer:
                 yield from self._example(part)
             case Illustration(figure=figure):
                 caption = self.words(part.caption) or figure.caption
-                yield Figure(figure.svg, figure.alternative, caption, figure.formula, figure.text)
+                yield replace(figure, caption=caption)
             case Folded():
                 yield Fold(self.words(part.title), tuple(self._composed(part.parts)))
             case Listing():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from ..core.boxes import Box, Sign
 
@@ -148,15 +148,43 @@ class Source:
     language: str = "python"
 
 
+class Drawing(Protocol):
+    """A picture that is drawn when a page wants it; ``lacking`` says what has to be installed for that, or nothing."""
+
+    @property
+    def lacking(self) -> str: ...
+
+    def svg(self) -> str: ...
+
+    def pdf(self) -> bytes: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture as SVG, what it shows in words, and the same as one formula or as lines of text where there is one."""
+    """A picture, what it shows in words, and the same as one formula or as lines of text where there is one.
 
-    svg: str
+    The picture is SVG as it stands, or a drawing, which is made where a medium can show it.
+    """
+
+    picture: str | Drawing
     alternative: str
     caption: Words = ()
     formula: Box | None = None
     text: str = ""
+
+    @property
+    def lacking(self) -> str:
+        """What has to be installed for the picture to be drawn, or nothing."""
+        return "" if isinstance(self.picture, str) else self.picture.lacking
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG, for a page or a file."""
+        return self.picture if isinstance(self.picture, str) else self.picture.svg()
+
+    def _repr_html_(self) -> str:
+        """In a notebook, as what it is."""
+        return self.svg
 
 
 Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold | Source | Figure

@@ -30,6 +30,7 @@ from ...core.boxes import (
     Space,
     Text,
     fold,
+    is_labelled,
 )
 from .alphabets import in_font, letters_of
 from .neighbours import MINUS, Level, edge, is_prime, least, level_of, link, met, opens_fence
@@ -170,6 +171,8 @@ def is_token(box: Box) -> bool:
 
 
 def _script(box: Script, inside: Sequence[Written]) -> Written:
+    if is_labelled(box):
+        return Written(f"──{inside[1].text.replace(' / ', '/')}──→")
     base = f"({inside[0].text})" if is_scripted(box) else inside[0].at_least(Level.ATOM)
     return Written(base + scripts(box, inside[1:]))
 

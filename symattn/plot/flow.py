@@ -1,0 +1,307 @@
+"""The flow of shapes: what is computed from what, as boxes and arrows, and as one formula of arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..calculus.result import Gradient
+from ..core.boxes import Box, Function, Row, Script, Sign, commas, row
+from ..core.node import Tensor, topological
+from ..document.derivation import Derivation
+from ..document.parts import Line
+from ..errors import OperandError, described
+from ..graph.names import unnamed_inputs
+from ..ops.leaves import cotangent_op, definition, is_named, variable
+from ..ops.notation import sizes_apart
+from ..printing.matrix import Printer, latex_printer
+from ..printing.media.unicode import unicode_text
+from ..printing.prose import Figure, Words
+from .words import Runs, columns_of, runs_of, svg_text
+
+_NAME, _SMALL = 17.0, 12.5  # sizes of letters
+_HEIGHT, _PITCH, _GAP, _MARGIN = 46.0, 96.0, 64.0, 6.0  # of boxes and between them
+_LEAST = 54.0  # width of a box
+_LONGEST = 15.0  # em of a formula that a box holds
+_LANE = 18.0  # above boxes that an arrow passes
+_APART = 5.0  # of an arrow and the one that goes back
+_HEAD = (
+    '<defs><marker id="head" viewBox="0 0 8 6" refX="7.4" refY="3" markerWidth="8" markerHeight="6" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 3L0 6z" fill="currentColor"/></marker></defs>'
+)
+_FONT = "'STIX Two Text', 'Latin Modern Roman', Cambria, Georgia, serif"
+
+
+def flow(of: Tensor | Gradient | Derivation, caption: str = "") -> Figure:
+    """What is computed from what, with the shape of each: the named tensors below an expression or of a derivation.
+
+    Of a gradient, and of a derivation with gradients, dashed arrows show the way back. In LaTeX and Markdown it is a
+    formula of arrows, from what is given to the output. Raises OperandError for an expression without a name.
+
+    >>> import symattn as sa
+    >>> Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+    >>> Z = sa.let("Z", Q @ K.T)
+    >>> print(sa.plot.flow(sa.let("O", sa.let("P", sa.softmax(Z)) @ V)).text)
+    Q, K ──Q Kᵀ──→ Z ──softmax──→ P ──P V──→ O
+    """
+    output, gradients = _asked(of)
+    graph = _Graph(output, gradients)
+    formula = graph.formula()
+    told: Words = (caption,) if caption else ()
+    return Figure(_Picture(graph).svg(), graph.in_words(), told, formula, unicode_text(formula))
+
+
+def _asked(of: Any) -> tuple[Tensor, dict[Tensor, Tensor]]:
+    """The output, and the gradients by what is computed on the way to it."""
+    match of:
+        case Tensor() if is_named(of) and of.op is not variable:
+            return of, {}
+        case Gradient():
+            steps = [of.named[step.name] for step in of.steps]
+            return next(iter(of.cotangents)), _by_variable(steps)
+        case Derivation():
+            lines = [line for line in of.steps if isinstance(line, Line) and line.left is not None]
+            defined = [line.left for line in lines if line.is_definition]
+            back = _by_variable(line.left for line in lines if line.kind == "gradient")
+            outputs = [x.inputs[2] for x in back.values()] or defined[-1:]
+            if outputs and outputs[0] is not None:
+                return outputs[0], back
+    raise OperandError(
+        f"flow draws what leads to a tensor named by sa.let, to a gradient, or to the last definition of a derivation, "
+        f"not {described(of)}"
+    )
+
+
+def _by_variable(gradients: Iterable[Any]) -> dict[Tensor, Tensor]:
+    return {x.inputs[1]: x for x in gradients if isinstance(x, Tensor) and x.op is cotangent_op}
+
+
+class _Graph:
+    """The named tensors below an output, which of them each is computed from, and how they are written."""
+
+    def __init__(self, output: Tensor, gradients: Mapping[Tensor, Tensor]) -> None:
+        self.output, self.gradients = output, gradients
+        self.nodes = [x for x in topological([output]) if is_named(x) or x.op is variable]
+        self.inputs = {x: self._read_by(x) for x in self.nodes}
+        self.printer: Printer = latex_printer([*gradients.values(), output])
+        self.ranks = self._ranks()
+        self.spine = self._spine()
+
+    def _read_by(self, x: Tensor) -> list[Tensor]:
+        if x.op is variable:
+            return []
+        below = topological([definition(x)], inputs=unnamed_inputs)
+        return [y for y in dict.fromkeys(below) if is_named(y) or y.op is variable]
+
+    def _ranks(self) -> dict[Tensor, int]:
+        """The column of each: behind all that it is computed from; what is given stands just before its first use."""
+        ranks: dict[Tensor, int] = {}
+        for x in self.nodes:
+            if self.inputs[x]:
+                ranks[x] = 1 + max((ranks[y] for y in self.inputs[x] if y in ranks), default=0)
+        for x in self.nodes:
+            if x not in ranks:
+                ranks[x] = min((ranks[y] - 1 for y in self.nodes if x in self.inputs[y] and y in ranks), default=0)
+        return ranks
+
+    def _spine(self) -> list[Tensor]:
+        """The longest way to the output."""
+        way = [self.output]
+        while before := [y for y in self.inputs[way[-1]] if self.inputs[y]]:
+            way.append(max(before, key=self.ranks.__getitem__))
+        return way[::-1]
+
+    def name(self, x: Tensor) -> Box:
+        return self.printer.box(x)
+
+    def shape(self, x: Tensor) -> Box:
+        return sizes_apart(x.shape, map(self.printer.table.scalar, x.shape))
+
+    def formula(self) -> Box:
+        """Arrows along the longest way, under what is done there."""
+        first = self.spine[0]
+        parts: list[Box] = [commas(map(self.name, self.inputs[first]))]
+        for x in self.spine:
+            parts += [Script(Sign("⟶", "relation"), above=_without_argument(self.printer.shown(x))), self.name(x)]
+        return row(*parts)
+
+    def in_words(self) -> str:
+        def told(x: Tensor) -> str:
+            size = f" ({unicode_text(self.shape(x))})" if x.rank else ""
+            return unicode_text(self.name(x)) + size
+
+        def step(x: Tensor) -> str:
+            inputs = self.inputs[x]
+            return f"{' and '.join(map(told, inputs))} {'give' if len(inputs) > 1 else 'gives'} {told(x)}"
+
+        made = (step(x) for x in self.nodes if self.inputs[x])
+        back = [unicode_text(self.name(x)) for x in self.gradients.values()]
+        backward = f" Backward, dashed arrows in the opposite direction: {', '.join(back)}." if back else ""
+        return f"Flow of shapes: {'; '.join(made)}.{backward}"
+
+
+def _without_argument(box: Box) -> Box:
+    """A function alone where all that it is applied to is one thing."""
+    match box:
+        case Row(parts=(Function() as function, _)):
+            return function.name
+    return box
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A box of the drawing: its middle, its width, and what stands in it and below it."""
+
+    x: float
+    y: float
+    width: float
+    name: Runs
+    formula: Runs
+    shape: Runs
+
+
+class _Picture:
+    """Places the boxes in columns, the longest way in the middle row."""
+
+    def __init__(self, graph: _Graph) -> None:
+        self.graph = graph
+        self.rows = self._rows()
+        self.places = self._places()
+
+    def _rows(self) -> dict[Tensor, float]:
+        """The row of each, the last columns first: what is given stands beside what reads it."""
+        rows: dict[Tensor, float] = {}
+        for rank in sorted(set(self.graph.ranks.values()), reverse=True):
+            inside = [x for x in self.graph.nodes if self.graph.ranks[x] == rank]
+            middle = [x for x in inside if x in self.graph.spine]
+            others = [x for x in inside if x not in middle]
+            if middle:
+                rows |= {middle[0]: 0.0} | {x: (k // 2 + 1) * (-1.0) ** k for k, x in enumerate(others)}
+            else:
+                others.sort(key=lambda x: (not self._goes_far(x), self._row_of_readers(x, rows)))
+                rows |= {x: k - (len(others) - 1) / 2 for k, x in enumerate(others)}
+        return rows
+
+    def _goes_far(self, x: Tensor) -> bool:
+        """Whether an arrow from it passes over boxes, so that it stands on top."""
+        return any(self._spans(x, y) > 1 for y in self.graph.nodes if x in self.graph.inputs[y])
+
+    def _row_of_readers(self, x: Tensor, rows: dict[Tensor, float]) -> float:
+        """The mean row of what is computed from a tensor in the next column."""
+        readers = [rows[y] for y in self.graph.nodes if x in self.graph.inputs[y] and self._spans(x, y) == 1]
+        return sum(readers) / len(readers)
+
+    def _places(self) -> dict[Tensor, _Place]:
+        graph, top = self.graph, min(self.rows.values())
+        places: dict[Tensor, _Place] = {}
+        left = _MARGIN
+        for rank in sorted(set(graph.ranks.values())):
+            inside = [x for x in graph.nodes if graph.ranks[x] == rank]
+            written = {x: self._written(x) for x in inside}
+            width = max(map(_width_of, written.values()))
+            for x in inside:
+                y = _MARGIN + self._above() + _HEIGHT / 2 + (self.rows[x] - top) * _PITCH
+                places[x] = _Place(left + width / 2, y, _width_of(written[x]), *written[x])
+            left += width + _GAP
+        return places
+
+    def _above(self) -> float:
+        """The height that arrows need which go over boxes."""
+        return _LANE + 6.0 if any(map(self._goes_far, self.graph.nodes)) else 0.0
+
+    def _written(self, x: Tensor) -> tuple[Runs, Runs, Runs]:
+        formula = runs_of(self.graph.printer.shown(x)) if self.graph.inputs[x] else ()
+        short = formula if columns_of(formula) <= _LONGEST else ()
+        return runs_of(self.graph.name(x)), short, runs_of(self.graph.shape(x)) if x.rank else ()
+
+    def _arrows(self) -> list[tuple[Tensor, Tensor]]:
+        return [(x, y) for y in self.graph.nodes for x in self.graph.inputs[y]]
+
+    def _spans(self, x: Tensor, y: Tensor) -> int:
+        return self.graph.ranks[y] - self.graph.ranks[x]
+
+    def svg(self) -> str:
+        boxes = [part for place in self.places.values() for part in _boxed(place)]
+        shown = set[Tensor]()
+        arrows: list[str] = []
+        for x, y in self._arrows():
+            arrows += self._arrow(x, y, x not in shown)
+            shown.add(x)
+        arrows += self._from_the_loss()
+        right = max(place.x + place.width / 2 for place in self.places.values())
+        width = right + _MARGIN + (_GAP if self.graph.gradients else 0)
+        height = max(place.y for place in self.places.values()) + _HEIGHT / 2 + 26
+        inside = "".join([_HEAD, *arrows, *boxes])
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+            f'height="{height:g}" font-family="{_FONT}" fill="currentColor">{inside}</svg>'
+        )
+
+    def _arrow(self, x: Tensor, y: Tensor, is_first: bool) -> list[str]:
+        """From one box to the next, and back where there is a gradient."""
+        start, end = self.places[x], self.places[y]
+        a, b = (start.x + start.width / 2, start.y), (end.x - end.width / 2 - 2, end.y)
+        if self._spans(x, y) > 1:
+            return [self._over(x, y)]
+        gradient = self.graph.gradients.get(x)
+        if gradient is None or not is_first:
+            return [_line(a, b)]
+        up, down = (-_APART, _APART)
+        back = _line((b[0], b[1] + down), (a[0] + 2, a[1] + down), dashed=True)
+        middle = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2 + down + _beside(a, b)
+        return [_line((a[0], a[1] + up), (b[0], b[1] + up)), back, _label(self.graph.name(gradient), middle)]
+
+    def _over(self, x: Tensor, y: Tensor) -> str:
+        """An arrow over the boxes that stand between two."""
+        start, end, ranks = self.places[x], self.places[y], self.graph.ranks
+        between = [place for z, place in self.places.items() if ranks[x] <= ranks[z] <= ranks[y]]
+        lane = min(place.y for place in between) - _HEIGHT / 2 - _LANE
+        a, b = start.y - _HEIGHT / 2, end.y - _HEIGHT / 2 - 2
+        corners = f"V{lane + 8:.4g}q0 -8 8 -8H{end.x - 8:.4g}q8 0 8 8V{b:.4g}"
+        return f'<path d="M{start.x:.4g} {a:.4g}{corners}" stroke="currentColor" fill="none" marker-end="url(#head)"/>'
+
+    def _from_the_loss(self) -> list[str]:
+        """The gradient that comes in from the loss."""
+        gradients = self.graph.gradients
+        if not gradients:
+            return []
+        place, cotangent = self.places[self.graph.output], next(iter(gradients.values())).inputs[3]
+        a = place.x + place.width / 2 + 2, place.y + _APART
+        start = a[0] + _GAP - 8, a[1]
+        return [_line(start, a, dashed=True), _label(self.graph.name(cotangent), ((a[0] + start[0]) / 2, a[1] + 16))]
+
+
+def _width_of(written: Sequence[Runs]) -> float:
+    name, formula, shape = written
+    return max(_LEAST, columns_of(name) * _NAME + 20, columns_of(formula) * _SMALL + 18, columns_of(shape) * _SMALL)
+
+
+def _boxed(place: _Place) -> list[str]:
+    left, top = place.x - place.width / 2, place.y - _HEIGHT / 2
+    frame = (
+        f'<rect x="{left:g}" y="{top:g}" width="{place.width:g}" height="{_HEIGHT:g}" rx="5" fill="none" '
+        f'stroke="currentColor" stroke-width="{1.4 if place.formula else 1:g}"/>'
+    )
+    middle, soft = ' text-anchor="middle"', ' text-anchor="middle" opacity=".75"'
+    name = svg_text(place.name, place.x, place.y + (-3 if place.formula else 6), _NAME, middle)
+    formula = [svg_text(place.formula, place.x, place.y + 15, _SMALL, soft)] if place.formula else []
+    shape = [svg_text(place.shape, place.x, place.y + _HEIGHT / 2 + 16, _SMALL, soft)] if place.shape else []
+    return [frame, name, *formula, *shape]
+
+
+def _line(a: tuple[float, float], b: tuple[float, float], dashed: bool = False) -> str:
+    kind = ' stroke-dasharray="4 3"' if dashed else ""
+    return (
+        f'<path d="M{a[0]:.4g} {a[1]:.4g}L{b[0]:.4g} {b[1]:.4g}" stroke="currentColor" fill="none"{kind} '
+        'marker-end="url(#head)"/>'
+    )
+
+
+def _label(box: Box, at: tuple[float, float]) -> str:
+    return svg_text(runs_of(box), at[0], at[1], _SMALL, ' text-anchor="middle"')
+
+
+def _beside(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """How far below a dashed arrow its label stands, which a steep one would else cross."""
+    return 15.0 + 0.12 * abs(b[1] - a[1])

@@ -1,0 +1,60 @@
+"""The flow of shapes: who reads what, as a picture, as a formula and in words."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.printing.media.latex import latex
+
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
+P = sa.let("P", sa.softmax(Z))
+O = sa.let("O", P @ V)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(figure):
+    root = ElementTree.fromstring(figure.svg)
+    words = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    dashed = sum("stroke-dasharray" in path.attrib for path in root.iter(f"{SVG}path"))
+    return words, dashed
+
+
+def test_attention_flows_from_queries_and_keys_to_the_output():
+    figure = sa.plot.flow(O)
+    words, dashed = drawn(figure)
+    assert [word for word in words if len(word) == 1] == ["Q", "K", "Z", "P", "V", "O"]
+    assert dashed == 0
+    assert figure.text == "Q, K ──Q Kᵀ/√d──→ Z ──softmax──→ P ──P V──→ O"
+    assert latex(figure.formula).count(r"\xrightarrow") == 3
+    assert "P (T × S) and V (S × e) give O (T × e)" in figure.alternative
+
+
+def test_a_gradient_flows_back_along_dashed_arrows():
+    g = sa.gradient(O, [Q, K, V])
+    words, dashed = drawn(sa.plot.flow(g))
+    assert dashed == 6
+    assert {"dQ", "dK", "dV", "dP", "dZ", "dO"} <= set(words)
+    note = sa.Derivation("Attention").extend(Z, P, O, g)
+    assert drawn(sa.plot.flow(note)) == (words, dashed)
+
+
+def test_the_input_of_a_block_reaches_its_output_over_all_that_stands_between():
+    X, W = sa.tensor("X", T, d), [sa.tensor(name, d, d) for name in ("W_q", "W_k", "W_v")]
+    q, k, v = (sa.let(name, X @ w) for name, w in zip("QKV", W, strict=True))
+    P = sa.let("P", sa.softmax(q @ k.T))
+    figure = sa.plot.flow(sa.let("Y", X + P @ v))
+    assert figure.svg.count("q8 0 8 8") == 2  # X and V
+    assert figure.svg == sa.plot.flow(sa.let("Y", X + P @ v)).svg
+    assert len(figure.svg) < 40_000
+
+
+@pytest.mark.parametrize("x", [Q, P @ V, 3, sa.Derivation("Nothing")])
+def test_what_has_no_name_of_its_own_does_not_flow(x):
+    with pytest.raises(sa.OperandError, match="flow draws what leads to a tensor named by sa.let"):
+        sa.plot.flow(x)
