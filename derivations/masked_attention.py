@@ -6,59 +6,94 @@ import sympy
 
 import symattn as sa
 
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+M, A, c = sa.tensor("M", T, S, binary=True), sa.tensor("A", T, S), sa.tensor("c", positive=True)
+Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
+B = sa.let("B", sa.where(M, 0, -sympy.oo))
+P = sa.let("P", sa.softmax(Z, where=M))
+O = sa.let("O", P @ V)
+g = sa.gradient(O, [Q, K, V])
+
 
 def derivation() -> sa.Derivation:
     """The additive and the boolean mask are one; a masked key has weight zero, and gradient zero."""
-    T, S, d, e = sa.sizes("T S d e")
-    Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
-    M, A = sa.tensor("M", T, S, binary=True), sa.tensor("A", T, S)
-    Z = sa.let("Z", Q @ K.T / sympy.sqrt(d))
-    B = sa.let("B", sa.where(M, 0, -sympy.oo))
-    P = sa.let("P", sa.softmax(Z, where=M))
-    O = sa.let("O", P @ V)
+    note = sa.Derivation(
+        "Attention under a mask",
+        given={
+            Q: "queries", K: "keys", V: "values", M: "1 where a query may see a key", A: "any scores",
+            c: "a large number",
+        },
+        summary="A mask hides keys from queries. It is written as 0 and 1, or as numbers added to the scores; both are "
+        "the same, and the backward pass needs no mask of its own.",
+        result=[
+            r"Under a mask $M$, a hidden key has the weight 0 and its score the gradient 0. Adding $B$, which is 0 "
+            r"where $M$ is 1 and $-\infty$ elsewhere, gives the same weights. A large negative number in place of "
+            r"$-\infty$ does not.",
+        ],
+        references=["Vaswani et al., Attention is all you need, 2017, section 3.2.3."],
+    )  # fmt: skip
+    return numbers_as_masks(empty_rows(backward(forward(note))))
 
-    note = sa.Derivation("Attention under a mask", given=[Q, K, V, M])
-    note = note.say(
-        "The mask M is 1 where a query may attend to a key, else 0. Under it, the softmax is that of the scores of the "
-        "keys that are left, and the others have the weight 0. Many programs add a matrix B to the scores instead, "
-        "which is 0 where M is 1 and minus infinity elsewhere. This is the same: a key whose exponential is 0 has no "
-        "part in the numerator or in the sum."
-    )
-    note = note.extend(Z, B, P).then(sa.softmax(Z + B), because="exponentials of minus infinity are 0")
-    note = note.then(M * P, because="masked keys have the weight 0")
-    note = note.say("What the scores of masked keys are does not matter: they may be replaced by any numbers A.")
-    note = note.extend(sa.prove(sa.softmax(sa.where(M, Z, A), where=M), P))
 
-    g = sa.gradient(O, [Q, K, V])
-    note = note.say(
-        "The backward pass is that of attention without a mask, with the same formulas. The mask is in P, and comes "
-        "with it wherever P is a factor."
+def forward(note: sa.Derivation) -> sa.Derivation:
+    """Weights of the keys that are left."""
+    note = note.section("Weights").say(
+        "Under a mask, softmax is that of the scores of the keys that are left; the others have the weight 0. Many "
+        "programs add a matrix $B$ to the scores instead."
     )
-    note = note.extend(O, g)
-    note = note.say("So no gradient reaches the score of a masked key:")
-    note = note.extend(sa.prove(M * g["dZ"], g["dZ"]))
-    note = note.say(
-        "A key that no query sees, as in padding, has a column of zeros in P and in dZ. Its row of dK, and the row of "
-        "dV of its value, are therefore zero."
+    note = note.extend(Z, B, because={"Z": "scores", "B": "the mask as numbers to add"})
+    note = note.extend(P, because="over the keys that are left")
+    note = note.then(sa.softmax(Z + B), because=r"$\mathrm{e}^{-\infty} = 0$, above and in the sum")
+    note = note.then(M * P, because="hidden keys have the weight 0").extend(O, because="output")
+    return note.claim(
+        sa.prove(sa.softmax(sa.where(M, Z, A), where=M), P),
+        title="Scores of hidden keys do not matter",
+        because="They are in no sum, and may be replaced by anything.",
     )
-    note = note.say(
-        "There may be queries that see no key. Their row is a quotient of zeros, and needs a convention. Here it is a "
-        "row of zeros, so that the query takes nothing from the values; N is the mask that lets nothing through."
+
+
+def backward(note: sa.Derivation) -> sa.Derivation:
+    """The same formulas."""
+    note = note.section("Backward").say(
+        "The backward pass is that of attention without a mask, formula by formula. The mask is in $P$ and comes along "
+        "wherever $P$ is a factor."
     )
+    note = note.extend(g["dV"], g["dP"], because="product rule on $O = P V$")
+    note = note.extend(g["dZ"], because="softmax, row by row").extend(g["dQ"], g["dK"], because="product rule")
+    return note.claim(
+        sa.prove(M * g["dZ"], g["dZ"]),
+        title="No gradient reaches the score of a hidden key",
+        because=r"$P$ is a factor of $\mathrm{d}Z$. A key that no query sees, as in padding, has a column of zeros in "
+        r"both, so its rows of $\mathrm{d}K$ and $\mathrm{d}V$ are 0.",
+    )
+
+
+def empty_rows(note: sa.Derivation) -> sa.Derivation:
+    """Queries that see no key."""
     N = sa.let("N", M & ~M)
-    note = note.extend(N, sa.let("R", sa.softmax(Z, where=N))).then(sa.zeros(T, S), because="no key is left")
-    c = sa.tensor("c", positive=True)
-    note = note.say(
-        "A number c in place of infinity, however large, is no mask. A hidden key keeps some weight, which is soon "
-        "too small to be seen in floating point, also where some key is left:"
+    note = note.section("Queries that see no key").say(
+        "Where no key is left, a row is a quotient of zeros and needs a convention. Here it is a row of zeros, so that "
+        "the query takes nothing from the values. Let $N$ be the mask that hides everything."
     )
-    note = note.extend(sa.prove(sa.softmax(Z - c * (1 - M)), P, given=[sa.le(1, sa.sum(M, axis=-1))]))
-    note = note.say(
-        "But where no key is left, c is taken from all scores of the row alike, and the query attends to the keys that "
-        "are hidden from it as if there were no mask."
+    note = note.extend(N, because="hides all keys").extend(sa.let("P'", sa.softmax(Z, where=N)))
+    return note.then(sa.zeros(T, S), because="no key is left")
+
+
+def numbers_as_masks(note: sa.Derivation) -> sa.Derivation:
+    """A number in place of infinity."""
+    some = sa.le(1, sa.sum(M, axis=-1))
+    note = note.section("A number in place of infinity")
+    note = note.claim(
+        sa.prove(sa.softmax(Z - c * (1 - M)), P, given=[some]),
+        title=r"A large number $c$ hides keys as well",
+        holds="a hidden key keeps some weight, which falls with $c$ and is soon too small for floating point.",
     )
-    note = note.extend(sa.let("L", sa.softmax(Z - c))).then(sa.softmax(Z), because="a shift of each row")
-    return note
+    note = note.say(
+        "Where no key is left, $c$ is taken from all scores of the row alike, and the query attends to all keys that "
+        "are hidden from it, as if there were no mask."
+    )
+    return note.extend(sa.eq(sa.softmax(Z - c), sa.softmax(Z)), because="a shift of each row")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ _SIGNS = {
     "cumsum": r"$\operatorname{cumsum}$ adds up what stands before, and itself",
     "tril": r"$\operatorname{tril}$ keeps what is on and below the diagonal",
     "rowmax": r"$\operatorname{rowmax}(A)$ has the largest entry of each row",
-    "rowmean": r"$\operatorname{rowmean}(A)$ has in each row the mean of that row of $A$, in every place",
+    "rowmean": r"$\operatorname{rowmean}(A)$ has the mean of each row",
     "rsqrt": r"$\operatorname{rsqrt}(x)$ is $1 / \sqrt{x}$",
     "tr": r"$\operatorname{tr}$ is the trace",
     "sg": r"$\operatorname{sg}$ is the identity, with no gradient",
