@@ -113,9 +113,14 @@ def _written(document: Document, page: Page) -> Iterator[str]:
 
 
 def _section(section: Section, page: Page) -> Iterator[str]:
-    if text := parts_latex(section.parts, page):
-        yield rf"\subsection*{{{tex_words(section.title)}}}" if section.title else r"\bigskip"
+    if not (text := parts_latex(section.parts, page)):
+        return
+    if section.title:
+        yield rf"\subsection*{{{tex_words(section.title)}}}"
         yield text
+    else:
+        is_display = isinstance(section.parts[0], (Display, Chain))  # before which TeX sets an empty line
+        yield r"\bigskip" + r"\noindent" * is_display + f"\n{text}"
 
 
 def _given(given: Given) -> str:

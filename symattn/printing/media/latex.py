@@ -87,25 +87,29 @@ def plain_text(words: str) -> str:
 
 
 def _worded(words: str, spelling: Spelling) -> str:
-    return _spelled("".join(c if c in spelling.words else _typeset(c) for c in words), spelling.words)
+    return _spelled("".join(c if c in spelling.words else _typeset(c, spelling) for c in words), spelling.words)
 
 
-def _typeset(character: str) -> str:
-    """The character where every TeX has it, and else what it is called; one that is not seen is a space or nothing."""
-    if (character.isascii() and character.isprintable()) or character in TYPESET:
-        return character
-    base, *accent = [*normalize("NFD", character)]
-    if (
-        base.isascii()
-        and base.isprintable()
-        and character < "\u0180"
-        and len(accent) == 1
-        and accent[0] in TEXT_ACCENTS
-    ):
+def _typeset(character: str, spelling: Spelling) -> str:
+    """The character where every TeX has it, or others that mean the same, and else what it is called."""
+    if _is_plain(character) or character in TYPESET or _is_accented(character):
         return character
     if character.isspace():
         return " "
+    same = normalize("NFKC", character).replace("\u2044", "/")
+    if all(_is_plain(c) or c in spelling.words for c in same):
+        return same
     return f"[{name(character, 'unknown sign').lower()}]" if character.isprintable() else ""
+
+
+def _is_plain(character: str) -> bool:
+    return character.isascii() and character.isprintable()
+
+
+def _is_accented(character: str) -> bool:
+    """Whether it is a letter of ASCII under an accent that every TeX sets."""
+    base, *accents = [*normalize("NFD", character)]
+    return _is_plain(base) and character < "\u0180" and len(accents) == 1 and accents[0] in TEXT_ACCENTS
 
 
 @singledispatch

@@ -147,6 +147,7 @@ def test_nothing_of_words_is_read_as_latex() -> None:
     (sentence,) = latex(document(Paragraph((HOSTILE[4],)))).split("\\paragraph{Result.} ")[1].splitlines()[:1]
     for read in (r"\input{", r"\end{d", r"\write", r"\( ", r"\[ ", "^^M"):
         assert read not in sentence
+    assert r"100 $\mu$m$^{2}$ fits 1/2 fi" in latex(document(Paragraph(("100 \u00b5m² fits ½ ﬁ",))))
     assert "[grinning face]" in latex(document(Paragraph((HOSTILE[3],))))
 
 
