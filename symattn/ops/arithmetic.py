@@ -14,13 +14,26 @@ import sympy
 from ..core.boxes import Box, Fence, Fraction, Number, Sign, applied, function, juxtaposed, raised, row
 from ..core.node import Tensor
 from ..core.operation import NumPyText, Operation
-from ..core.sizes import Shape, broadcast_shapes, same_shape
+from ..core.sizes import ONE, Shape, broadcast_shapes, same_shape
 from ..errors import OperandError
 from .broadcasting import broadcast, broadcast_index, broadcast_to, broadcast_to_op, unbroadcast
 from .domain import vanished
 from .index import embed_op, side_by_side
 from .leaves import as_tensor, constant, is_zero, scalar_value, scale_notation
-from .notation import Binding, Written, as_column, as_row, fenced, fitted, is_number, minus, repeated
+from .notation import (
+    ONES,
+    Binding,
+    Written,
+    as_column,
+    as_row,
+    fenced,
+    fitted,
+    is_number,
+    minus,
+    repeated,
+    scaled,
+    transposed,
+)
 
 
 def entrywise(
@@ -93,12 +106,23 @@ def _add_notation(p: Any, node: Tensor) -> Written:
     if not p.code and (join := side_by_side(p, _embedded_terms(node), node)) is not None:
         return join
     a, b = node.inputs
-    left = fitted(p, node, a, Binding.SUM)
+    left = _term(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
         opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
-        return row(left, minus("sum", p.code), fitted(p, node, opposite, Binding.SUM + 1)), Binding.SUM
-    return row(left, Sign("+", "sum"), fitted(p, node, b, Binding.SUM + 1)), Binding.SUM
+        return row(left, minus("sum", p.code), _term(p, node, opposite, Binding.SUM + 1)), Binding.SUM
+    return row(left, Sign("+", "sum"), _term(p, node, b, Binding.SUM + 1)), Binding.SUM
+
+
+def _term(p: Any, node: Tensor, x: Tensor, at_least: int) -> Box:
+    """A term of a sum; a number in all entries of a square matrix is written out, for it reads as a multiple of I."""
+    is_square = node.rank > 1 and node.shape[-1] == node.shape[-2] is not ONE
+    if p.code or not (is_square and is_number(x)):
+        return fitted(p, node, x, at_least)
+    coefficient, rest = split_scalar(x)
+    factors = [] if rest is None else [p.operand(rest, Binding.PRODUCT)]
+    filled = juxtaposed(*factors, ONES, transposed(ONES)), Binding.PRODUCT
+    return fenced(scaled(p, coefficient, x, filled), at_least)
 
 
 def _embedded_terms(node: Tensor) -> list[tuple[sympy.Expr, Tensor]]:
