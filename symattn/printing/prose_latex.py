@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from ..core.boxes import Box, Row, Sign, Space, Text, row
 from .align import Page, displayed, displayed_formula, has_number, itemised, side_by_side, tex_text
-from .prose import Chain, Display, Items, Paragraph, Part, Table, Words, shown_on_paper
+from .prose import Chain, Display, Figure, Items, Paragraph, Part, Table, Words, shown_on_paper
 from .tabular import tabular
 from .widths import Ruler, width, width_of_words
 
@@ -67,7 +67,7 @@ def parts_latex(parts: Sequence[Part], page: Page = PAGE, end: str = "") -> str:
             paragraphs.append([part])
     written = [_paragraph(several, page, end * (several is paragraphs[-1])) for several in paragraphs]
     for n, several in enumerate(paragraphs[1:], 1):
-        if isinstance(several[0], (Display, Chain)):
+        if is_display(several[0]):
             written[n] = f"\\noindent\n{written[n]}"  # else TeX sets an empty line before it
     return "\n\n".join(written)
 
@@ -75,9 +75,16 @@ def parts_latex(parts: Sequence[Part], page: Page = PAGE, end: str = "") -> str:
 def _goes_on(before: Part, part: Part) -> bool:
     """Whether a part belongs to the paragraph before it: a display, a list, or words that go on behind these."""
     if not isinstance(part, Paragraph):
-        return isinstance(part, (Display, Chain, Items)) and isinstance(before, (Paragraph, Display, Chain, Items))
+        takes_on = isinstance(before, (Paragraph, Items)) or is_display(before)
+        return takes_on and (isinstance(part, Items) or is_display(part))
     first = part.words[0] if part.words and not part.head else ""
-    return isinstance(first, str) and first[:1].islower() and isinstance(before, (Display, Chain, Items))
+    goes_on = isinstance(first, str) and first[:1].islower()
+    return goes_on and (isinstance(before, Items) or is_display(before))
+
+
+def is_display(part: Part) -> bool:
+    """Whether a part is set as a display, which belongs to the paragraph before it."""
+    return isinstance(part, (Display, Chain)) or (isinstance(part, Figure) and part.formula is not None)
 
 
 def _paragraph(parts: Sequence[Part], page: Page, end: str) -> str:

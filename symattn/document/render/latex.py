@@ -26,7 +26,16 @@ from ...printing.prose import (
     listed,
     shown_on_paper,
 )
-from ...printing.prose_latex import PAGE, QED_HERE, at_the_right, loosened, part_latex, parts_latex, words_latex
+from ...printing.prose_latex import (
+    PAGE,
+    QED_HERE,
+    at_the_right,
+    is_display,
+    loosened,
+    part_latex,
+    parts_latex,
+    words_latex,
+)
 
 _WIDEST = 44.0  # em of text that a sheet of paper holds
 _QED = r"$\square$"
@@ -119,8 +128,7 @@ def _section(section: Section, page: Page) -> Iterator[str]:
         yield rf"\subsection*{{{tex_words(section.title)}}}"
         yield text
     else:
-        is_display = isinstance(section.parts[0], (Display, Chain))  # before which TeX sets an empty line
-        yield r"\bigskip" + r"\noindent" * is_display + f"\n{text}"
+        yield r"\bigskip" + r"\noindent" * is_display(section.parts[0]) + f"\n{text}"  # else TeX sets an empty line
 
 
 def _given(given: Given) -> str:
