@@ -59,6 +59,13 @@ def moves_entries(x: Tensor) -> bool:
     return (x.op.spreads and not swaps_last_two(x.params.get("order", ()))) or _meets_new_axes(x)
 
 
+def multiplies_vectors_in_step(x: Tensor) -> bool:
+    """Whether a product is one of several: a vector of each row, say, for which matrices have another product."""
+    if x.op is not matmul_op or 1 not in x.params["core"]:
+        return False
+    return all(y.rank > own for y, own in zip(x.inputs, x.params["core"], strict=True))
+
+
 def _meets_new_axes(x: Tensor) -> bool:
     """Whether an entrywise operation of three axes or more has an operand with new axes, which no matrix shows."""
     if x.rank < 3 or not x.op.broadcasts:

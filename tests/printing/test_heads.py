@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import symattn as sa
+from symattn.ops.contraction import matmul_of
 
 T, S, d, e, h, n, D = sa.sizes("T S d e h n D")
 Q, K, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("X", T, d)
@@ -29,6 +30,8 @@ W, W_q, L = sa.tensor("W", d, e), sa.tensor("W_q", h, d, e), sa.tensor("L", h, T
         (sa.sum(q, axis=0), r"\sum_{a = 1}^{h} Q^{(a)}"),
         (sa.sum(q @ k.mT, axis=0), r"\sum_{a = 1}^{h} Q^{(a)} K^{(a) \top}"),
         (2 * sa.sum(q + k, axis=0), r"2 \left( \sum_{a = 1}^{h} (Q^{(a)} + K^{(a)}) \right)"),
+        (sa.sum(matmul_of(q, sa.tensor("w", d), (2, 1)), axis=0), r"\sum_{a = 1}^{h} Q^{(a)} w"),
+        (sa.sum(matmul_of(q.mT, L, (2, 1)), axis=0), r"\sum_{a = 1}^{h} Q^{(a) \top} L^{(a)}"),
         (sa.sum(sa.let("F", q * 2), axis=-2), r"F^{(a) \top} \mathbf{1}"),
     ],
     ids=str,
@@ -36,6 +39,13 @@ W, W_q, L = sa.tensor("W", d, e), sa.tensor("W_q", h, d, e), sa.tensor("L", h, T
 def test_what_is_done_head_by_head_is_written_for_one_head(x, written):
     whole = written if "sum_{a" in written else written + r" \quad (a = 1, \ldots, h)"
     assert sa.latex(x) == whole
+
+
+def test_products_of_vectors_in_step_are_no_product_of_matrices():
+    rows = matmul_of(Q, sa.tensor("Y", T, d), (1, 1))
+    assert sa.latex(1 + rows) == r"1 + \left[ \sum_{k = 0}^{d - 1} Q_{i k} Y_{i k} \right]_{i}"
+    stacked = sa.softmax(matmul_of(q.mT, L, (2, 1))).T
+    assert r"\left[ \sum_{k = 0}^{T - 1} Q_{i k j} L_{i k} \right]_{i j}" in sa.latex(stacked)
 
 
 @pytest.mark.parametrize(
