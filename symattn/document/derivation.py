@@ -20,7 +20,7 @@ from ..core.node import Tensor
 from ..core.sizes import same_shape
 from ..errors import AbsentError, NamingError, OperandError, ShapeError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named, variable
+from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named, scalar_value, variable
 from ..printing import prose as page
 from ..printing.align import TEXT_WIDTH
 from ..printing.table import Spellings
@@ -420,7 +420,8 @@ def _of_gradient(gradient: Gradient, before: Sequence[Any]) -> Iterator[Line]:
 def _of_single_gradient(x: Tensor) -> Iterator[Line]:
     """One step of a gradient, which is taken again: for why it holds, and where it does not exist."""
     _, of, *pairs = x.inputs
-    again = gradient(dict(zip(pairs[::2], pairs[1::2], strict=True)), [of])
+    symbol = scalar_value(of)  # of a scalar symbol, which is a constant where it is a tensor
+    again = gradient(dict(zip(pairs[::2], pairs[1::2], strict=True)), [of if symbol is None else symbol])
     reasons = [step.reason for step in again.steps if again.named[step.name] is x]
     yield Line(x, definition(x), "gradient", "".join(reasons[:1]), remarks=again.side_conditions)
 

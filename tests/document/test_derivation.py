@@ -131,6 +131,13 @@ def test_automatic_definitions_come_before_the_steps_that_use_them(attention):
     assert text.index("Z ≔ Q Kᵀ / √d") < text.index("P ≔ softmax(Z)") < text.rindex("dV = Pᵀ dO")
 
 
+def test_a_single_gradient_may_be_that_of_a_scalar():
+    z, tau = sa.tensor("z", "n"), sympy.Symbol("tau", positive=True)
+    g = sa.gradient(sa.let("s", sa.logsumexp(z / tau)), [tau])
+    report = sa.Derivation("A").extend(g["dtau"], because="chain rule").verify()
+    assert [(check.name, check.how) for check in report] == [("dtau", "proved")]
+
+
 def test_paragraphs_and_blocks_alternate_in_latex(attention):
     *variables, O = attention
     D = sa.Derivation(r"50% of \$ & _", given=variables)
