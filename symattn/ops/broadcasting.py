@@ -185,8 +185,8 @@ def _in_matrices(p: Any, name: str, node: Tensor) -> Written | None:
     x, axes, keepdims = node.inputs[0], node.params["axes"], node.params["keepdims"]
     if is_number(node) and len(axes) == x.rank:
         return call(p, name, node)
-    if name == "sum" and not keepdims and (written := cast("Written | None", p.sum_over_heads(x, axes))) is not None:
-        return written
+    if name == "sum" and not keepdims and (heads := cast("Written | None", p.sum_over_heads(x, axes))) is not None:
+        return heads
     if x.rank != 2 and not (x.rank > 2 and keepdims and axes in ((-1,), (-2,))):
         return None
     if name == "sum":
