@@ -7,71 +7,91 @@ import sympy
 import symattn as sa
 
 T, S, d, e = sa.sizes("T S d e")
-q, K, V = sa.tensor("q", d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+q, w, K, V = sa.tensor("q", d), sa.tensor("w", d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+Q = sa.tensor("Q", T, d)
+moved = {x: sa.tensor(f"{x.name}dot", *x.shape) for x in (Q, K, V)}
+zeta = sa.let("zeta", K @ q / sympy.sqrt(d))
+alpha, ell = sa.let("alpha", sa.softmax(zeta)), sa.let("ell", sa.logsumexp(zeta))
+kbar, o = sa.let("kbar", alpha @ K), sa.let("o", alpha @ V)
+C = sa.let("C", sa.diag(alpha) - sa.outer(alpha, alpha))
 
 
 def derivation() -> sa.Derivation:
-    """The Hessian of the log-partition, the Jacobian of one output, and the tangent of all outputs."""
-    note = sa.Derivation("Attention to second order")
-    note = _one_query(note)
-    note = _all_queries(note)
+    """The Hessian of the normaliser, the Jacobian of one output, and the tangent of all outputs."""
+    note = sa.Derivation(
+        "Attention to second order",
+        given={
+            q: "a query", w: "a direction of the query", K: "keys", V: "values", Q: "all queries",
+            **{dot: f"motion of ${x.name}$" for x, dot in moved.items()},
+        },
+        summary="Differentiated once, attention gives means under its weights; differentiated twice, covariances.",
+        result=[
+            r"Let $\ell$ be the logarithm of the normaliser of one query, and $\bar{k}$ and $o$ the means of keys and "
+            r"values under its weights $\alpha$. The gradient of $\ell$ by the query is $\bar{k} / \sqrt{d}$; its "
+            r"Hessian is the covariance of the keys, divided by $d$; and the Jacobian of the output $o$ is the "
+            r"covariance of keys and values, divided by $\sqrt{d}$.",
+        ],
+        references=["Ramsauer et al., Hopfield networks is all you need, 2021 (the first of the three)."],
+    )  # fmt: skip
+    return all_queries(jacobian(hessian(mean(note))))
+
+
+def mean(note: sa.Derivation) -> sa.Derivation:
+    """The first derivative."""
+    note = note.section("One query").say("A query reads keys and values by its weights.")
+    said = {"zeta": "its scores", "alpha": "its weights", "kbar": "mean of the keys", "o": "mean of the values"}
+    note = note.extend(zeta, alpha, kbar, o, because=said).say(
+        r"The logarithm of the normaliser has the mean of the keys for its gradient, but for the scale."
+    )
+    g = sa.gradient(ell, q)
+    note = note.extend(ell).extend(g).then(kbar / sympy.sqrt(d), because=r"$\bar{k} = K^{\top} \alpha$")
     return note
 
 
-def covariance(p: sa.Tensor) -> sa.Tensor:
-    """That of the indicators of one draw from p."""
-    return sa.diag(p) - sa.outer(p, p)
+def hessian(note: sa.Derivation) -> sa.Derivation:
+    """The covariance of the keys."""
+    s = sa.let("s", kbar @ w / sympy.sqrt(d))
+    note = note.section("The Hessian").say(
+        r"The slope of $\ell$ along $w$ is the number $s$, and the gradient of $s$ is the Hessian times $w$. The "
+        r"Jacobian of softmax, $C$, comes between the keys; it is a covariance, so the keys may be centred."
+    )
+    note = note.extend(s, C, because={"s": "slope along $w$", "C": r"covariance of one draw from $\alpha$"})
+    note = note.extend(sa.gradient(s, q)).then(K.T @ C @ K @ w / d, because="the Jacobian of softmax")
+    return note.then(((K - kbar).T * alpha) @ (K - kbar) @ w / d, because="a covariance is about the means")
 
 
-def _tangents(moved: sa.Tensor) -> list[sa.Tensor]:
-    """How the intermediates move, in order, ``moved`` itself last."""
-    return [x for x in moved.intermediates if x.name.endswith("dot")]
-
-
-def _one_query(note: sa.Derivation) -> sa.Derivation:
-    w = sa.tensor("w", d)
-    z = sa.let("zeta", K @ q / sympy.sqrt(d))
-    a, A = sa.let("alpha", sa.softmax(z)), sa.let("A", sa.logsumexp(z))
-    mean, o = sa.let("kbar", a @ K), sa.let("o", a @ V)
+def jacobian(note: sa.Derivation) -> sa.Derivation:
+    """The covariance of keys and values."""
     g = sa.gradient(o, q)
-    note = note.say(
-        "Let a query q[d] read keys K[S, d] and values V[S, e], by the weights alpha. The logarithm A of their "
-        "normaliser has the mean of the keys for its gradient, scaled, and o is the mean of the values."
+    note = note.section("The Jacobian of the output").say(
+        r"What comes back to the query from the gradient of the output is the covariance of keys and values, applied "
+        r"to it."
     )
-    note = note.extend(z, a, mean, o, A, sa.gradient(A, q))
-    s = sa.let("s", mean @ w / sympy.sqrt(d))
-    note = note.say("Its Hessian is the covariance of the keys: the slope along w, once more.")
-    note = note.extend(s, sa.gradient(s, q)).then(K.T @ covariance(a) @ K @ w / d, because="the Jacobian of a softmax")
-    note = note.then(((K - mean).T * a) @ (K - mean) @ w / d, because="a covariance is about the means")
-    note = note.say("The Jacobian of the output is the covariance of the keys and the values.")
-    note = note.extend(g).then(
-        K.T @ covariance(a) @ V @ g.cotangent / sympy.sqrt(d), because="do is a factor of all terms"
+    note = note.extend(g).then(K.T @ C @ V @ g.cotangent / sympy.sqrt(d), because="the Jacobian of softmax")
+    note = note.then(
+        ((K - kbar).T * alpha) @ (V - o) @ g.cotangent / sympy.sqrt(d), because="a covariance is about the means"
     )
-    return note.then(
-        ((K - mean).T * a) @ (V - o) @ g.cotangent / sympy.sqrt(d), because="a covariance is about the means"
-    )
+    return note.say("So a query learns nothing where all values are equal, or where one key has all the weight.")
 
 
-def _all_queries(note: sa.Derivation) -> sa.Derivation:
-    Q = sa.tensor("Q", T, d)
-    moved = {x: sa.tensor(f"{x.name}dot", *x.shape) for x in (Q, K, V)}
+def all_queries(note: sa.Derivation) -> sa.Derivation:
+    """How all outputs move when everything moves, beside the backward pass."""
     O = sa.attention.scaled_dot_product(Q, K, V)
     Odot = sa.jvp(O, moved)
     Z, P = O.intermediates[:2]
-    Zdot = _tangents(Odot)[0]
-    note = note.say(
-        "For all queries at once, let Q, K and V move along Qdot, Kdot and Vdot. In each row, the output moves by the "
-        "covariance of the values and the motion of the scores, and by the mean motion of the values."
+    tangents = [x for x in Odot.intermediates if x.name.endswith("dot")]
+    centre = sa.sum(P * tangents[0], axis=-1, keepdims=True)
+    note = note.section("All queries").say(
+        r"Let queries, keys and values move along $\dot{Q}$, $\dot{K}$ and $\dot{V}$, and write a dot for how a "
+        "quantity moves. In each row, the output moves by the covariance of the values with the motion of the scores, "
+        "and by the mean motion of the values."
     )
-    note = note.extend(Z, P, O, *_tangents(Odot))
-    mean = sa.sum(P * Zdot, axis=-1, keepdims=True)
-    note = note.then((P * Zdot) @ V - mean * O + P @ moved[V], because="multiplied out")
+    note = note.extend(Z, P, O, *tangents)
+    note = note.then((P * tangents[0]) @ V - centre * O + P @ moved[V], because="multiplied out")
     g = sa.gradient(O, list(moved))
-    note = note.say("That this is the derivative of O shows beside the backward pass.")
-    note = note.extend(g)
-    note = note.say("Both passes give the same change c of a loss, for all dO and all motions.")
-    note = note.extend(sa.let("c", sa.sum(g.cotangent * Odot)))
-    return note.then(sum(sa.sum(g[x] * t) for x, t in moved.items()), because="one loss, one change")
+    note = note.say("Forward and backward pass give the same change $c$ of a loss, for all motions.").extend(g)
+    note = note.extend(sa.let("c", sa.sum(g.cotangent * Odot)), because="forward")
+    return note.then(sum(sa.sum(g[x] * t) for x, t in moved.items()), because="backward")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ class Composer:
         """What the letters of a gradient mean that does not name the loss."""
         if not self._losses() or names_the_loss(self.gradients):
             return ()
-        of = Name(next(free_letters("XYAB", self.printer.table.letters())))
+        of = Name(next(free_letters("XYABCDEFGHLMRSTUWxyab", self.printer.table.letters())))
         return gradient_box(self.gradients, of, _LOSS)[0], " is the gradient of a loss by ", of, ", of its shape"
 
     def words(self, said: Prose | None) -> Words:
