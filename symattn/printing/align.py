@@ -105,6 +105,11 @@ def align(rows: Iterable[Step], page: Page, last: str = "") -> str:
     return environment(f"{name}*" if starred else name, written, page)
 
 
+def unnumbered(equations: Sequence[Equation], page: Page) -> str:
+    """Rows of any kind as a block of LaTeX that fits the page."""
+    return environment(page.environment, _Setter(page).lines(laid_out(equations, page.room())), page)
+
+
 def has_number(rows: Sequence[Step], page: Page) -> bool:
     """Whether the last row has one."""
     return page.numbered == "all" or (page.numbered == "referenced" and bool(rows[-1].label))
@@ -245,12 +250,15 @@ class _Setter:
         room = self.room
         if line.kind == "reason":
             return rf"  & \qquad {self._note(line.reason, room.width - block.left - room.indent)}"
-        left = "  " if line.kind != "first" else f"  {'' if line.left is None else self._written(line.left)} "
         indent = r"\qquad " if line.kind == "more" else ""
         right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
         _check_fits(block.left + room.indent * (line.kind == "more") + room.measure(right), self.page)
-        between = f"&{' ' * (line.kind != 'first')}{indent}"
-        return f"{left}{between}{self._written(right)}{self._reason(line.reason, block.beside)}"
+        start = edge(right, 0)
+        is_related = isinstance(start, Sign) and start.kind == "relation" and line.kind == "first"
+        left = "" if line.left is None else self._written(line.left)
+        before = f"  {left} &" if left or is_related else "  &"
+        space = "" if is_related else " "
+        return f"{before}{space}{indent}{self._written(right)}{self._reason(line.reason, block.beside)}"
 
     def _number(self, row: Equation | None) -> str:
         """What gives the line on which a row ends its number and its label, and other lines none."""

@@ -15,9 +15,10 @@ from ..core.node import Tensor
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
 from ..ops.leaves import as_tensor, cotangent_op, definition
-from .align import Page, environment
+from .align import Page, unnumbered
 from .counting import checked_first_index
 from .index import IndexPrinter
+from .layout import Equation
 from .matrix import MOST_DEFINITIONS, Printer, checked_style, printer_in
 from .media.latex import latex as latex_text
 from .media.latex import spelling_of
@@ -87,18 +88,21 @@ _TAKE_OPTIONS = {
     "gradients": "tensors, gradients and derivations",
 }
 _TO = Sign("↦", "relation")
+_DEEPEST = 30  # collections within each other
 
 
 # --- lists and mappings ---
 
 
-def _tensors_in(x: Any) -> Iterator[Tensor]:
+def _tensors_in(x: Any, depth: int = 0) -> Iterator[Tensor]:
     """A tensor, or those of a list, a tuple, a set or a mapping, and of what is in it."""
     if isinstance(x, Tensor):
         yield x
     elif isinstance(x, (Mapping, list, tuple, set, frozenset)):
+        if depth == _DEEPEST:
+            raise OperandError(f"latex prints at most {_DEEPEST} collections within each other: does one hold itself?")
         for part in [*x, *x.values()] if isinstance(x, Mapping) else x:
-            yield from _tensors_in(part)
+            yield from _tensors_in(part, depth + 1)
 
 
 def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
@@ -141,8 +145,8 @@ def _explained(formula: Box, roots: Iterable[Tensor], printer: Printer | IndexPr
     left_out = len(unknown) - len(last)
     more = [Text(f"and {left_out} intermediates more")] * bool(left_out)
     below = [*(_defined(name, y, printer) for name, y in last), *more]
-    lines = [f"  & {page.written(formula)}", f"  {page.written(_WHERE)} & {page.written(below[0])}"]
-    return environment("aligned", [*lines, *(f"  & {page.written(box)}" for box in below[1:])], page)
+    lefts = [None, _WHERE, *[None] * len(below)]
+    return unnumbered([Equation(*sides) for sides in zip(lefts, [formula, *below], strict=False)], page)
 
 
 def _defined(name: str, y: Tensor, printer: Printer | IndexPrinter) -> Box:

@@ -147,7 +147,7 @@ def _price(before: Box, part: Box, factors: bool) -> float | None:
         return None
     if isinstance(part, Text) or (isinstance(before, Sign) and before.kind == "punctuation"):
         return _AFTER_COMMA
-    if isinstance(part, Sign) and part.kind in _BEFORE and not _needs_more(before):
+    if isinstance(part, Sign) and part.mark != "↦" and part.kind in _BEFORE and not _needs_more(before):
         return _BEFORE[part.kind]
     if factors and _begins_a_factor(part) and not _needs_more(before):
         return _BEFORE_FACTOR

@@ -68,3 +68,21 @@ def test_the_members_of_a_collection_share_their_names():
 def test_text_is_no_formula(made):
     with pytest.raises(sa.OperandError, match="is text: sa.tensor makes a tensor"):
         sa.latex(made)
+
+
+def test_what_is_wide_is_broken_as_rows_are():
+    first, second, *_ = sa.latex(sa.jacobian(sa.softmax(Q @ K.T) @ V, K)).splitlines()[1:]
+    assert first.endswith(r"V^{\top} \\")
+    assert second.startswith(r"  & \qquad - (P \odot")
+
+
+def test_a_mapping_breaks_between_its_entries():
+    second = sa.latex(sa.jacobian(sa.softmax(x * y), [x, y])).splitlines()[2]
+    assert second.startswith(r"  & \qquad y \mapsto \operatorname{diag}(P)")
+
+
+def test_a_collection_that_holds_itself_is_refused():
+    made = [x]
+    made.append(made)
+    with pytest.raises(sa.OperandError, match="does one hold itself"):
+        sa.latex({x: made})
