@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Code, Fence, Matrix, Script, Sign, Text, applied, commas, function, row
+from ..core.boxes import Box, Code, Fence, Matrix, Script, Sign, Text, applied, commas, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..core.sizes import Shape, as_size, same_shape, same_size
@@ -183,12 +183,25 @@ def _concat_notation(p: Any, node: Tensor) -> Written:
     axis, parts = node.params["axis"], [p.operand(x, Binding.OR) for x in node.inputs]
     if p.code:
         return source("concat", Fence(commas(parts), "[", "]"), Code(f"axis={axis}")), Binding.ATOM
+    if (blocks := _blocks(node, parts)) is not None:
+        return blocks, Binding.ATOM
     if node.rank <= 2:
         return Matrix(
             (tuple(parts),) if axis == -1 and node.rank == 2 else tuple((part,) for part in parts)
         ), Binding.ATOM
     said = row(Text("axis"), Sign("=", "relation"), p.scalar(axis))  # parts lie along it, which is no row of a matrix
     return applied(Script(function("concat"), said), parts), Binding.ATOM
+
+
+def _blocks(node: Tensor, parts: Sequence[Box]) -> Matrix | None:
+    """Rows of parts that meet along straight lines are one matrix of blocks."""
+    if node.rank != 2 or node.params["axis"] != -2:
+        return None
+    rows = [box.rows[0] for box in parts if isinstance(box, Matrix)]
+    if len(rows) < len(parts) or any(x.op is not concat_op or x.params["axis"] != -1 for x in node.inputs):
+        return None
+    first, *others = ([part.shape[-1] for part in x.inputs] for x in node.inputs)
+    return Matrix(tuple(rows)) if all(widths == first for widths in others) else None
 
 
 concat_op = Operation(
