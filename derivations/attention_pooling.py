@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sympy
+
 import symattn as sa
 
 T, S, e = sa.sizes("T S e")
@@ -37,7 +39,11 @@ def derivation() -> sa.Derivation:
 def weights(note: sa.Derivation) -> sa.Derivation:
     """Positive, and of sum 1."""
     note = note.section("Weights").extend(P, because="weights").extend(O, because="averages of the values")
-    note = note.claim(sa.prove(sa.lt(0, P)), title="Weights are positive", because="Exponentials are.")
+    note = note.claim(
+        sa.prove(sa.lt(0, P)),
+        title="Weights are positive",
+        because="Exponentials are. A token gives weight to itself too.",
+    )
     return note.claim(
         sa.prove(sa.sum(P, axis=1), sa.ones(T)),
         title="The weights of a row sum to 1",
@@ -63,8 +69,14 @@ def hull(note: sa.Derivation) -> sa.Derivation:
 
 
 def limits(note: sa.Derivation) -> sa.Derivation:
-    """Three claims that go too far."""
+    """Claims that go too far."""
+    alone = sa.prove(sa.independent(P, Z, when=lambda out, inp: sympy.Ne(out[1], inp[1])))
     note = note.section("What weights do not say")
+    note = note.claim(
+        alone,
+        title="A weight depends on its own score alone",
+        holds="through the sum it depends on all scores of its row, and on those of no other row.",
+    )
     note = note.claim(
         sa.prove(sa.softmax(Z + t[:, None]) @ V, O),
         title="Only differences of scores count",

@@ -74,7 +74,13 @@ def kernel(note: sa.Derivation) -> sa.Derivation:
     note = note.then(sa.softmax(A), because="a shift of each row")
     note = note.extend(O, because="the estimate").say("It is an average again, as for any scores $Z$.")
     note = note.claim(sa.prove(sa.lt(0, sa.softmax(Z))), title="Weights of softmax are positive")
-    return note.claim(sa.prove(sa.sum(sa.softmax(Z), axis=-1), sa.ones(T)), title="They sum to 1 in each row")
+    note = note.claim(sa.prove(sa.sum(sa.softmax(Z), axis=-1), sa.ones(T)), title="They sum to 1 in each row")
+    total = sa.sum(E, **ROWS)
+    return note.claim(
+        sa.prove(total / total * sa.ones(T, S), P),
+        title="A weight has the sum over all keys above and below",
+        holds="above stands the kernel of one key. With the sum in its place, each weight is 1 and they sum to $S$.",
+    )
 
 
 def attention(note: sa.Derivation) -> sa.Derivation:

@@ -1,0 +1,163 @@
+"""Claims of five notes on attention that are wrong, or say too much: a derivation that comes along settles each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+
+from symattn.document.parts import Cases, Line, Statement, steps
+from symattn.document.prose import Prose
+
+from .test_derivations_proved import load
+
+
+class Said(NamedTuple):
+    """A claim of the notes, and the place that settles it: a claim by its title, a step, a case or a sentence."""
+
+    claim: str
+    derivation: str
+    kind: str
+    place: str
+
+
+FIRST = (
+    Said(
+        "scores are divided by the root of the width of a token, where keys are narrower",
+        "scaled_dot_product_variance", "case", "width of the model, not of the head",
+    ),
+    Said(
+        "reordering the tokens leaves the output as it is",
+        "order_of_inputs", "refuted", "Reordering the tokens leaves the output as it is",
+    ),
+    Said(
+        "attention weights are the softmax of the bare products",
+        "projections_backward", "refuted", r"The scale $1 / \sqrt{d}$ can be left out",
+    ),
+    Said(
+        "queries, keys and values of a self-attention layer have one width",
+        "projections_backward", "said", "the width $e$ of the values is free",
+    ),
+    Said(
+        "keys and queries are equally many, where keys and values are meant",
+        "order_of_inputs", "refuted", "Attention does not depend on the order of the keys",
+    ),
+    Said(
+        "one letter is the width of a token, another one too",
+        "scaled_dot_product_variance", "case", "width of the model, not of the head",
+    ),
+)  # fmt: skip
+SECOND = (
+    Said(
+        "scale and softmax make up for what matrix products lose",
+        "attention_pooling", "proved", "The weights of a row sum to 1",
+    ),
+    Said(
+        "divided by the root of the width, scores have the variance 1",
+        "scaled_dot_product_variance", "case", r"have the correlation $\rho$",
+    ),
+    Said(
+        "large inputs of softmax make its derivative zero",
+        "softmax_saturation", "step", "q = ones(n) / n",
+    ),
+    Said(
+        "the score of each word with itself is the largest",
+        "scores_and_similarity", "refuted", "The largest score of a token is its own",
+    ),
+    Said(
+        "multiplied by the values, weights give the importance of each word",
+        "attention_pooling", "refuted", "Multiplied by the values, the weights are the importance of each token",
+    ),
+    Said(
+        "a larger product means more related",
+        "scores_and_similarity", "refuted", "A larger score means a smaller angle",
+    ),
+    Said(
+        "the width has to be divisible by the number of heads",
+        "multi_head", "proved", "Heads can be cut apart again",
+    ),
+    Said(
+        "softmax is a function of one score",
+        "attention_pooling", "refuted", "A weight depends on its own score alone",
+    ),
+)  # fmt: skip
+THIRD = (
+    Said(
+        "a weight of kernel regression is a sum of quotients over all keys",
+        "nadaraya_watson", "refuted", "A weight has the sum over all keys above and below",
+    ),
+    Said(
+        "weights 0.2, 0.4, 0.2 are those of a query",
+        "attention_pooling", "refuted", "Any positive weights make an average",
+    ),
+    Said(
+        "the softmax of one component gives the weights of kernel regression",
+        "nadaraya_watson", "step", "P = softmax(-D / (2 * h**2))",
+    ),
+    Said(
+        "weights are the degree of match",
+        "attention_pooling", "proved", "Only differences of scores count",
+    ),
+)  # fmt: skip
+FOURTH = (
+    Said(
+        "attention is permutation invariant, of what is equivariant",
+        "order_of_inputs", "refuted", "Attention is permutation invariant",
+    ),
+    Said(
+        "heads side by side are the output of the layer",
+        "multi_head", "refuted", "The output matrix can be left out",
+    ),
+    Said(
+        "an index on the product of queries and keys that reads as one of the keys",
+        "attention_backward", "step", "Z = Q @ K.T / sqrt(d)",
+    ),
+)  # fmt: skip
+FIFTH = (
+    Said(
+        "values are made by the matrix of the keys",
+        "projections_backward", "refuted", "The values are $X W_k$",
+    ),
+    Said(
+        "queries and keys have widths of their own",
+        "projections_backward", "said", "Queries and keys need one width $d$",
+    ),
+    Said(
+        "the output is the softmax of the bare products times the values",
+        "projections_backward", "refuted", r"The scale $1 / \sqrt{d}$ can be left out",
+    ),
+    Said(
+        "a token looks at the other tokens",
+        "attention_pooling", "proved", "Weights are positive",
+    ),
+)  # fmt: skip
+CLAIMS = (*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH)
+
+
+@cache
+def places(name: str) -> frozenset[tuple[str, str]]:
+    """What a derivation has that settles claims: kind and text."""
+    return frozenset(found(load(name).parts))
+
+
+def found(parts) -> Iterator[tuple[str, str]]:
+    left = ""
+    for part in steps(parts):
+        match part:
+            case Statement(verdict=verdict, title=title) if title is not None and (verdict or part.holds):
+                yield verdict.status, title.source
+            case Line():
+                left = left if part.left is None else part.left.name or ""
+                yield "step", f"{left} = {part.expression}"
+            case Cases():
+                yield from (("case", row[0].source) for row in part.rows)
+    yield from (("said", part.source) for part in parts if isinstance(part, Prose))
+
+
+@pytest.mark.parametrize("said", CLAIMS, ids=lambda said: said.claim)
+def test_a_claim_is_settled_by_a_derivation(said):
+    assert any(kind == said.kind and said.place in text for kind, text in places(said.derivation)), (
+        f"{said.derivation} does not settle that {said.claim}"
+    )
