@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -59,24 +60,24 @@ def test_the_wheel_holds_the_package_its_types_and_the_derivations(wheel):
 
 def test_derivations_are_found_from_a_wheel_in_another_folder(installed, tmp_path):
     shown = (
-        "import symattn; from symattn.cli import main; print(symattn.__file__); "
-        "main(['list']); main(['derive', 'attention-backward'])"
+        "import symattn; from symattn.cli import main, notes; print(symattn.__file__); "
+        "print(*notes.derivations()); main(['derive', 'attention-backward'])"
     )
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     run = subprocess.run([sys.executable, "-c", shown], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert run.stdout.startswith(str(installed)), "the installed copy is the one that is tested"
     assert "attention-backward" in run.stdout.partition("dV")[0]
-    assert "dV = P.T @ dO" in run.stdout
+    assert "dV = Pᵀ dO" in run.stdout
 
 
 def test_derivations_are_found_from_the_checkout(tmp_path):
-    assert "dV = P.T @ dO" in symattn("derive", "attention-backward", path=ROOT, cwd=tmp_path)
+    assert "dV = Pᵀ dO" in symattn("derive", "attention-backward", path=ROOT, cwd=tmp_path)
 
 
 def test_a_derivation_runs_as_a_script():
     script = ROOT / "derivations" / "softmax_jacobian.py"
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert "diag(p) - outer(p, p)" in run.stdout
+    assert "diag(p) − p pᵀ" in run.stdout
 
 
 def test_the_readme_gives_its_two_commands_each_alone_in_a_block():
@@ -85,6 +86,23 @@ def test_the_readme_gives_its_two_commands_each_alone_in_a_block():
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/symattn derive attention-backward\n",
         ".venv/bin/pytest -n auto\n",
     ]
+
+
+def test_the_readme_shows_what_its_derivation_prints():
+    readme = (ROOT / "README.md").read_text()
+    variables: dict = {}
+    for example in doctest.DocTestParser().get_examples(readme):
+        exec(example.source, variables)
+    assert f"```text\n{variables['D'].text().strip()}\n```" in readme
+
+
+def test_pages_of_the_guide_lead_to_files_that_are_there():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        linked = re.findall(r"\]\(([^):#]+)\)", page.read_text())
+        assert not [path for path in linked if not (page.parent / path).is_file()], page
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} == set(
+        re.findall(r"\(docs/(\w+\.md)\)", (ROOT / "README.md").read_text())
+    )
 
 
 def test_the_project_states_what_it_needs():

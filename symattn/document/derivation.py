@@ -228,15 +228,16 @@ class Derivation:
 
     def __getitem__(self, title: str) -> Self:
         """One section, by its title, as a derivation. Raises AbsentError, which lists the sections."""
-        parts, titles = list[Part](), [part.title.source for part in self.parts if isinstance(part, Heading)]
+        titles = [part.title.source for part in self.parts if isinstance(part, Heading)]
         if title not in titles:
             raise AbsentError(f"there is no section {described(title)}; there are {', '.join(titles) or 'none'}")
-        for part in self.parts[self._place(title) + 1 :]:
-            if isinstance(part, Heading):
-                break
-            parts.append(part)
+        start = self._place(title) + 1
+        end = next((k for k in range(start, len(self.parts)) if isinstance(self.parts[k], Heading)), len(self.parts))
+        verified = None if self._verified is None else self._verified[start:end]
         titled, summary = prose(title, "the title"), prose("", "the summary")
-        return self._changed(title=title, titled=titled, parts=tuple(parts), summary=summary, result=(), _verified=None)
+        return self._changed(
+            title=title, titled=titled, parts=self.parts[start:end], summary=summary, result=(), _verified=verified
+        )
 
     def _place(self, title: str) -> int:
         return next(k for k, part in enumerate(self.parts) if isinstance(part, Heading) and part.title.source == title)

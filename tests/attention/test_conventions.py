@@ -288,7 +288,7 @@ def every_other_slope_of_twice_as_many_heads_is_put_behind():
     agree(exponents(12, rule="geometric"), [-8 * (a + 1) / 12 for a in range(12)])
 
 
-def test_the_table_of_the_readme_has_these_rows():
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    table = readme[readme.index("| convention |") :].partition("\n\n")[0].splitlines()[2:]
+def test_the_table_of_the_guide_has_these_rows():
+    page = (Path(__file__).parents[2] / "docs" / "conventions.md").read_text()
+    table = page[page.index("| convention |") :].partition("\n\n")[0].splitlines()[2:]
     assert {row.split("|")[1].strip() for row in table} == set(CONVENTIONS)

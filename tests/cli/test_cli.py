@@ -13,6 +13,7 @@ import pytest
 
 from symattn.cli import main
 
+from .. import gallery
 from ..shares import one_in
 
 QKV = ["--shape", "Q: T d", "--shape", "K: S d", "--shape", "V: S e"]
@@ -68,10 +69,11 @@ def attention(q, k, v):
 # --- list and derive ---
 
 
-def test_list_names_the_derivations(run):
-    listed = [line.split()[0] for line in run("list").splitlines()]
+def test_list_names_the_derivations_as_the_readme_does(run):
+    listed = [tuple(line.split(maxsplit=1)) for line in run("list").splitlines()]
     files = Path(__file__).parents[2].joinpath("derivations").glob("[!_]*.py")
-    assert listed == sorted(path.stem.replace("_", "-") for path in files)
+    assert [name for name, _ in listed] == sorted(path.stem.replace("_", "-") for path in files)
+    assert gallery.written() == gallery.table(listed), "python -m tests.gallery writes the table again"
 
 
 def test_derive_prints_text_and_latex(run):
@@ -311,7 +313,7 @@ def test_a_reader_that_goes_away_is_no_error():
     assert run.stderr == ""
 
 
-README_COMMANDS = {
+GUIDE_COMMANDS = {
     "list": ["list"],
     "derive": ["derive", "softmax-jacobian", "--to", "latex"],
     "grad": ["grad", ATTENTION, *QKV, "--to", "latex"],
@@ -333,9 +335,9 @@ README_COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(4, README_COMMANDS))
-def test_the_commands_of_the_readme_run_in_a_process_of_their_own(name, data):
-    command = [sys.executable, "-m", "symattn.cli", *README_COMMANDS[name]]
+@pytest.mark.parametrize("name", one_in(4, GUIDE_COMMANDS))
+def test_the_commands_of_the_guide_run_in_a_process_of_their_own(name, data):
+    command = [sys.executable, "-m", "symattn.cli", *GUIDE_COMMANDS[name]]
     run = subprocess.run(command, capture_output=True, text=True, cwd=data.parent)
     assert (run.returncode, run.stderr) == (0, "")
 
