@@ -72,7 +72,7 @@ def kernel(note: sa.Derivation) -> sa.Derivation:
     note = note.extend(A, because="scores of inner products")
     note = note.extend(sa.eq(P, sa.softmax(A - sa.sum(Q**2, **ROWS) / (2 * h**2))), because="the three terms of $D$")
     note = note.then(sa.softmax(A), because="a shift of each row")
-    note = note.extend(O, because="the estimate").say("It is an average again, as for any scores $Z$.")
+    note = note.extend(O, because="the estimate").figure(*fit()).say("It is an average again, as for any scores $Z$.")
     note = note.claim(sa.prove(sa.lt(0, sa.softmax(Z))), title="Weights of softmax are positive")
     note = note.claim(sa.prove(sa.sum(sa.softmax(Z), axis=-1), sa.ones(T)), title="They sum to 1 in each row")
     total = sa.sum(E, **ROWS)
@@ -81,6 +81,15 @@ def kernel(note: sa.Derivation) -> sa.Derivation:
         title="A weight has the sum over all keys above and below",
         holds="above stands the kernel of one key. With the sum in its place, each weight is 1 and they sum to $S$.",
     )
+
+
+def fit() -> tuple[object, str]:
+    """Fifty points around a curve, and what averages with each bandwidth make of them."""
+    t = sympy.Symbol("t", positive=True)
+    curve = 2 * sympy.sin(t) + t ** sympy.Rational(4, 5)
+    points = [k / 10 for k in range(50)]
+    figure = sa.plot.kernel_regression(points, truth=curve, noise=0.5, bandwidths=[sympy.oo, 1, 0.3])
+    return figure, "Fifty noisy values of a curve. A wide kernel averages everything, a narrow one follows the noise."
 
 
 def attention(note: sa.Derivation) -> sa.Derivation:

@@ -35,6 +35,11 @@ def derivation() -> sa.Derivation:
     note = (
         note.section("Calculation")
         .extend(sa.moments(s, STANDARD))
+        .figure(
+            sa.plot.variance([s, q @ k / sympy.sqrt(d)], STANDARD, d),
+            r"The variance of a raw score, and of one divided by $\sqrt{d}$: exact lines, and samples of normal "
+            "entries.",
+        )
         .say(
             r"So a raw score is typically as large as $\sqrt{d}$, which saturates the softmax of wide heads; divided "
             r"by $\sqrt{d}$ it has the same spread for every $d$."

@@ -83,6 +83,10 @@ def decay(note: sa.Derivation) -> sa.Derivation:
     factor = E[:, None] * r[0] * (sa.eye(m + 1)[1:] - r[None, :])
     note = note.extend(sa.let("R", A[1:]), because="its other rows")
     note = note.then(factor, because="each other weight is $r_0$ times its entry of $E$")
+    note = note.figure(
+        sa.plot.saturation(gaps=[0.5, 1, 2]),
+        r"Eight scores, one of them above the others by the gap: the larger $\beta \gamma$, the smaller the Jacobian.",
+    )
     return note.claim(
         sa.prove(sa.le(sa.abs(factor), sa.exp(-beta * gamma) * sa.ones(m, m + 1)), given=BELOW),
         title="All other entries vanish",

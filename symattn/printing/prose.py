@@ -182,6 +182,11 @@ class Figure:
         """The picture as SVG, for a page or a file."""
         return self.picture if isinstance(self.picture, str) else self.picture.svg()
 
+    @property
+    def pdf(self) -> bytes:
+        """The picture as PDF, where it is a drawing."""
+        return b"" if isinstance(self.picture, str) else self.picture.pdf()
+
     def _repr_html_(self) -> str:
         """In a notebook, as what it is."""
         return self.svg

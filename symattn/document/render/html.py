@@ -182,11 +182,15 @@ class _Page:
     def figure(self, figure: Figure, level: int) -> str:
         """The drawing, or where there is none what other media show."""
         anchor = self.anchor("figure")
-        if figure.svg:
+        if figure.picture and not figure.lacking:
             drawing = inline_svg(figure.svg, legal(figure.alternative), f"{anchor}-")
+        elif figure.formula is not None:
+            drawing = _display([figure.formula])
         else:
-            drawing = _display([figure.formula]) if figure.formula is not None else _source(Source(figure.text, ""))
-        caption = f"\n<figcaption>{words_html(figure.caption)}</figcaption>" if figure.caption else ""
+            drawing = _source(Source(figure.text, "")) if figure.text else f"<p>{escaped(figure.alternative)}</p>"
+        instead: Words = (f" (The picture is left out; it takes {figure.lacking}.)",) if figure.lacking else ()
+        words = words_html((*figure.caption, *instead))
+        caption = f"\n<figcaption>{words}</figcaption>" if words else ""
         return f'<figure id="{anchor}">\n{drawing}{caption}\n</figure>'
 
 

@@ -95,7 +95,7 @@ def _part(part: Part) -> dict[str, Any]:
             return {"source": part.text, "language": part.language}
         case Figure():
             return {
-                "svg": part.svg,
+                "svg": "" if part.lacking else part.svg,
                 "alternative": part.alternative,
                 "caption": _words(part.caption),
                 "text": part.text,

@@ -135,10 +135,12 @@ def _table(table: Table) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    """The figure as a formula, or as lines of text, and else what it shows in words."""
+    """The figure as a formula, or as lines of text, and else what it shows in words; and its caption."""
     if figure.formula is not None:
-        return displayed_formula(figure.formula, _PAGE)
-    return _fenced(figure.text, "") if figure.text else f"*Figure.* {_paragraph((figure.alternative,))}"
+        shown = displayed_formula(figure.formula, _PAGE)
+    else:
+        shown = _fenced(figure.text, "") if figure.text else f"*Figure.* {_paragraph((figure.alternative,))}"
+    return "\n\n".join([shown, *([_paragraph(figure.caption)] if figure.caption else [])])
 
 
 def _fenced(text: str, language: str) -> str:

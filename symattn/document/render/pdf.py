@@ -11,7 +11,7 @@ from pathlib import Path
 from ...core.files import replacing
 from ...errors import TypesettingError
 from ...printing.prose import Document
-from .latex import latex
+from .latex import drawn_pictures, latex, picture_name
 
 _QUIET = ("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape")
 _ENGINES = {"pdflatex": _QUIET, "lualatex": _QUIET, "xelatex": _QUIET, "tectonic": ("--untrusted",)}
@@ -31,8 +31,11 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
             "install one (Debian: texlive-latex-extra), or write LaTeX and compile it elsewhere"
         )
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "page.tex")
-        source.write_text(latex(document, width=_WIDTH, standalone=True, theorems=True), encoding="utf-8")
+        source, pictures = Path(folder, "page.tex"), drawn_pictures(document)
+        for k, figure in enumerate(pictures):
+            Path(folder, picture_name(k)).write_bytes(figure.pdf)
+        text = latex(document, width=_WIDTH, standalone=True, theorems=True, pictures=pictures)
+        source.write_text(text, encoding="utf-8")
         made = _typeset(engine, source)
         with replacing(path) as beside:
             shutil.copyfile(made, beside)

@@ -104,8 +104,14 @@ def _part(part: Part, width: int) -> str:
         case Source():
             return textwrap.indent(part.text, "    ")
         case Figure():
-            return textwrap.indent(part.text, "  ") if part.text else _filled(part.caption, width)
+            return _figure(part, width)
     return ""
+
+
+def _figure(part: Figure, width: int) -> str:
+    """The picture in lines of text where it has such, else what it shows; and its caption."""
+    shown = textwrap.indent(part.text, "  ") if part.text else _filled((part.alternative,), width)
+    return "\n\n".join([shown, *([_filled(part.caption, width)] if part.caption else [])])
 
 
 def _indented(block: str) -> str:

@@ -1,0 +1,196 @@
+"""Pictures of matrices: attention maps with their tokens, and patterns of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ..core.node import Tensor
+from ..errors import OperandError, ShapeError, described
+from ..printing.prose import Figure
+from .arrays import array_of
+from .chart import FIRST, SECOND, Chart
+
+_STRONGEST = 0.85  # opacity of the largest weight, on which numbers can still be read
+_WRITTEN = 8  # rows and columns of which the numbers are written into the cells
+_LISTED = 12  # of which labels are shown, and rows told
+_ACROSS = 4  # pictures side by side
+_SHADES = " ░▒▓█"
+
+
+def attention_map(
+    weights: Any,
+    queries: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    values: Mapping[Any, Any] | None = None,
+    caption: str = "",
+) -> Figure:
+    """Weights as a matrix of shades, a row for each query and a column for each key, with their tokens.
+
+    ``weights`` are an array [T, S] or [h, T, S], a picture for each head, or an expression with the ``values`` of its
+    tensors and sizes. Raises OperandError for tokens that are not as many as rows or columns, and ShapeError for other
+    shapes.
+
+    >>> import symattn as sa
+    >>> print(sa.plot.attention_map([[0.9, 0.1], [0.25, 0.75]], keys=["the", "cat"]).text)
+        the cat
+      0  ██  ░░
+      1  ▒▒  ██
+    """
+    array = array_of("attention_map", weights, values or {})
+    if array.ndim not in (2, 3):
+        raise ShapeError(f"attention_map draws weights [T, S], or [h, T, S] by heads, not {list(array.shape)}")
+    heads = array if array.ndim == 3 else array[None]
+    rows, columns = _tokens("queries", queries, array.shape[-2]), _tokens("keys", keys, array.shape[-1])
+    titles = [f"head {k}" for k in range(len(heads))] if array.ndim == 3 else [""]
+    panels = dict(zip(titles, heads, strict=True))
+    said = [f'"{token}"' for token in rows] if queries else [f"query {token}" for token in rows]
+    seen = [f'"{token}"' for token in columns] if keys else [f"key {token}" for token in columns]
+    told = " ".join(_told(title, head, said, seen, _LISTED // len(heads)) for title, head in panels.items())
+    text = "\n\n".join(_shaded(title, head, rows, columns) for title, head in panels.items())
+    chart = _chart(panels, rows, columns)
+    return Figure(chart, f"Attention map. {told}", (caption,) * bool(caption), text=text)
+
+
+def mask(masks: Any, values: Mapping[Any, Any] | None = None, caption: str = "") -> Figure:
+    """Which keys each query may attend to, as filled squares; several masks side by side by their titles.
+
+    A mask is an array [T, S], or an expression with the ``values`` of its sizes. Raises ShapeError for other shapes.
+
+    >>> import symattn as sa
+    >>> T = sa.sizes("T")
+    >>> print(sa.plot.mask({"causal": sa.attention.causal_mask(T)}, {T: 3}).text)
+    causal
+      ■ · ·
+      ■ ■ ·
+      ■ ■ ■
+    """
+    given = masks if isinstance(masks, Mapping) else {"": masks}
+    panels = {str(title): array_of("mask", x, values or {}) != 0 for title, x in given.items()}
+    for array in panels.values():
+        if array.ndim != 2:
+            raise ShapeError(f"mask draws masks [T, S], not {list(array.shape)}")
+    told = " ".join(_allowed(title, array) for title, array in panels.items())
+    text = "\n\n".join(_squares(title, array) for title, array in panels.items())
+    chart = _chart(panels, [], [])
+    return Figure(chart, f"Masks. {told}", (caption,) * bool(caption), text=text)
+
+
+def _tokens(what: str, tokens: Sequence[str] | None, size: int) -> list[str]:
+    if tokens is None:
+        return [str(k) for k in range(size)]
+    if isinstance(tokens, (str, Tensor)) or len(tokens) != size:
+        raise OperandError(f"{what}= are {size} tokens, one for each of them, not {described(tokens)}")
+    return [str(token) for token in tokens]
+
+
+# --- in words ---
+
+
+def _told(title: str, array: np.ndarray, rows: list[str], columns: list[str], most: int) -> str:
+    """To which key each query attends most."""
+    head = f"{title.capitalize()}: " if title else ""
+    pairs = enumerate(array.argmax(axis=1))
+    listed = [f"{rows[i]} attends most to {columns[j]} ({array[i, j]:.2f})" for i, j in pairs]
+    more = [f"and {len(listed) - most} more queries"] if len(listed) > most else []
+    return f"{head}{'; '.join([f'{len(rows)} queries by {len(columns)} keys', *listed[:most], *more])}."
+
+
+def _allowed(title: str, array: np.ndarray) -> str:
+    head = f"{title.capitalize()}: " if title else ""
+    size = f"{array.shape[0]} queries by {array.shape[1]} keys"
+    return f"{head}{size}, {int(array.sum())} of {array.size} pairs allowed; the last query sees {_runs(array[-1])}."
+
+
+def _runs(row: np.ndarray) -> str:
+    """The keys of one query."""
+    spans = [(k, k + n - 1) for k, n in _spans(row)]
+    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in spans)
+    return "no key" if not spans else f"{'key' if told.isdigit() else 'keys'} {told}"
+
+
+def _spans(row: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Where neighbours begin that are allowed, and how many there are."""
+    at = 0
+    for allowed, several in groupby(bool(x) for x in row):
+        n = len(list(several))
+        if allowed:
+            yield at, n
+        at += n
+
+
+def _shaded(title: str, array: np.ndarray, rows: list[str], columns: list[str]) -> str:
+    """The matrix in shades of text, each column as wide as its token."""
+    left = max(map(len, rows)) + 2
+    widths = [max(2, len(token)) for token in columns]
+    lines = [f"{title}"] * bool(title)
+    lines.append(" " * left + " ".join(["", *(f"{token:>{w}}" for token, w in zip(columns, widths, strict=True))]))
+    largest = max(float(np.abs(array).max()), 1e-300)
+    for token, line in zip(rows, array, strict=True):
+        shades = (_SHADES[min(4, int(np.ceil(4 * abs(x) / largest)))] for x in line)
+        cells = " ".join(f"{shade * 2:>{w}}" for shade, w in zip(shades, widths, strict=True))
+        lines.append(f"{token:>{left}} {cells}".rstrip())
+    return "\n".join(lines)
+
+
+def _squares(title: str, array: np.ndarray) -> str:
+    lines = [f"  {' '.join('■' if x else '·' for x in row)}" for row in array]
+    return "\n".join([*([title] if title else []), *lines])
+
+
+# --- as a picture ---
+
+
+def _chart(panels: Mapping[str, np.ndarray], rows: list[str], columns: list[str]) -> Chart:
+    """The matrices side by side."""
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    height, width = next(iter(panels.values())).shape
+    side = 4.2 if across == 1 else 6.8 / across
+    tall = side * min(1.6, max(0.35, height / width)) + (0.35 if across > 1 else 0.1)
+
+    def paint(figure: Any) -> None:
+        grid = figure.subplots(down, across, squeeze=False).ravel()
+        for place in grid[len(panels) :]:
+            place.set_axis_off()
+        for place, (title, array) in zip(grid, panels.items(), strict=False):
+            _matrix(place, array)
+            _ticks(place, rows, columns, across)
+            place.set_title(title, fontsize=10)
+            place.set(xlabel="keys", ylabel="queries")
+            place.label_outer()
+
+    return Chart(side * across + 0.3, tall * down + 0.4, paint)
+
+
+def _matrix(place: Any, array: np.ndarray) -> None:
+    """Cells, each as opaque as its weight is large, with its number in it where there are few."""
+    height, width = array.shape
+    largest = max(float(np.abs(array).max()), 1e-300)
+    place.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
+    for side in ("top", "right"):
+        place.spines[side].set_visible(True)
+    colours = np.zeros((height, width, 4))
+    for sign, colour in ((1, FIRST), (-1, SECOND)):
+        colours[sign * array > 0, :3] = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    colours[..., 3] = _STRONGEST * np.abs(array) / largest
+    place.imshow(colours, extent=(0, width, height, 0), interpolation="nearest")
+    if array.dtype != bool and height <= _WRITTEN and width <= _WRITTEN:
+        for i, j in np.ndindex(height, width):
+            place.text(j + 0.5, i + 0.5, f"{array[i, j]:.2f}", ha="center", va="center", fontsize=8)
+
+
+def _ticks(place: Any, rows: list[str], columns: list[str], across: int) -> None:
+    """The tokens, where there is room for all of them."""
+    place.tick_params(length=0)
+    most = 3 * _LISTED // across
+    if not rows or max(len(rows), len(columns)) > most:
+        place.set(xticks=[], yticks=[])
+        return
+    turned = max(map(len, columns)) > 3 or 2 * len(columns) > most
+    style = {"rotation": 55, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+    place.set_xticks(np.arange(len(columns)) + 0.5, columns, **style)
+    place.set_yticks(np.arange(len(rows)) + 0.5, rows)
