@@ -58,8 +58,8 @@ def test_the_identity_of_flash_attention_is_stated_as_it_is_published():
 
 
 def test_what_cancels_in_kernel_regression_and_what_a_number_is_for_a_mask():
-    positive, average, keys, one_length = claims("nadaraya_watson")
-    assert (positive.status, average.status, keys.status, one_length.status) == (*["proved"] * 2, "refuted", "proved")
+    statuses = [verdict.status for verdict in claims("nadaraya_watson")]
+    assert statuses == ["proved", "proved", "refuted", "refuted", "proved"]
     scores, gradients, number = claims("masked_attention")
     assert (scores.status, gradients.status, number.status) == ("proved", "proved", "refuted")
 
