@@ -31,7 +31,7 @@ def spoken(sentence: str, note: sa.Derivation = NOTE, **options: object) -> str:
         ("The output is $O = P V$.", "The output is O = P V."),
         (r"a $T \times S$ matrix, $P^{\top} \mathrm{d}O$", "a T × S matrix, Pᵀ dO"),
         (r"row $i$ of $P$ sums to 1, $\sum_{j} P_{i j} = 1$", "row i of P sums to 1, ∑ⱼ Pᵢⱼ = 1"),
-        (r"in $(0, 1)$, at $\mathrm{e}^{-1}$, with $I$", "in (0, 1), at e⁻¹, with I"),
+        (r"in $(0, 1)$, at $\mathrm{e}^{-1}$, with $I$", "in (0, 1), at ℯ⁻¹, with I"),
         (r"a loss $L$ with $\partial L / \partial Q$", "a loss L with ∂L/∂Q"),
         (r"$\operatorname{Att}(Q, K, V)$ for \$5", "Att(Q, K, V) for $5"),
     ],

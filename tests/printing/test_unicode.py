@@ -89,6 +89,8 @@ WRITTEN = {
     "a factor and a fence": (row(A, Fence(row(x, plus, y))), "A (x + y)"),
     "an expectation": (row(Name("E", "blackboard"), Fence(x, "[", "]")), "𝔼[x]"),
     "fonts": (row(Name("A", "bold"), Name("R", "blackboard"), Name("new", "upright")), "𝐀 ℝ new"),
+    "Euler's number beside a size": (row(e, plus, Script(Name("e", "upright"), None, row(negative, x))), "e + ℯ⁻ˣ"),
+    "an imaginary unit beside an index": (row(i, Name("i", "upright")), "i ⅈ"),
     "a letter that no font changes": (Name("℘", "bold"), "℘"),
     "a bar": (Accent(k, "‾"), "k̄"),
     "a wide hat": (Accent(row(x, plus, y), "^"), "hat(x + y)"),

@@ -51,6 +51,7 @@ _ACCENTS = {
     "^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "→": "vec", "ˇ": "check", "˘": "breve",
     "´": "acute", "ˋ": "grave", "_": "underline",
 }  # fmt: skip
+_CONSTANTS = {"e": "ℯ", "i": "ⅈ", "G": "𝖦"}  # upright letters, which text does not tell from a size e
 _ROOTS = {"2": "√", "3": "∛", "4": "∜"}
 
 
@@ -131,6 +132,8 @@ def _joined(small: Iterable[str | None]) -> str | None:
 
 
 def _name(box: Name, inside: Sequence[Written]) -> Written:
+    if box.style == "upright" and box.letters in _CONSTANTS:
+        return Written(_CONSTANTS[box.letters])
     if box.style in ("italic", "upright"):
         return _token(box.letters) if len(box.letters) == 1 else Written(box.letters)
     return Written(in_font(box.letters, box.style))
