@@ -38,6 +38,7 @@ def derivation() -> sa.Derivation:
             "Watson, Smooth regression analysis, 1964.",
             "Zhang et al., Dive into Deep Learning, 2023, section 11.2.",
         ],
+        letters="t",
     )  # fmt: skip
     return attention(kernel(average(note)))
 
@@ -89,7 +90,10 @@ def fit() -> tuple[object, str]:
     curve = 2 * sympy.sin(t) + t ** sympy.Rational(4, 5)
     points = [k / 10 for k in range(50)]
     figure = sa.plot.kernel_regression(points, truth=curve, noise=0.5, bandwidths=[sympy.oo, 1, 0.3])
-    return figure, "Fifty noisy values of a curve. A wide kernel averages everything, a narrow one follows the noise."
+    return figure, (
+        r"Fifty noisy values of $2 \sin t + t^{4/5}$, a curve that is real for $t \geq 0$ only. A wide kernel averages "
+        "everything, a narrow one follows the noise."
+    )
 
 
 def attention(note: sa.Derivation) -> sa.Derivation:

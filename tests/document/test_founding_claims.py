@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import pytest
 
-from symattn.document.parts import Cases, Line, Statement, steps
+from symattn.document.parts import Cases, Illustration, Line, Statement, steps
 from symattn.document.prose import Prose
 
 from .test_derivations_proved import load
 
 
 class Said(NamedTuple):
-    """A claim of the notes, and the place that settles it: a claim by its title, a step, a case or a sentence."""
+    """A claim of the notes and what settles it: a claim by its title, a step, a case, a sentence, what is given."""
 
     claim: str
     derivation: str
@@ -24,6 +24,10 @@ class Said(NamedTuple):
 
 
 FIRST = (
+    Said(
+        "queries and keys have to have one width",
+        "additive_attention", "given", "queries; keys, which may have another width",
+    ),
     Said(
         "scores are divided by the root of the width of a token, where keys are narrower",
         "scaled_dot_product_variance", "case", "width of the model, not of the head",
@@ -85,6 +89,10 @@ SECOND = (
 )  # fmt: skip
 THIRD = (
     Said(
+        "a power of 4/5 is taken of any number",
+        "nadaraya_watson", "said", r"real for $t \geq 0$ only",
+    ),
+    Said(
         "a weight of kernel regression is a sum of quotients over all keys",
         "nadaraya_watson", "refuted", "A weight has the sum over all keys above and below",
     ),
@@ -139,7 +147,9 @@ CLAIMS = (*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH)
 @cache
 def places(name: str) -> frozenset[tuple[str, str]]:
     """What a derivation has that settles claims: kind and text."""
-    return frozenset(found(load(name).parts))
+    derivation = load(name)
+    given = "; ".join(meaning.source for meaning in derivation.given.values())
+    return frozenset([("given", given), *found(derivation.parts)])
 
 
 def found(parts) -> Iterator[tuple[str, str]]:
@@ -153,7 +163,10 @@ def found(parts) -> Iterator[tuple[str, str]]:
                 yield "step", f"{left} = {part.expression}"
             case Cases():
                 yield from (("case", row[0].source) for row in part.rows)
-    yield from (("said", part.source) for part in parts if isinstance(part, Prose))
+    for part in parts:
+        told = part.caption if isinstance(part, Illustration) else part
+        if isinstance(told, Prose):
+            yield "said", told.source
 
 
 @pytest.mark.parametrize("said", CLAIMS, ids=lambda said: said.claim)
