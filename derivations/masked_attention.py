@@ -33,7 +33,14 @@ def derivation() -> sa.Derivation:
         ],
         references=["Vaswani et al., Attention is all you need, 2017, section 3.2.3."],
     )  # fmt: skip
-    return numbers_as_masks(empty_rows(backward(forward(note))))
+    return numbers_as_masks(empty_rows(backward(forward(note.figure(*patterns())))))
+
+
+def patterns() -> tuple[object, str]:
+    """Two masks in use."""
+    n = sa.sizes("n")
+    masks = {"causal": sa.attention.causal_mask(n), "window": sa.attention.sliding_window_mask(n, left=2, right=0)}
+    return sa.plot.mask(masks, {n: 8}), "Which keys each query may see: those up to its own place, or the last three."
 
 
 def forward(note: sa.Derivation) -> sa.Derivation:

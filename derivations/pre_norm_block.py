@@ -52,7 +52,16 @@ def derivation() -> sa.Derivation:
         ],
         references=["Xiong et al., On layer normalization in the transformer architecture, 2020, table 1."],
     )  # fmt: skip
+    note = note.figure(sa.plot.flow(outline()), "The stream, with two parts that read it through a norm and add to it.")
     return parameters(feed_forward(attention(note)))
+
+
+def outline() -> sa.Tensor:
+    """The block with its parts as functions that are known by name."""
+    n_1 = sa.let("N_1", sa.unknown("norm", X))
+    h = sa.let("H", X + sa.let("A", sa.unknown("attention", n_1)))
+    n_2 = sa.let("N_2", sa.unknown("norm", h))
+    return sa.let("Y", h + sa.let("F", sa.unknown("layer", n_2)))
 
 
 def attention(note: sa.Derivation) -> sa.Derivation:
@@ -64,7 +73,8 @@ def attention(note: sa.Derivation) -> sa.Derivation:
         "r_1": "inverse size of each token", "N_1": "tokens of one size", "Q": "queries", "K": "keys", "V": "values",
         "Z": "scores", "P": "weights", "O": "what is read", "A": "what is added", "H": "the stream after it",
     }  # fmt: skip
-    note = note.extend(r_1, N_1, Q, K, V, Z, P, O, A, H, because=said).say(
+    note = note.extend(r_1, N_1, Q, K, V, Z, P, O, A, H, because=said)
+    note = note.say(
         "A sum hands its gradient to both terms. One copy goes back through attention and the norm, the other one "
         "passes. The norm keeps of the first what changes the direction of a token, and scales it."
     )
