@@ -12,8 +12,8 @@ _HEAD = "| name | derivation |\n|---|---|\n"
 
 
 def table(listed: Iterable[tuple[str, str]]) -> str:
-    """A row for each derivation: its name, which leads to its file, and its title."""
-    rows = (f"| [{name}](derivations/{name.replace('-', '_')}.py) | {title} |\n" for name, title in listed)
+    """A row for each derivation: its name, which leads to its file, and what it is about."""
+    rows = (f"| [{name}](derivations/{name.replace('-', '_')}.py) | {about} |\n" for name, about in listed)
     return _HEAD + "".join(rows)
 
 
@@ -25,7 +25,7 @@ def written() -> str:
 
 def main() -> None:
     """Write the table of the derivations that are there."""
-    listed = ((name, notes.read(path).titled.plain) for name, path in notes.derivations().items())
+    listed = ((name, notes.about(path)) for name, path in notes.derivations().items())
     before = README.read_text(encoding="utf-8")
     README.write_text(before.replace(written(), table(listed)), encoding="utf-8")
 

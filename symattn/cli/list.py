@@ -12,9 +12,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """One line a derivation: its name and its title."""
+    """One line a derivation: its name, and what it is about."""
     found = notes.derivations()
     width = max(map(len, found), default=0)
     for name, path in found.items():
-        print(f"{name:<{width}}  {notes.read(path).titled.plain}")
+        print(f"{name:<{width}}  {notes.about(path)}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import traceback
 from collections.abc import Iterator
@@ -69,6 +70,12 @@ def blamed(path: Path) -> Iterator[None]:
         yield
     except SymattnError as problem:
         raise OperandError(f"{path}: {in_one_line(problem)}") from None
+
+
+def about(path: Path) -> str:
+    """What a file says of itself in its first line, without being run."""
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return said.partition("\n")[0]
 
 
 def read(path: Path) -> Derivation:

@@ -17,7 +17,6 @@ from ..errors import NamingError, OperandError, described
 from ..printing.media.latex import latex
 from ..printing.media.read_latex import box_of_latex
 from ..printing.media.spelling import LETTERS
-from ..printing.media.unicode import unicode_text
 from ..printing.prose import Words
 from .families import with_letter
 
@@ -43,11 +42,6 @@ class Prose:
     @property
     def formulas(self) -> Iterator[Formula]:
         return (piece for piece in self.pieces if isinstance(piece, Formula))
-
-    @property
-    def plain(self) -> str:
-        """The sentence in one line of text."""
-        return "".join(unicode_text(piece.box) if isinstance(piece, Formula) else piece for piece in self.pieces)
 
     @cached_property
     def indices(self) -> frozenset[str]:
