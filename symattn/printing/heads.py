@@ -22,6 +22,8 @@ from .index import LONGEST
 from .scalars import outermost_first
 from .symbols import symbol
 
+_OF_MATRICES = (("matmul", (2, 2)), ("transpose", (-1, -2)))
+_BY_ROWS = frozenset(("softmax", "mean", "sum", "max", "min", "logsumexp"))
 HEADS = "abcfgstuvw"  # letters for the heads, of which the first is taken that is free
 
 
@@ -45,7 +47,7 @@ def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
     single = {y: _of_shape(y.shape[1:], y, names) if y in with_axis else y for y in operands}
     try:
         part = _without_new_axes_of_numbers(rebuild([x], single)[0])
-        agree = part.shape == x.shape[1:] and _agree(x, part, single, names)
+        agree = part.shape == x.shape[1:] and (_is_plain(x, axis, names) or _agree(x, part, single, names))
     except Exception:  # a record that names the leading axis may fail in any way where there is none
         return None
     return Head(axis, part, {y: single[y] for y in with_axis}) if agree else None
@@ -59,6 +61,33 @@ def _without_new_axes_of_numbers(x: Tensor) -> Tensor:
 
 def _of_shape(shape: Shape, like: Tensor, names: Mapping[Tensor, str]) -> Tensor:
     return stand_in(names[like], shape, like.kind, like.holds_minus_infinity)
+
+
+def _is_plain(x: Tensor, axis: sympy.Symbol, names: Mapping[Tensor, str]) -> bool:
+    """Whether matrices of each head meet matrices, vectors and numbers in operations that are known to be by head.
+
+    Most are, and their entries need not be read.
+    """
+    of_heads = set[Tensor]()
+    for node in topological([x], stop=names):
+        if node in names or not node.inputs:
+            has_axis = node in names and bool(node.rank) and node.shape[0] == axis
+        else:
+            has_axis = not of_heads.isdisjoint(node.inputs)
+            if has_axis and not (_acts_on_matrices(node) and node.shape[0] == axis):
+                return False
+        if has_axis != (node.rank > 2):
+            return False
+        if has_axis:
+            of_heads.add(node)
+    return x in of_heads
+
+
+def _acts_on_matrices(node: Tensor) -> bool:
+    """Whether an operation of tensors of rank 3 does the same to each matrix in them, and keeps the rank."""
+    of_matrices = (node.op.name, node.params.get("core", node.params.get("order"))) in _OF_MATRICES
+    by_rows = node.op.name in _BY_ROWS and all(axis > -3 for axis in node.params["axes"])
+    return node.rank == 3 and (node.op.broadcasts or of_matrices or by_rows)
 
 
 def _agree(x: Tensor, part: Tensor, single: Mapping[Tensor, Tensor], names: Mapping[Tensor, str]) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 import symattn as sa
 from symattn.ops.contraction import matmul_of
+from symattn.printing import heads
 
 T, S, d, e, h, n, D = sa.sizes("T S d e h n D")
 Q, K, X = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("X", T, d)
@@ -104,3 +105,34 @@ def test_what_is_taken_along_the_axis_of_heads_is_written_whole():
     B, t = sa.tensor("B", "b d"), sa.tensor("t", "T", integer=True)
     X = sa.tensor("X", "b T d") * sa.take(B, t, axis=0)
     assert sa.latex(X) == r"X \odot B_{t, :}"
+
+
+SHARED, ONE_EACH = sa.tensor("C", T, d), sa.tensor("t", h, 1, 1)
+ACROSS = sa.tensor("B", h, h, d)
+BY_HEAD = {
+    "products": q @ k.mT @ SHARED,
+    "rows of them": sa.softmax(q @ k.mT) - sa.mean(q @ k.mT, axis=-1, keepdims=True),
+    "columns of them": sa.max(q, axis=-2, keepdims=True) * q,
+    "with a vector": sa.exp(q + sa.tensor("x", d)),
+    "with a number of each": q * ONE_EACH,
+    "over the heads": q - sa.sum(q, axis=0),
+    "a softmax over the heads": sa.softmax(q, axis=0),
+    "heads in reverse": sa.flip(q, axis=0) + q,
+    "a row of each": q + sa.tensor("u", h, d)[:, None, :],
+    "rows that are as many as heads": ACROSS.mT,
+    "heads in the columns": ACROSS + sa.tensor("u", h, d),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BY_HEAD)
+def test_what_is_known_to_be_by_head_is_so_by_its_entries(what, monkeypatch):
+    fast = _printed(BY_HEAD[what])
+    monkeypatch.setattr(heads, "_is_plain", lambda x, axis, names: False)
+    assert fast == _printed(BY_HEAD[what])
+
+
+def _printed(x):
+    try:
+        return sa.latex(x)
+    except sa.SymattnError as refused:
+        return str(refused)
