@@ -26,6 +26,7 @@ _HOMES = {
     "ops.opaque": "unknown stop_gradient",
     "graph.entries": "entries",
     "calculus.gradient": "gradient jvp",
+    "recurrence.loop": "scan",
     "calculus.jacobians": "jacobian hessian hvp",
     "codegen": "lambdify",
     "printing.asked": "latex",

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from ..core.naming import fresh_name, new_name
-from ..core.node import Tensor, topological, with_inputs
+from ..core.node import Graph, Tensor, topological, with_inputs
 from ..core.sizes import Shape, divisibility, same_shape, show_shape
 from ..errors import NoRuleError, ShapeError
 from ..graph.names import numbered
@@ -179,6 +179,7 @@ class Reverse:
             raise NoRuleError(f"no derivative is known for {op.title}, met at {node.brief()}")
         if op.nonsmooth:
             self.conditions.append(op.nonsmooth)
+        self.conditions += [said for g in node.params.values() if isinstance(g, Graph) for said in g.nonsmooth]
         why = op.reason if self.forward.norm(node) is None else "a norm, row by row"
         for x, need, part in zip(node.inputs, wanted, self._parts(node, cotangent), strict=True):
             if not need or part is None:

@@ -12,9 +12,11 @@ import numpy as np
 import sympy
 
 from ..core.node import Tensor
+from ..core.sizes import at_sizes
 from ..errors import NoRuleError
 from ..ops.leaves import computed, cotangent_op, definition, let_op, variable
 from ..ops.template import entries_of
+from ..recurrence.record import loop_of, scan_op
 from ..scalars.evaluate import inverted
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 
@@ -36,8 +38,21 @@ def values(
         if node.op in (let_op, cotangent_op):
             found[node] = found[definition(node)]
         else:
-            found[node] = np.asarray(arrays[node]) if node.op is variable else _value(node, found, symbols)
+            made = _recurrence if node.op is scan_op else _value
+            found[node] = np.asarray(arrays[node]) if node.op is variable else made(node, found, symbols)
     return found
+
+
+def _recurrence(node: Tensor, found: Mapping[Tensor, np.ndarray], symbols: Mapping[sympy.Symbol, Any]) -> np.ndarray:
+    """A value of a recurrence, by its step at one place after the other."""
+    loop, (what, k) = loop_of(node), node.params["take"]
+    states, rows = [found[x] for x in loop.first], []
+    for t in range(int(at_sizes(loop.length, symbols))):
+        here = [*states, *(found[x][t] for x in loop.sequences), *(found[x] for x in loop.given)]
+        one = values(loop.step.roots, {}, symbols, dict(zip(loop.step.leaves, map(np.asarray, here), strict=True)))
+        states = [one[x] for x in loop.step.after]
+        rows.append([one[x] for x in loop.step.outputs])
+    return states[k] if what == "final" else np.stack([row[k] for row in rows])
 
 
 def _value(node: Tensor, found: Mapping[Tensor, np.ndarray], symbols: Mapping[sympy.Symbol, Any]) -> np.ndarray:

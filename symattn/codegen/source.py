@@ -29,6 +29,7 @@ from ..ops.leaves import computed, constant, cotangent_op, is_eye, operands, var
 from .contraction import einsum_code, matmul_code
 from .graph import Graph
 from .helpers import HELPERS, text_of
+from .loops import loop_call
 from .plan import Plan
 from .scalars import ScalarCode
 
@@ -47,6 +48,8 @@ class Writer:
         self.lines: list[str] = []
         self.helpers: set[str] = set()
         self.given: dict[str, str] = {}
+        self.called: dict[Any, str] = {}  # loops, and the line that holds all values of one
+        self.loop_sources: dict[Any, tuple[str, dict[str, sympy.Symbol]]] = {}  # by their bodies
         self.used: dict[sympy.Symbol, None] = {}
         self.needs_dtype = False
         self.taken = set(_RESERVED)
@@ -311,6 +314,16 @@ class Writer:
         if source not in self.given:
             self.given[source] = self._identifier(name)
         return f"{self.given[source]}({', '.join(arguments)})"
+
+    def scan(self, node: Tensor, operands: Sequence[str]) -> str:
+        """One value of a recurrence: its loop is called once for all of them."""
+        step, (what, k) = node.params["body"].step, node.params["take"]
+        loop = node.params["body"], node.inputs, node.params["steps"]
+        if loop not in self.called:
+            typed = zip(node.inputs, step.leaves, operands, strict=True)
+            given = [self.array(x, text if y.kind == "real" else self.text[x]) for x, y, text in typed]
+            self.called[loop] = self.line(loop_call(self, node, given))
+        return f"{self.called[loop]}[{k if what == 'final' else len(step.states) + k}]"
 
     def line(self, text: str) -> str:
         """A name for an expression that is needed several times."""

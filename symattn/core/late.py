@@ -8,6 +8,8 @@ from typing import Any
 
 _HOMES = {
     "record": "ops",  # a record of an operation is pickled by its name
+    "scan_op": "recurrence.record",  # which is above the calculus, and so is no record of ``ops``
+    "placeholder_op": "ops.placeholders",
     "attach": "language",  # operators and printing, in a process that has only unpickled
     "as_tensor": "ops.leaves",  # a MatrixSymbol stands for its tensor, also in ``subs``
     "from_sympy": "sympy_bridge",  # matrix expressions as operands

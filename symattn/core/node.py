@@ -29,6 +29,43 @@ _nodes: weakref.WeakValueDictionary[Any, Tensor] = weakref.WeakValueDictionary()
 _interning = threading.Lock()
 _set = object.__setattr__  # for the one place that makes a node; a node does not change afterwards
 _NONE: frozenset[sympy.Symbol] = frozenset()
+_NOWHERE: frozenset[Any] = frozenset()
+
+
+class Graph:
+    """A closed graph as a parameter: the body of a loop. It has sizes of its own, and no free leaf."""
+
+    __slots__ = ()
+    own_symbols: frozenset[sympy.Symbol]
+    nonsmooth: tuple[str, ...]  # where the derivative of something in it does not exist, and what is taken there
+
+    def substituted(self, symbols: Mapping[Any, Any]) -> Any:
+        """The graph with values for its symbols."""
+        raise NotImplementedError
+
+
+class Tracing:
+    """One step of a loop while it is written: what it is made of is of no use once the step is done."""
+
+    __slots__ = ("is_open",)
+
+    def __init__(self) -> None:
+        self.is_open = True
+
+    def __reduce__(self) -> Any:
+        raise OperandError(_ESCAPED)
+
+
+_ESCAPED = (
+    "a state or an element of sa.scan is used outside of the step that it was handed to: give it back from the step, "
+    "as a state or an output"
+)
+
+
+def check_open(x: Tensor) -> None:
+    """Raise OperandError for a tensor that is made from the state of a loop whose step is done."""
+    if x.tracings and not all(tracing.is_open for tracing in x.tracings):
+        raise OperandError(_ESCAPED)
 
 
 class Tensor:
@@ -48,6 +85,7 @@ class Tensor:
 
     __slots__ = (
         "__weakref__", "height", "holds_minus_infinity", "inputs", "kind", "op", "own_symbols", "params", "shape",
+        "tracings",
     )  # fmt: skip
     __array_ufunc__ = None  # NumPy arrays hand over to our operators, which refuse them with a reason
     __iter__ = None
@@ -61,6 +99,7 @@ class Tensor:
     kind: str  # "real", "binary" or "integer"
     holds_minus_infinity: bool
     own_symbols: frozenset[sympy.Symbol]  # that the parameters bring in, not those of the inputs
+    tracings: frozenset[Tracing]  # the loops from whose states it is made
 
     def __new__(cls, *_: Any, **__: Any) -> Tensor:
         raise OperandError("a tensor is made by sa.tensor('Q', 'T d'), by a constant such as sa.eye, or by operations")
@@ -160,6 +199,8 @@ class Tensor:
                 raise OperandError(f"only sizes, scalar symbols and tensors can be replaced, not {described(key)}")
             pairs[late("as_tensor")(key) if isinstance(key, sympy.MatrixSymbol) else key] = value
         nodes = {key: value for key, value in pairs.items() if isinstance(key, Tensor)}
+        for x in (self, *(value for value in nodes.values() if isinstance(value, Tensor))):
+            check_open(x)
         symbols = _symbol_values(self, {key: value for key, value in pairs.items() if key not in nodes})
         for key, value in nodes.items():
             if not isinstance(value, Tensor) or len(value.shape) != len(key.shape):
@@ -191,6 +232,8 @@ class Tensor:
 
 def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) -> Tensor:
     """The one node for an operation on inputs; its shape is checked when it is first made."""
+    for x in inputs:
+        check_open(x)
     key = (op, inputs, tuple(sorted(params.items())) if len(params) > 1 else tuple(params.items()))
     node = _nodes.get(key)
     if node is not None:
@@ -205,8 +248,15 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     _set(node, "holds_minus_infinity", _minus_infinity(node))
     own = (s for value in params.values() for s in _symbols_in(value))
     _set(node, "own_symbols", frozenset(own) if params else _NONE)
+    _set(node, "tracings", _tracings(inputs, params))
     with _interning:
         return _nodes.setdefault(key, node)
+
+
+def _tracings(inputs: tuple[Tensor, ...], params: dict[str, Any]) -> frozenset[Tracing]:
+    own = params.get("tracing")
+    found = [x.tracings for x in inputs if x.tracings]
+    return _NOWHERE.union(*found, () if own is None else (own,)) if found or own is not None else _NOWHERE
 
 
 def _checked_shape(op: Operation, shape: Shape) -> Shape:
@@ -289,7 +339,7 @@ def _substitute(value: Any, symbols: Mapping[Any, Any]) -> Any:
         return value.xreplace(symbols) if symbols.keys() & value.free_symbols else value
     if isinstance(value, tuple):
         return tuple(_substitute(part, symbols) for part in value)
-    return value
+    return value.substituted(symbols) if isinstance(value, Graph) else value
 
 
 def _symbol_values(x: Tensor, values: Mapping[Any, Any]) -> dict[sympy.Symbol, sympy.Expr]:
@@ -311,6 +361,8 @@ def _symbols_in(value: Any) -> frozenset[sympy.Symbol]:
         return frozenset(
             s for s in value.free_symbols if isinstance(s, sympy.Symbol) and not isinstance(s, sympy.Dummy)
         )
+    if isinstance(value, Graph):
+        return value.own_symbols
     return _NONE.union(*map(_symbols_in, value)) if isinstance(value, tuple) else _NONE
 
 

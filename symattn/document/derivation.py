@@ -143,7 +143,7 @@ class Derivation:
         By ``label``, text around the LaTeX refers to the line: ``\eqref{label}``. Raises OperandError if there is no
         line to go on from, for another relation or a label that is taken, and ShapeError for another shape.
         """
-        if relation not in RELATIONS:
+        if not isinstance(relation, str) or relation not in RELATIONS:
             raise OperandError(f"then relates by one of {', '.join(RELATIONS)}, not {described(relation)}")
         last = next((part for part in reversed(self.parts) if not isinstance(part, Prose)), None)
         if not isinstance(last, Line):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import sympy
 
 from ..core.naming import CONSTANTS, new_name
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, check_open, topological
 from ..errors import NamingError
 from ..ops.leaves import definition, is_named, named_by, variable
 from .canonical import without_names
@@ -29,6 +29,7 @@ def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
     symbols: dict[str, sympy.Symbol] = {}
     labels: dict[str, list[Tensor]] = {}
     for node in order:
+        check_open(node)
         for symbol in node.own_symbols:
             other = symbols.setdefault(symbol.name, symbol)
             if other != symbol:

@@ -118,5 +118,6 @@ _RULES: Mapping[str, Callable[[Derivative, Atom], Poly]] = {
     "extreme": Derivative._extreme,
     "function": Derivative._function,
     "row": _constant,
+    "scan": _constant,
     "inverse": _constant,
 }

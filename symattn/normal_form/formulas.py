@@ -16,7 +16,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..core.node import Tensor
-from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Unknown, UnknownOfRow
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, ScanEntry, Unknown, UnknownOfRow
 from ..scalars.functions import FUNCTIONS, U
 from . import functions
 from .constructors import composed, index_value, scalar
@@ -317,6 +317,19 @@ class Reader:
         at = tuple(self.index(place, env) for place in e.places)
         return single(Atom("row", str(e.args[3]), at, (inner,), bound))
 
+    def recurrence(self, e: Any, env: Env) -> Poly:
+        """An atom that the same recurrence makes of equal inputs, and nothing looks into."""
+        inside, bound = dict(env), list[int]()
+        for k, _, high in e.limits:
+            pieces = self.lowering.over(sympy.expand(high + 1))
+            if len(pieces) > 1 or (pieces[0][1] and isinstance(pieces[0][0], tuple)):
+                raise Unsupported("a recurrence over a range that is taken apart")
+            inside[k] = pieces[0][0]
+            bound += pieces[0][1]
+        order = (single(Atom("entry", f"axis {n} of a scan", (s,))) for n, s in enumerate(bound))  # X is not X.T
+        inner = (*(self.read(term, inside) for term in e.function), *order)
+        return single(Atom("scan", e.name, tuple(self.index(p, env) for p in e.places), inner, tuple(bound)))
+
 
 def _denominator(e: Any) -> int:
     """The least number that makes all rational coefficients whole."""
@@ -495,6 +508,7 @@ FORMULAS: Mapping[type, Callable[[Reader, Any, Env], Poly]] = {
         reader.ring, f"unknown {e.args[0]}", [reader.read(e.args[1], env)]
     ),
     UnknownOfRow: Reader.unknown_of_row,
+    ScanEntry: Reader.recurrence,
     InverseEntry: inverse_entry,
     sympy.core.numbers.NegativeInfinity: lambda reader, e, env: single(MINUS_INFINITY),
 }

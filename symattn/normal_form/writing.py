@@ -158,13 +158,14 @@ class Writer(ABC, Generic[W]):
         return self._entry(self.met[key], indices)
 
     def _over(self, atom: Atom) -> W:
-        """An extreme, an unknown function of a row, or the inverse of a matrix, over bound symbols."""
+        """An extreme, an unknown function of a row, a recurrence or the inverse of a matrix, over bound symbols."""
         with self._letters(atom.bound) as letters:
-            inside = self.poly(atom.inner[0])
+            terms = atom.inner[: len(atom.inner) - len(atom.bound)] if atom.kind == "scan" else atom.inner[:1]
+            inside = self.poly(terms[0]) if len(terms) == 1 else self.function("from", list(map(self.poly, terms)))
             at = list(map(self.index, atom.indices))
         if atom.kind == "extreme":
             return self.extreme(str(atom.name).lower(), letters, inside)
-        return self.over("inv" if atom.kind == "inverse" else str(atom.name), letters, inside, at)
+        return self.over("inv" if atom.kind == "inverse" else str(atom.name).partition(" ")[0], letters, inside, at)
 
     # --- indices ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ..core.late import late
 from ..core.operation import Operation
 from . import (
     arithmetic,
@@ -36,4 +37,4 @@ RECORDS: Mapping[str, Operation] = MappingProxyType(
 
 def record(name: str) -> Operation:
     """The record of a name."""
-    return RECORDS[name]
+    return RECORDS[name] if name in RECORDS else late(f"{name}_op")

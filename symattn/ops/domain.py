@@ -19,7 +19,7 @@ from ..core.exact import INDICES
 from ..core.node import Tensor, topological
 from ..core.sizes import divisibility, inequality, never_negative
 from ..scalars.affine import affine, ends
-from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, Unknown
+from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, ScanEntry, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
 from .template import Template, merged, template
@@ -239,6 +239,8 @@ class _Signs:
         if isinstance(e, InverseEntry):
             yield from self._inverse(e)
             return
+        if isinstance(e, ScanEntry) and not e.is_total:
+            yield Condition("is defined")
         if e.is_Pow:
             yield from self._power(*e.args)
         elif type(e) in FUNCTIONS and not FUNCTIONS[type(e)].partial:

@@ -13,7 +13,7 @@ from ..core.comparisons import check_comparisons
 from ..core.exact import INDICES, as_scalar
 from ..core.late import late
 from ..core.naming import check_name
-from ..core.node import Tensor, topological
+from ..core.node import Tensor, check_open, topological
 from ..core.operation import Operation
 from ..core.sizes import Shape, as_shape, same_shape, show_shape
 from ..errors import NamingError, OperandError, ShapeError, described
@@ -100,6 +100,7 @@ def stand_in(name: str, shape: Shape, kind: str = "real", infinite: bool = False
 def as_tensor(value: Any) -> Tensor:
     """A tensor as it is, a SymPy matrix expression by what it stands for, a scalar as a constant."""
     if isinstance(value, Tensor):
+        check_open(value)
         return value
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         raise OperandError(f"{value} is an explicit SymPy matrix: make a constant of it by sa.from_sympy, or a tensor")

@@ -11,7 +11,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..errors import NoRuleError
-from .formulas import Choice, InverseEntry, Max, Min, UnknownOfRow, compared
+from .formulas import Choice, InverseEntry, Max, Min, ScanEntry, UnknownOfRow, compared
 
 Element = Callable[[Any, tuple[Any, ...]], Any]  # from the base of an Indexed and the indices to the scalar
 _FOLDS: dict[type, Callable[..., Any]] = {
@@ -19,7 +19,7 @@ _FOLDS: dict[type, Callable[..., Any]] = {
     Max: partial(compared, sympy.Max),
     Min: partial(compared, sympy.Min),
 }
-_UNFOLDED: tuple[Any, ...] = (*_FOLDS, InverseEntry, UnknownOfRow)
+_UNFOLDED: tuple[Any, ...] = (*_FOLDS, InverseEntry, UnknownOfRow, ScanEntry)
 
 
 def written_out(formula: Any, element: Element, values: Mapping[Any, Any]) -> Any:
@@ -72,6 +72,8 @@ def _places(limits: Any, element: Element, values: Mapping[Any, Any]) -> list[Ma
 
 def _unfolded(fold: Any, element: Element, values: Mapping[Any, Any], places: list[Mapping[Any, Any]]) -> Any:
     """A sum or an extreme term by term; an entry of an inverse by Cramer's rule."""
+    if isinstance(fold, ScanEntry):
+        raise NoRuleError("the entries of a recurrence are written out from its tensor, by as_explicit")
     if isinstance(fold, UnknownOfRow):
         raise NoRuleError(f"nothing is known of {fold.args[3]} but its name: its entries cannot be written out")
     terms = [written_out(fold.function, element, at) for at in places]

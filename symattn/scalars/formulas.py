@@ -295,6 +295,49 @@ class InverseEntry(_OfAll):
         return Script(Fence(inverse), self._at(printer))
 
 
+class ScanEntry(_OfAll):
+    """One entry of what a recurrence gives, of all entries of its inputs, which are terms over bound indices.
+
+    ``name`` tells recurrences apart, beside their ``sizes``; ``total`` says whether a step has a value for all values.
+    Of the places of an output the first is the step, and what is read at a later step by a ``timed`` index does not
+    matter to it.
+    """
+
+    def __new__(cls, terms: Any, limits: Any, places: Any, name: Any, sizes: Any, total: Any, timed: Any) -> Any:
+        more = Str(str(name)), sympy.Tuple(*sizes), sympy.true if total else sympy.false, sympy.Tuple(*timed)
+        return super().__new__(cls, sympy.Tuple(*terms), limits, places, *more)
+
+    @property
+    def name(self) -> str:
+        return f"{self.args[3]} of {', '.join(str(sympy.expand(size)) for size in self.args[4])}"
+
+    @property
+    def is_real(self) -> Any:
+        return True
+
+    @property
+    def is_total(self) -> bool:
+        return bool(self.args[5])
+
+    @property
+    def timed(self) -> Any:
+        return self.args[6]
+
+    def _eval_derivative(self, s: Any) -> Any:
+        if all(term.diff(s) == 0 for term in self.function):
+            return sympy.S.Zero
+        raise NoRuleError("an entry of a recurrence has no derivative as a formula: take sa.gradient of the tensor")
+
+    def _boxes(self, printer: Any) -> Box:
+        families = Fence(commas(map(printer.box, self.function)), "[", "]")
+        inside = Script(families, commas(map(printer.box, self.bound_symbols))) if self.bound_symbols else families
+        return Script(Fence(applied(function(str(self.args[3])), [inside])), self._at(printer))
+
+    def _sympystr(self, printer: Any) -> str:
+        terms, places = (", ".join(map(printer.doprint, part)) for part in (self.function, self.places))
+        return f"{self.args[3]}([{terms}])[{places}]"
+
+
 class UnknownOfRow(_OfAll):
     """One entry of an unknown function of a row, which is a term over one bound index."""
 

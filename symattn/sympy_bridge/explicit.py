@@ -14,6 +14,7 @@ from ..errors import NoRuleError, ShapeError
 from ..graph.entries import MOST_PARTS, count_parts, too_large, too_long
 from ..graph.names import displayed_names
 from ..ops.leaves import computed, indexed, operands, variable
+from ..recurrence.unrolled import unrolled
 from ..scalars.explicit import maybe_infinite, written_out
 from ..scalars.formulas import Choice, Max, Min
 
@@ -33,7 +34,7 @@ def as_explicit(x: Tensor, sizes: Mapping[Any, Any] | None = None) -> Any:
     >>> (Q @ Q.T).as_explicit({T: 1, d: 2})
     Matrix([[Q[0, 0]**2 + Q[0, 1]**2]])
     """
-    fixed = x.subs({} if sizes is None else sizes)
+    fixed = unrolled(x.subs({} if sizes is None else sizes))
     order = computed([fixed])
     lacking = {s for node in order for size in node.shape for s in size.free_symbols}
     if lacking:

@@ -16,7 +16,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.tensor.array.expressions.arrayexpr_derivatives import array_derive
 
-from ..core.node import Tensor, with_inputs
+from ..core.node import Tensor, check_open, with_inputs
 from ..core.operation import Operation
 from ..errors import NoRuleError, ShapeError
 from ..graph.entries import entry
@@ -53,6 +53,7 @@ def to_sympy(x: Tensor) -> Any:
     >>> P, P.shape
     (softmax(Q @ K.T / sqrt(d)), (T, S))
     """
+    check_open(x)
     if x.rank > 2:
         raise ShapeError(f"{x.brief()} has {x.rank} axes: SymPy's matrices have two, so take a part, such as x[0]")
     plain = _plain(x)

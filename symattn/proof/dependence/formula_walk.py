@@ -18,7 +18,7 @@ import sympy
 from ...core.node import Tensor
 from ...facts.conditions import by_comparisons
 from ...scalars.affine import coefficients
-from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, _OfAll, at_index
+from ...scalars.formulas import INDEX, Choice, Held, InverseEntry, Max, Min, Read, ScanEntry, _OfAll, at_index
 from ...scalars.functions import FUNCTIONS
 from .index_constraints import (
     ANYWHERE,
@@ -251,6 +251,14 @@ class FormulaWalk:
         term = self._bound_term(e)
         return Facts(reads=either(self._within(e)(term.reads), self._reads(e.places)))
 
+    def _recurrence(self, e: Any) -> Facts:
+        """Every entry of its inputs, but of sequences none at a later step."""
+        for k in e.bound_symbols:
+            self._fresh(k, "b")
+        reads = self._reads(e.function)
+        earlier = self.not_negative(*(e.places[0] - k for k in e.timed))
+        return Facts(reads=either(self._within(e, *earlier)(reads), self._reads(e.places)))
+
     def _inverse(self, e: Any) -> Facts:
         """The inverse of a triangular matrix is triangular, and its entry needs the rows and columns between only."""
         term = self._bound_term(e)
@@ -293,6 +301,7 @@ _WALKS: dict[Any, Callable[[FormulaWalk, Any], Facts]] = {
     Max: FormulaWalk._fold,
     Min: FormulaWalk._fold,
     InverseEntry: FormulaWalk._inverse,
+    ScanEntry: FormulaWalk._recurrence,
     _OfAll: FormulaWalk._of_all,
     Held: FormulaWalk._odd,
 }

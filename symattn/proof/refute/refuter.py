@@ -30,7 +30,7 @@ from .counterexample import Agreement, Counterexample, Example, StandIn, as_arra
 from .pointed import Aims, chooses, numbers_in, sizes_past
 from .samples import Sampler
 from .shrinking import Shrinker
-from .values import Array, Evaluator, Point, Values, indices, ordered, shape_at, unknown_names
+from .values import Array, Evaluator, Point, Values, indices, ordered, shape_at, unknown_names, with_bodies
 
 _BITS = (192, 1000)  # of the balls, and of those for what was too close to call
 _TRIALS = (4, 40)  # at least, and at most
@@ -95,7 +95,7 @@ class Search:
         self.sampler = Sampler(nodes, hypotheses.relations, drawn, self.rng, self.asked)
         self.conditions = [*hypotheses.relations, *([claim.condition] if isinstance(claim, Independence) else [])]
         self.unknowns = unknown_names(self.order)
-        self.rowwise = {x.params["function"] for x in self.order if x.params.get("rowwise")}
+        self.rowwise = {x.params["function"] for x in with_bodies(self.order) if x.params.get("rowwise")}
         self.left = self.points()
         self.agreed: list[Point] = []
         self.outside = self.undecided = 0

@@ -17,6 +17,7 @@ from ...ops.leaves import cotangent_op, definition, let_op, operands, variable
 from ...ops.opaque import unknown_op
 from ...ops.rows import softmax_op
 from ...ops.template import Entries, entries_of
+from ...recurrence.record import loop_of, scan_op
 from ...scalars.evaluate import FOLDS
 from .balls import Arithmetic, Number, Outside, shortened
 
@@ -66,18 +67,39 @@ class Evaluator:
     def values(self, order: Sequence[Tensor], point: Point) -> Values:
         """The entries of every node; raises Outside and Undecided where there are none, and NoRuleError."""
         self.arithmetic.instance = point.instance
-        found: Values = {}
+        return self._values(order, point, {})
+
+    def _values(self, order: Sequence[Tensor], point: Point, found: Values) -> Values:
         for node in order:
+            if node in found:
+                continue
             if node in self.definitions:
                 found[node] = found[self.definitions[node]]
             elif node.op is variable:
                 found[node] = point.arrays[node]
             elif node.op in (let_op, cotangent_op):
                 found[node] = found[definition(node)]
+            elif node.op is scan_op:
+                found[node] = self._recurrence(node, found, point)
             else:
                 self.arithmetic.budget.check()
                 found[node] = self._entries(node, found, point)
         return found
+
+    def _recurrence(self, node: Tensor, found: Values, point: Point) -> Array:
+        """A value of a recurrence, by its step at one place after the other."""
+        loop, (what, k) = loop_of(node), node.params["take"]
+        order = ordered(loop.step.roots, {})
+        made: Array = {}
+        states = [found[x] for x in loop.first]
+        elements = [_elements(found[x]) for x in loop.sequences]
+        for t in range(_length(loop.length, point.sizes)):
+            here = [*states, *(x[t] for x in elements), *(found[x] for x in loop.given)]
+            one = self._values(order, point, dict(zip(loop.step.leaves, here, strict=True)))
+            states = [one[x] for x in loop.step.after]
+            if what == "output":
+                made.update({(t, *at): x for at, x in one[loop.step.outputs[k]].items()})
+        return states[k] if what == "final" else made
 
     def _entries(self, node: Tensor, found: Values, point: Point) -> Array:
         entries = self._compiled(node)
@@ -106,8 +128,8 @@ class Evaluator:
     def folds(self, node: Tensor) -> bool:
         """Whether an entry of the node is made of many entries: a sum, a maximum, an inverse."""
         if node not in self._folds:
-            computed = node.op not in (variable, let_op, cotangent_op)
-            self._folds[node] = computed and self._compiled(node).formula.has(*FOLDS)
+            computed = node.op not in (variable, let_op, cotangent_op, scan_op)
+            self._folds[node] = node.op is scan_op or (computed and self._compiled(node).formula.has(*FOLDS))
         return self._folds[node]
 
     def expected_work(self, order: Sequence[Tensor], sizes: Mapping[sympy.Symbol, int]) -> int:
@@ -121,6 +143,20 @@ class Evaluator:
                 entries *= max((lengths[size] for x in node.inputs for size in x.shape), default=1)
             total += entries + _A_NODE
         return total
+
+
+def _elements(array: Array) -> dict[int, Array]:
+    """The elements of a sequence by their places."""
+    found: dict[int, Array] = {}
+    for (t, *at), x in array.items():
+        found.setdefault(t, {})[tuple(at)] = x
+    return found
+
+
+def with_bodies(nodes: Sequence[Tensor]) -> list[Tensor]:
+    """The nodes, and those of the steps of recurrences among them."""
+    inner = (topological(node.params["body"].step.roots) for node in nodes if node.op is scan_op)
+    return [*nodes, *(x for inside in inner for x in with_bodies(inside))]
 
 
 def _has_empty_row(array: Array, axes: Sequence[int]) -> bool:
@@ -137,7 +173,7 @@ def _is_zero(x: Number) -> bool:
 
 def unknown_names(nodes: Sequence[Tensor]) -> list[str]:
     """The unknown functions among the nodes, in alphabetical order, without their primes."""
-    return sorted({node.params["function"].rstrip("'") for node in nodes if node.op is unknown_op})
+    return sorted({x.params["function"].rstrip("'") for x in with_bodies(nodes) if x.op is unknown_op})
 
 
 def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:

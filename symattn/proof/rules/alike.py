@@ -24,7 +24,7 @@ from ...ops import RECORDS
 from ...ops.broadcasting import broadcast_index
 from ...ops.leaves import stand_in
 from ...ops.template import Template, template
-from ...scalars.formulas import Max, Min
+from ...scalars.formulas import Max, Min, _OfAll
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
 _FOLDS = (sympy.Sum, sympy.Product, Max, Min)  # which do not change when their terms are permuted
@@ -109,11 +109,12 @@ class _Reading:
 
     def _parts(self) -> tuple[list[Any], list[Any]]:
         """The bound indices, whose ranges are noted, and the leaves and comparisons in which indices may be used."""
-        bound, uses, pending = [], [], [self.entry.formula]
+        bound, uses, pending = list[Any](), list[Any](), [self.entry.formula]
         while pending:
             part = pending.pop()
             if isinstance(part, ExprWithLimits):
                 pending.append(part.function)
+                uses += part.places if isinstance(part, _OfAll) else ()  # of what is no fold, each place is its own
                 for k, *ends in part.limits:
                     bound.append(k)
                     uses += ends

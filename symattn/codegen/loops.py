@@ -1,0 +1,71 @@
+"""The loop of a recurrence as a function of its own, called once for all values of it that are needed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import sympy
+
+from ..core.node import Tensor
+from ..ops.leaves import computed, variable
+from ..recurrence.body import Step
+from ..recurrence.record import number_of_steps
+from .graph import Graph
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .source import Writer
+
+
+def loop_call(code: Writer, node: Tensor, operands: Sequence[str]) -> str:
+    """A call of the loop: it gives the last states, then the outputs."""
+    body = node.params["body"]
+    if body not in code.loop_sources:
+        code.loop_sources[body] = _written(code, body.opened(code.taken))
+    source, symbols = code.loop_sources[body]
+    keywords = (f"{name}={code.scalar(s)}" for name, s in symbols.items())
+    return code.carried("loop", source, [code.size(number_of_steps(node)), *operands, *keywords])
+
+
+def _written(code: Writer, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
+    """The source of the loop, and the sizes that it takes by keyword."""
+    graph = Graph(step.roots)
+    symbols = {s for x in computed(graph.outputs) for s in x.own_symbols if x.op is not variable}
+    inner = type(code)("step", Plan(step.leaves, symbols), graph, as_tuple=True)
+    inner.given, inner.taken = code.given, inner.taken | code.taken
+    _, own = inner.write()
+    code.helpers |= inner.helpers
+    code.taken |= set(code.given.values())
+    keywords = {inner.symbols[s]: s for s in inner.keywords()}
+    return _source(step, [inner.names[x] for x in step.leaves], [*keywords], own), keywords
+
+
+def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str) -> str:
+    states, reads = names[: len(step.states)], names[len(step.states) : len(step.states) + len(step.reads)]
+    ranks = [x.rank + (n in range(len(states), len(states) + len(reads))) for n, x in enumerate(step.leaves)]
+    loops = ", ".join(f"{name}.shape[: {name}.ndim - {rank}]" for name, rank in zip(names, ranks, strict=True))
+    at = [f"{name}[..., t{', :' * x.rank}]" for name, x in zip(reads, step.reads, strict=True)]
+    made = [f"out{n}" for n in range(len(step.outputs))]
+    now = [f"now{n}" for n in range(len(step.outputs))]
+    passed = ", ".join([*states, *at, *names[len(states) + len(reads) :], *(f"{k}={k}" for k in keywords)])
+    last = [f"np.broadcast_to({s}, (*loops, *np.shape({s})[np.ndim({s}) - {x.rank} :]))"
+            for s, x in zip(states, step.states, strict=True)]  # fmt: skip
+    lines = [
+        f"def loop({', '.join(['steps', *names, *(['*', *keywords] if keywords else [])])}):",
+        '    """The last states and all outputs of a recurrence; loop axes may stand in front."""',
+        textwrap.indent(own.rstrip(), "    "),
+        "",
+        f"    loops = np.broadcast_shapes({loops})",
+        "    for t in range(steps):",
+        f"        {', '.join([*states, *now])}{',' * (len(states) + len(now) == 1)} = step({passed})",
+    ]
+    for name, value, x in zip(made, now, step.outputs, strict=True):
+        core = f"*np.shape({value})[np.ndim({value}) - {x.rank} :]"
+        lines += [
+            "        if t == 0:",
+            f"            {name} = np.empty((*loops, steps, {core}), np.asarray({value}).dtype)",
+            f"        {name}[..., t{', :' * x.rank}] = {value}",
+        ]
+    return "\n".join([*lines, f"    return {', '.join([*last, *made])}{',' * (len(last) + len(made) == 1)}", ""])

@@ -1,0 +1,1 @@
+"""Recurrences: loops with a symbolic number of steps, as one operation."""

@@ -1,0 +1,128 @@
+"""One step of a recurrence: a closed graph over placeholders, the same object for all steps that are written alike."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from ..core.naming import new_name
+from ..core.node import Graph, Table, Tensor, flatten, rebuild, topological, unflatten, with_inputs
+from ..ops.domain import domain
+from ..ops.leaves import computed, cotangent_op, let_op, variable
+from ..ops.placeholders import placeholder_op
+
+_bodies: WeakValueDictionary[Any, Body] = WeakValueDictionary()
+_interning = threading.Lock()
+_serials = count(1)
+
+Tensors = tuple[Tensor, ...]
+
+
+class Step(NamedTuple):
+    """A step over any leaves: the state, an element of each sequence and what stays; the new state and the outputs."""
+
+    states: Tensors
+    reads: Tensors
+    fixed: Tensors
+    after: Tensors
+    outputs: Tensors
+
+    @property
+    def leaves(self) -> Tensors:
+        """What the step is a function of."""
+        return (*self.states, *self.reads, *self.fixed)
+
+    @property
+    def roots(self) -> Tensors:
+        """What the step gives."""
+        return (*self.after, *self.outputs)
+
+
+class Body(Graph):
+    """A step over placeholders of its own. Two are equal only if they are one object."""
+
+    __slots__ = ("__weakref__", "is_total", "nonsmooth", "own_symbols", "serial", "step")
+
+    step: Step
+    serial: int  # which tells it from all others
+    is_total: bool  # whether a step has a value for all values of its leaves
+
+    def __new__(cls, step: Step) -> Body:
+        with _interning:
+            known = _bodies.get(step)
+            if known is None:
+                known = _bodies[step] = object.__new__(cls)
+                known.step, known.serial = step, next(_serials)
+                known._inspect()
+        return known
+
+    def _inspect(self) -> None:
+        nodes = topological([*self.step.leaves, *self.step.roots])
+        self.own_symbols = frozenset(s for node in nodes for s in node.own_symbols)
+        inner = [g for node in nodes for g in node.params.values() if isinstance(g, Graph)]
+        said = [node.op.nonsmooth for node in nodes if node.op.nonsmooth]
+        self.nonsmooth = tuple(dict.fromkeys([*said, *(text for g in inner for text in g.nonsmooth)]))
+        domains = [domain(node) for node in computed(self.opened().roots)]
+        self.is_total = not any(found.conditions or found.inside for found in domains)
+
+    def __reduce__(self) -> Any:
+        return _restored, (flatten([*self.step.leaves, *self.step.roots]), tuple(map(len, self.step)))
+
+    def substituted(self, symbols: Mapping[Any, Any]) -> Body:
+        """The body with values for its symbols."""
+        if not self.own_symbols & symbols.keys():
+            return self
+        nodes = rebuild([*self.step.leaves, *self.step.roots], {}, symbols)
+        return Body(_parted(nodes, tuple(map(len, self.step))))
+
+    def opened(self, taken: Iterable[str] = ()) -> Step:
+        """The step over named tensors, which derivatives, code and printing handle; none has a name in ``taken``."""
+        names = {*taken, *(s.name for s in self.own_symbols)}
+        letters = {"state": "s", "read": "x", "fixed": "c"}
+        new = {
+            leaf: variable(
+                name=new_name(letters[leaf.params["role"]], names),
+                shape=leaf.shape,
+                hypotheses=() if leaf.kind == "real" else (leaf.kind,),
+            )
+            for leaf in self.step.leaves
+        }
+        return _parted(rebuild([*self.step.leaves, *self.step.roots], new), tuple(map(len, self.step)))
+
+    def run(self, leaves: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
+        """One step on tensors: the new states and the outputs."""
+        put = dict(zip(self.step.leaves, leaves, strict=True))
+        made = tuple(rebuild(self.step.roots, put))
+        return made[: len(self.step.after)], made[len(self.step.after) :]
+
+
+def closed(step: Step) -> Body:
+    """The body of a step, over placeholders instead of its leaves, without names of what is inside."""
+    roles = ("state",) * len(step.states) + ("read",) * len(step.reads) + ("fixed",) * len(step.fixed)
+    numbers = (n for group in step[:3] for n in range(len(group)))
+    new = {
+        leaf: placeholder_op(role=role, number=n, shape=leaf.shape, kind=leaf.kind)
+        for leaf, role, n in zip(step.leaves, roles, numbers, strict=True)
+    }
+    roots = rebuild(without_labels(step.roots), new)
+    return Body(_parted([*new.values(), *roots], tuple(map(len, step))))
+
+
+def without_labels(roots: Sequence[Tensor]) -> list[Tensor]:
+    """The roots with what names of intermediates stand for."""
+    new: dict[Tensor, Tensor] = {}
+    for node in computed(roots):
+        new[node] = new[node.inputs[0]] if node.op in (let_op, cotangent_op) else with_inputs(node, new)
+    return [new[root] for root in roots]
+
+
+def _parted(nodes: Sequence[Tensor], counts: Sequence[int]) -> Step:
+    listed: Iterator[Tensor] = iter(nodes)
+    return Step(*(tuple(next(listed) for _ in range(n)) for n in counts))
+
+
+def _restored(table: Table, counts: tuple[int, ...]) -> Body:
+    return Body(_parted(unflatten(table), counts))

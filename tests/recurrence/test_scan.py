@@ -1,0 +1,384 @@
+"""``sa.scan``: a loop with a symbolic number of steps, held against the loop written out and against PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.core.node import topological
+from symattn.proof.refute.refuter import Search
+from symattn.proof.rules.alike import facts
+from symattn.recurrence.record import scan_op
+from symattn.recurrence.unrolled import unrolled
+
+T, d, e = sa.sizes("T d e")
+K, V, Q = sa.tensor("K", T, d), sa.tensor("V", T, e), sa.tensor("Q", T, d)
+A, B, x, m = sa.tensor("A", d, d), sa.tensor("B", d), sa.tensor("x", T), sa.tensor("m", T, binary=True)
+gamma = sympy.Symbol("gamma", real=True)
+STEPS = 4
+
+
+def linear(S: Any, read: Any) -> Any:
+    k, v, q = read
+    S = gamma * S + sa.outer(k, v)
+    return S, q @ S
+
+
+def cell(s: Any, k: Any) -> Any:
+    return sa.tanh(A @ s) + k, s
+
+
+def online(state: Any, z: Any) -> Any:
+    top, total = state
+    new = sa.maximum(top, z)
+    return (new, total * sa.exp(top - new) + sa.exp(z - new)), new
+
+
+LOOPS: dict[str, Callable[[], Any]] = {
+    "gated linear attention": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
+    "its state": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[0],
+    "a cell that begins with a tensor": lambda: sa.scan(cell, B, K)[1],
+    "backwards": lambda: sa.scan(cell, sa.zeros(d), K, reverse=True)[1],
+    "online": lambda: sa.scan(online, (x[0], 0), x)[0][1],
+    "with a mask": lambda: sa.scan(lambda s, r: (sa.where(r[1], s + r[0], s), None), 0, (x, m))[0] * sa.ones(1),
+    "two outputs": lambda: sum(sa.scan(lambda s, k: (s * k, (s, k @ s)), sa.ones(d), K)[1][1:], sa.zeros(T)),
+    "one in another": lambda: sa.scan(lambda s, k: (sa.scan(lambda a, b: (s * a + b, None), s, k)[0], s), 0, K)[1],
+    "no sequence": lambda: sa.scan(lambda s, _: (sa.tanh(A @ s), s), B, length=T)[1] * K,
+    "one after another": lambda: sa.scan(cell, B, sa.scan(cell, B, K)[1])[0],
+    "constant": lambda: sa.scan(lambda s, k: (s, s * sa.sum(A)), gamma, x)[1] * x,
+}
+
+
+def with_gradients(y: Any, arguments: list[Any]) -> Any:
+    """A function of the arguments that gives a tensor and its gradients."""
+    wanted = [a for a in arguments if a is gamma or a.kind == "real"]
+    return sa.lambdify(arguments, [y, sa.gradient(sa.sum(sa.sin(y)), wanted)])
+
+
+def drawn(arguments: list[Any], rng: Any) -> list[Any]:
+    sizes = {T: STEPS, d: 3, e: 2}
+    shapes = [None if a is gamma else tuple(int(sizes[n] if n in sizes else n) for n in a.shape) for a in arguments]
+    kinds = ["" if a is gamma else a.kind for a in arguments]
+    return [
+        0.7 if shape is None else rng.random(shape) < 0.5 if kind == "binary" else rng.normal(size=shape)
+        for shape, kind in zip(shapes, kinds, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_values_and_gradients_are_those_of_the_loop_written_out(name: str) -> None:
+    y = LOOPS[name]()
+    written_out = unrolled(y.subs(T, STEPS))
+    assert any(node.op is scan_op for node in topological([y]))
+    assert not any(node.op is scan_op and node.shape[:1] == (STEPS,) for node in topological([written_out]))
+    arguments = [*y.tensors, *([gamma] if gamma in y.free_symbols else [])]
+    f = with_gradients(y, arguments)
+    g = with_gradients(written_out, [a if a is gamma else a.subs(T, STEPS) for a in arguments])
+    values = drawn(arguments, np.random.default_rng(0))
+    for a, b in zip(f(*values), g(*values), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_code_is_entries_and_gradients_are_differences() -> None:
+    y = LOOPS["gated linear attention"]()
+    assert "central differences" in sa.lambdify([K, V, Q, gamma], sa.gradient(sa.sum(y**2), [K, V, Q, gamma])).check()
+
+
+def test_tangents_and_second_derivatives() -> None:
+    y = sa.scan(cell, sa.zeros(d), K)[1]
+    short, k = unrolled(y.subs(T, 3)), K.subs(T, 3)
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(3, 2)), rng.normal(size=(2, 2))
+    for of in (
+        lambda y, k: sa.jacobian(y, k),
+        lambda y, k: sa.hvp(sa.sum(sa.sin(y)), k, k),
+        lambda y, k: sa.jvp(y, {k: k}),
+    ):
+        one, other = (sa.lambdify([k, A], of(y, k))(*values) for y, k in ((y, K), (short, k)))
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_one_loop_gives_all_values_and_takes_loop_axes() -> None:
+    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    f = sa.lambdify([K, V, Q, gamma], [S, O])
+    assert f.source.count("for t in") == f.source.count("def loop") == 1
+    rng = np.random.default_rng(2)
+    k, v, q = rng.normal(size=(5, 2, STEPS, 3)), rng.normal(size=(2, STEPS, 2)), rng.normal(size=(STEPS, 3))
+    state, out = f(k, v, q, 0.5)
+    assert state.shape == (5, 2, 3, 2)
+    assert out.shape == (5, 2, STEPS, 2)
+    np.testing.assert_allclose(out[3, 1], f(k[3, 1], v[1], q, 0.5)[1], rtol=1e-12)
+
+
+@pytest.mark.torch
+def test_gated_recurrence_is_that_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+
+    def step(s: Any, read: Any) -> Any:
+        k, f = read
+        s = sa.sigmoid(f) * s + (1 - sa.sigmoid(f)) * sa.tanh(A @ s + k)
+        return s, s
+
+    y = sa.scan(step, B, (K, Q))[1]
+    rng = np.random.default_rng(3)
+    arrays = [rng.normal(size=shape) for shape in ((6, 3), (6, 3), (3, 3), (3,))]
+    found = sa.lambdify([K, Q, A, B], [y, sa.gradient(sa.sum(sa.cos(y)), [K, Q, A, B])])(*arrays)
+    k, q, a, s = (torch.tensor(array, requires_grad=True) for array in arrays)
+    start, rows = s, []
+    for t in range(6):
+        gate = torch.sigmoid(q[t])
+        s = gate * s + (1 - gate) * torch.tanh(a @ s + k[t])
+        rows.append(s)
+    out = torch.stack(rows)
+    out.cos().sum().backward()
+    for mine, theirs in zip(found, (out.detach(), k.grad, q.grad, a.grad, start.grad), strict=True):
+        np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-12, atol=1e-12)
+
+
+# --- one node ---
+
+
+def test_loops_that_are_written_alike_are_one() -> None:
+    y = sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1]
+    assert y is sa.scan(lambda W, r: linear(W, r), sa.zeros(d, e), [K, V, Q])[1]
+    assert y is not sa.scan(linear, sa.ones(d, e), (K, V, Q))[1]
+    assert y.free_symbols == {T, d, e, gamma}
+    assert set(y.tensors) == {K, V, Q}
+    assert len(topological([y])) <= 10
+    assert pickle.loads(pickle.dumps(y)) is y
+    assert y.subs({T: 2, gamma: 3}).shape == (2, e)
+    assert gamma not in y.subs({gamma: 3}).free_symbols
+    assert y.subs({K: Q + K}) is sa.scan(linear, sa.zeros(d, e), (Q + K, V, Q))[1]
+    assert y.subs({d: 5}) is sa.scan(linear, sa.zeros(5, e), (K.subs(d, 5), V, Q.subs(d, 5)))[1]
+    with pytest.raises(sa.ShapeError, match="differ in the number of steps"):
+        y.subs({K: sa.tensor("L", "S d")})
+
+
+def test_entries_at_sizes() -> None:
+    state, _ = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    assert str(state.as_explicit({T: 2, d: 1, e: 1})[0]) == "gamma*K[0, 0]*V[0, 0] + K[1, 0]*V[1, 0]"
+    with pytest.raises(sa.ShapeError, match="give a number for T"):
+        state.as_explicit({d: 1, e: 1})
+
+
+@pytest.mark.parametrize(
+    ("y", "text", "latex"),
+    [
+        (
+            lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
+            "scan(lambda s, x: (gamma * s + outer(x[0], x[1]), x[2] @ (gamma * s + outer(x[0], x[1]))), "
+            "zeros(d, e), (K, V, Q))[1]",
+            r"(y_{1:T} : s_{0} = 0_{d \times e}, s_{t} = \gamma s_{t - 1} + K_{t} V_{t}^{\top}, "
+            r"y_{t} = s_{t}^{\top} Q_{t}, t = 1, \ldots, T)",
+        ),
+        (
+            lambda: sa.scan(lambda s, _: (2 * s, None), 1, length=T)[0],
+            "scan(lambda s, x: (2 * s, None), 1, length=T)[0]",
+            r"(s_{T} : s_{0} = 1, s_{t} = 2 s_{t - 1}, t = 1, \ldots, T)",
+        ),
+        (  # names of the user are kept
+            lambda: sa.scan(lambda s, u: (s * sa.tensor("s") + u, None), 0, x)[0],
+            "scan(lambda s_1, x_1: (s_1 * s + x_1, None), 0, x)[0]",
+            r"(u_{T} : u_{0} = 0, u_{t} = u_{t - 1} s + x_{t}, t = 1, \ldots, T)",
+        ),
+    ],
+)
+def test_printing(y: Callable[[], Any], text: str, latex: str) -> None:
+    assert str(y()) == text
+    assert sa.latex(y()) == latex
+
+
+# --- proofs ---
+
+
+def cells(**changed: Any) -> Any:
+    given = {"init": sa.zeros(d), "xs": K, "matrix": A, "sign": 1, "of": sa.tanh, "reverse": False, **changed}
+    return sa.scan(
+        lambda s, k: (given["of"](given["matrix"] @ s) + given["sign"] * k, None),
+        given["init"],
+        given["xs"],
+        reverse=given["reverse"],
+    )[0]
+
+
+Pi, square = sa.tensor("Pi", T, T, permutation=True), sa.tensor("X", 3, 3)
+DIFFERENT: list[Callable[[], Any]] = [  # the last states, no two of which are equal
+    cells, lambda: cells(init=sa.ones(d)), lambda: cells(xs=Q), lambda: cells(matrix=A.T), lambda: cells(sign=-1),
+    lambda: cells(of=sa.sin), lambda: cells(reverse=True), lambda: cells(xs=Pi @ K), lambda: cells(xs=2 * K),
+    lambda: cells(xs=K + Q), lambda: cells(init=B),
+]  # fmt: skip
+R = sa.tensor("R", d, d, permutation=True)
+FALSE: list[Callable[[], tuple[Any, Any]]] = [
+    lambda: (cells(xs=K @ R), cells() @ R),
+    lambda: (sa.scan(cell, B, Pi @ K)[1], Pi @ sa.scan(cell, B, K)[1]),
+    lambda: (sa.scan(cell, B, K[::-1])[1], sa.scan(cell, B, K)[1][::-1]),
+    lambda: (Pi @ sa.scan(cell, B, K)[1], sa.scan(cell, B, K)[1]),
+    lambda: (sa.sum(sa.scan(cell, B, K)[1], axis=0), sa.scan(cell, B, K)[0]),
+    lambda: (cells(xs=2 * K), 2 * cells()),
+    lambda: (sa.scan(lambda s, _: (2 * s, s), 1, length=T)[0], sa.scan(lambda s, _: (2 * s, s), 1, length=d)[0]),
+    lambda: (sa.scan(lambda s, _: (2 * s, s), 1, length=T + 1)[0], sa.scan(lambda s, _: (2 * s, s), 1, length=T)[0]),
+    lambda: tuple(sa.scan(lambda s, r: (s * r[0] + r[1], s), 1, r)[0] for r in ((x, x**2), (x**2, x))),  # type: ignore[return-value]
+    lambda: (sa.gradient(sa.sum(cells()), [K])[K], sa.ones(T, d)),
+]
+OF_THREE: list[Callable[[], Any]] = [
+    lambda: sa.scan(lambda s, k: (s + k**2, None), sa.zeros(3), square)[0],
+    lambda: sa.scan(lambda s, k: (s + k**2, None), sa.zeros(3), square.T)[0],
+    lambda: sa.scan(lambda s, k: (s * k, None), sa.ones(3), square)[0],
+    lambda: sa.scan(lambda s, k: (s * k, None), sa.ones(3), square.T)[0],
+]
+
+
+def is_proved(left: Any, right: Any) -> bool:
+    return bool(sa.prove(left, right).status == "proved")
+
+
+def test_no_false_claim_is_proved_where_nothing_refutes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "compared", lambda self, point: None)
+    pairs = [*itertools.combinations(DIFFERENT, 2), *itertools.combinations(OF_THREE, 2)]
+    assert len(pairs) > 50
+    assert [n for n, (a, b) in enumerate(pairs) if is_proved(a(), b())] == []
+    assert [n for n, claim in enumerate(FALSE) if is_proved(*claim())] == []
+
+
+@pytest.mark.parametrize("n", range(1, len(DIFFERENT)))
+def test_what_differs_is_refuted(n: int) -> None:
+    assert sa.prove(DIFFERENT[n](), DIFFERENT[0]()).status == "refuted"
+
+
+def test_equal_inputs_give_equal_values() -> None:
+    assert is_proved(cells(xs=K + K), cells(xs=2 * K))
+    assert is_proved(sa.softmax(cells(init=A @ B)), sa.softmax(cells(init=sa.sum(A * B, axis=-1))))
+    first, second = (sa.scan(lambda s, u: (s + u, s + u), 0, y)[1] for y in (x, x + x - x))
+    assert is_proved(first, second)
+    assert sa.prove(first, sa.cumsum(x)).status == "unknown"  # true, by induction
+
+
+def test_a_step_without_a_value_is_a_condition() -> None:
+    found = sa.prove(*(sa.scan(lambda s, u: (s / u, None), 1, y)[0] for y in (x + x, 2 * x)))
+    assert "is defined" in str(found)
+    assert "is defined" not in str(sa.prove(cells(xs=K + K), cells(xs=2 * K)))
+
+
+def test_no_output_reads_what_comes_later() -> None:
+    y, z = sa.scan(cell, sa.zeros(d), K)[1], sa.scan(cell, sa.zeros(d), K, reverse=True)[1]
+    later, earlier = (lambda out, inp: inp[0] > out[0]), (lambda out, inp: inp[0] < out[0])
+    asked = [(y, later), (z, earlier), (y, earlier), (z, later)]
+    told = [sa.prove(sa.independent(of, K, when=when)).status for of, when in asked]
+    assert told == ["proved", "proved", "refuted", "refuted"]
+
+
+def test_bounds_and_moments_take_nothing_for_granted() -> None:
+    total = sa.scan(lambda s, u: (s + u, None), 0, x)[0]
+    assert sa.prove(sa.le(0, total)).status == "refuted"
+    with pytest.raises(sa.NoRuleError):
+        sa.expectation(total, {x: sa.iid(mean=1, variance=1)})
+
+
+# --- what is refused ---
+
+
+def leaked() -> list[Any]:
+    kept: list[Any] = []
+
+    def step(s: Any, k: Any) -> Any:
+        kept.extend([s, k, s + k])
+        return s + k, None
+
+    sa.scan(step, sa.zeros(d), K)
+    return kept
+
+
+REFUSING: dict[str, Callable[[Any], Any]] = {
+    "+": lambda y: y + 1, "@": lambda y: A @ y, "<": lambda y: y < B, "[0]": lambda y: y[0], "str": str, "repr": repr,
+    "[i]": lambda y: y[sympy.Symbol("i", integer=True)], "latex": sa.latex, "prove": lambda y: sa.prove(y, y),
+    "index style": lambda y: sa.latex(y, style="index"), "eq": lambda y: sa.eq(y, B), "le": lambda y: sa.le(y, 0),
+    "gradient": lambda y: sa.gradient(sa.sum(y), [B]), "by it": lambda y: sa.gradient(sa.sum(B), [y]),
+    "jvp": lambda y: sa.jvp(y, {B: B}), "jacobian": lambda y: sa.jacobian(y, B), "let": lambda y: sa.let("z", y),
+    "lambdify": lambda y: sa.lambdify([B], y), "entries": sa.entries, "explicit": lambda y: y.as_explicit({d: 2}),
+    "subs": lambda y: y.subs({d: 2}), "for another": lambda y: (B + 1).subs({B: y}), "sympy": lambda y: y.to_sympy(),
+    "independent": lambda y: sa.independent(y, B), "softmax": sa.softmax, "sum": sa.sum,
+    "where": lambda y: sa.where(y > 0, y, B),
+    "in a step": lambda y: sa.scan(lambda s, k: (s + y, None), sa.zeros(d), K), "pickle": pickle.dumps,
+    "as a start": lambda y: sa.scan(lambda s, k: (s + k, None), y, K), "concat": lambda y: sa.concat([y, B]),
+    "expectation": lambda y: sa.expectation(y, {B: sa.iid(mean=0)}), "stop": sa.stop_gradient,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_a_state_is_of_no_use_outside_of_its_step(name: str) -> None:
+    for y in leaked():
+        with pytest.raises(sa.OperandError, match="outside of the step"):
+            REFUSING[name](y)
+
+
+WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "arity": (lambda: sa.scan(lambda s: (s, None), 0, x), sa.OperandError, "does not take 2 arguments"),
+    "no function": (lambda: sa.scan(3, 0, x), sa.OperandError, "does not take 2"),  # type: ignore[arg-type]
+    "no pair": (lambda: sa.scan(lambda s, u: s + u, 0, x), sa.OperandError, "gives a pair"),
+    "no output": (lambda: sa.scan(lambda s, u: (s, "a"), 0, x), sa.OperandError, "the text 'a'"),
+    "states": (lambda: sa.scan(lambda s, u: ((s, s), None), 0, x), sa.OperandError, "gives 2 states"),
+    "no state": (lambda: sa.scan(lambda s, u: ((), None), (), x), sa.OperandError, "no state to begin with"),
+    "shape": (lambda: sa.scan(lambda s, k: (s + k, None), 0, K), sa.ShapeError, r"\[\] before a step and \[d\] after"),
+    "kind": (lambda: sa.scan(lambda s, u: (s > u, None), 0, x), sa.OperandError, "real before a step and binary"),
+    "length": (
+        lambda: sa.scan(lambda s, r: (s, None), 0, (x, sa.tensor("y", "S"))),
+        sa.ShapeError,
+        "there are T steps",
+    ),
+    "another length": (lambda: sa.scan(lambda s, u: (s, None), 0, x, length=5), sa.ShapeError, "there are 5 steps"),
+    "no length": (lambda: sa.scan(lambda s, u: (s, None), 0), sa.OperandError, "length=T"),
+    "zero steps": (lambda: sa.scan(lambda s, u: (s, None), 0, length=0), sa.ShapeError, "not 0"),
+    "no axis": (lambda: sa.scan(lambda s, u: (s, None), 0, sa.tensor("y")), sa.ShapeError, "no axis to run along"),
+    "number of steps": (lambda: sa.scan(lambda s, u: (s + u / T, None), 0, x), sa.OperandError, "uses T, the number"),
+    "of that size": (
+        lambda: sa.scan(lambda s, u: (s + x, None), sa.zeros(T), x),
+        sa.OperandError,
+        "uses T, the number",
+    ),
+    "-oo": (lambda: sa.scan(online, (-sympy.oo, 0), x), sa.OperandError, "may hold -oo"),
+    "scalar": (
+        lambda: sa.scan(
+            lambda s, u: (sa.elementwise(sympy.Lambda(sympy.Symbol("u"), gamma * sympy.Symbol("u")), s), u), 0, x
+        ),
+        sa.OperandError,
+        "gamma stands within",
+    ),
+    "reverse": (lambda: sa.scan(cell, B, K, reverse=1), sa.OperandError, "reverse is True or False"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input(name: str) -> None:
+    call, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_step_that_fails_leaves_no_state_behind() -> None:
+    kept: list[Any] = []
+
+    def step(s: Any, u: Any) -> Any:
+        kept.append(s)
+        raise KeyError("of the user")
+
+    with pytest.raises(KeyError):
+        sa.scan(step, 0, x)
+    with pytest.raises(sa.OperandError, match="outside of the step"):
+        sa.exp(kept[0])
+
+
+def test_what_is_not_smooth_in_a_step_is_said() -> None:
+    y = sa.scan(lambda s, u: (s + sa.relu(u), None), 0, x)[0]
+    assert any("relu" in condition for condition in sa.gradient(y, [x]).side_conditions)
+
+
+def test_no_permutation_passes_through_a_recurrence_or_a_function_of_rows() -> None:
+    assert facts(sa.scan(cell, B, K)[1]).groups == ()
+    assert [group.outputs for group in facts(sa.unknown("f", K, rowwise=True)).groups] == [(-2,)]
