@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..errors import OperandError, described
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file beside another, whose name it takes when all of it is written; where anything fails, it is gone.
 
-    Raises OSError, by the name that was asked for, where that cannot be written.
+    Raises OSError, by the name that was asked for, where that cannot be written, and OperandError for what is no path.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise OperandError(f"a file is written by its path, not {described(path)}")
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not target.is_file():  # nothing takes the place of a pipe or a device
         yield target
