@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
 from sympy.printing.pretty.stringpict import prettyForm
 
+from .core.late import late
 from .core.node import Tensor
 from .errors import OperandError
 from .graph.entries import entry
@@ -77,6 +79,11 @@ _OTHER = {
 }
 
 
+def _shown_as(medium: str) -> Callable[[Tensor], str | None]:
+    """What a notebook asks a tensor for."""
+    return lambda x: late("shown")(x, medium)
+
+
 def attach() -> None:
     """Operators, printing and entries, on every tensor."""
     for name, function in {**_BINARY, **_OTHER}.items():
@@ -91,7 +98,8 @@ def attach() -> None:
     Tensor._latex = _within_sympy  # type: ignore[attr-defined]
     Tensor._sympystr = Tensor._sympyrepr = lambda self, printer: text(self)  # type: ignore[attr-defined]
     Tensor._pretty = lambda self, printer: prettyForm(text(self))  # type: ignore[attr-defined]
-    Tensor._repr_latex_ = lambda self: f"$\\displaystyle {latex(self)}$"  # type: ignore[attr-defined]
+    for medium in ("html", "markdown", "latex"):
+        setattr(Tensor, f"_repr_{medium}_", _shown_as(medium))
 
 
 attach()

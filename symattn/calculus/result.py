@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from ..core.boxes import Code, Name
+from ..core.displayed import Displayed
 from ..core.node import Table, Tensor, flatten, unflatten
 from ..errors import AbsentError, OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
@@ -47,7 +48,7 @@ def _restored(shape: list[Any], table: Table, side_conditions: tuple[str, ...]) 
 
 
 @dataclass(frozen=True, eq=False)
-class Gradient(Mapping[Any, Tensor]):
+class Gradient(Mapping[Any, Tensor], Displayed):
     """The gradients of a gradient call: a mapping from variables and from names (``g[Q]``, ``g["dZ"]``).
 
     ``steps`` are the lines in the order a person would write them; ``cotangents`` pairs each output with its

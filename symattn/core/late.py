@@ -16,6 +16,7 @@ _HOMES = {
     "broadcast_to": "ops.broadcasting",  # a number with new axes is repeated; copies lie above indexing
     "check_function": "codegen.check",  # which compiles functions itself
     "scalar_latex": "printing.scalars",  # SymPy's printer asks our classes for LaTeX
+    "shown": "document.notebook",  # in a notebook, as a part of a page
     "Derivation": "document.derivation",  # of an answer: documents write answers, among other things
 }
 

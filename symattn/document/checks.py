@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.displayed import Displayed
 from ..printing.prose import Part, Status, Table, Words, listed
 from ..printing.prose_latex import parts_latex
 from ..printing.stated import sentence_words
@@ -60,7 +61,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Displayed):
     """One check a step. Where a step is checked numerically only, it says no more than that numbers agreed."""
 
     checks: tuple[Check, ...]

@@ -14,16 +14,16 @@ from ..core.boxes import Box, Fence, Matrix, Sign, Space, Text, commas, row
 from ..core.node import Tensor
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
-from ..ops.leaves import as_tensor, cotangent_op, definition
+from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, named_by, variable
 from .align import Page, unnumbered
 from .counting import checked_first_index
 from .index import IndexPrinter
 from .layout import Equation
-from .matrix import MOST_DEFINITIONS, Printer, checked_style, printer_in
+from .matrix import MOST_DEFINITIONS, Printer, checked_style, latex_printer, printer_in
 from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.spelling import PLAIN
-from .prose import DEFINED
+from .prose import DEFINED, EQUALS
 from .scalars import constants_in, scalar_box
 from .symbols import symbol
 from .table import Spellings, check_apart, symbol_table
@@ -73,6 +73,27 @@ def latex(
     given = {"style": checked_style(style), "names": names, "safe": safe, "gradients": gradients}
     options = {**given, "first_index": first_index}
     return method(**{key: value for key, value in options.items() if key in taken})
+
+
+def named_latex(x: Tensor, safe: str = "") -> str:
+    """A tensor as a notebook shows it: one that a user has named with its name, ``O = P V``."""
+    printer = latex_printer([x])
+    return _explained(named_formula(x, printer), [x], printer, safe)
+
+
+def named_formula(x: Tensor, printer: Printer) -> Box:
+    """What a tensor stands for, behind its name where a user gave it one, or a gradient."""
+    if x.op is variable or not is_named(x) or named_by(x) not in ("", "gradient"):
+        return printer.shown(x)
+    made = printer.row(printer.names[x], definition(x), "")
+    heads = [] if made.each is None else [Space(1.0), Fence(made.each)]
+    return row(printer.box(x) if made.left is None else made.left, EQUALS, made.right, *heads)
+
+
+def definitions_in(x: Tensor, printer: Printer) -> list[Box]:
+    """What the names in it stand for that no user gave, as far as somebody still reads them."""
+    unknown = mentioned_names([] if x.op is cotangent_op else [definition(x)])
+    return [_defined(printer.names[y], y, printer) for y in unknown[-MOST_DEFINITIONS:]]
 
 
 def _scalar(x: Any, names: Spellings | None) -> Box:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import sympy
-from mpmath.libmp import prec_to_dps, to_str  # type: ignore[import-untyped]
+from mpmath.libmp import mpf_abs, prec_to_dps, to_str  # type: ignore[import-untyped]
 from sympy.printing.printer import Printer
 
 from ..core.boxes import (
@@ -90,7 +90,7 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         return self._print_Mul(expr)
 
     def _print_Float(self, expr: Any) -> Box:
-        digits, _, power = to_str(abs(expr)._mpf_, prec_to_dps(expr._prec), strip_zeros=True).partition("e")
+        digits, _, power = to_str(mpf_abs(expr._mpf_), prec_to_dps(expr._prec), strip_zeros=True).partition("e")
         number: Box = Number(digits)
         if power:
             number = row(number, _TIMES, Script(Number("10"), above=self.box(sympy.Integer(power))))

@@ -16,6 +16,7 @@ import sympy
 
 from ..core.boxes import Fence, Sign, Space, Text, commas, row
 from ..core.budget import Budget, OutOfBudget
+from ..core.displayed import Displayed
 from ..core.node import Tensor
 from ..core.stated import Sentence
 from ..errors import NoRuleError
@@ -41,7 +42,7 @@ _STEPS = ("floor", "ceiling", "Mod")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Approximation:
+class Approximation(Displayed):
     """An approximate moment: its ``value`` with the method, what the method did, and what was assumed.
 
     It is no number: arithmetic with it is an error, so that an exact result never holds an approximate part unseen.

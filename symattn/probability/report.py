@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from ..core.boxes import Box
+from ..core.displayed import Displayed
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.stated import Sentence
@@ -29,7 +30,7 @@ _LONGEST, _LONGEST_TITLE = 200, 70  # characters of a moment, and of a title
 _SIGNS = {"mean": Mean, "variance": Variance, "skewness": Skewness, "kurtosis": Kurtosis}
 
 
-class Moments:
+class Moments(Displayed):
     """Moments of a quantity. Higher moments are worked out when they are asked for.
 
     ``mean`` and ``variance`` are there from the start; ``skewness`` and ``kurtosis`` raise NoRuleError where the laws

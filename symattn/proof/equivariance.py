@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..core.arguments import check_takes
 from ..core.boxes import Box, Function, Name, Text, applied, row
+from ..core.displayed import Displayed
 from ..core.naming import fresh_name, new_name
 from ..core.node import Tensor
 from ..core.sizes import same_shape, same_size
@@ -61,7 +62,7 @@ class Symmetry:
         return min(found, key=lambda v: ranks.index(v.status))
 
 
-class Equivariance(Mapping[str, Symmetry]):
+class Equivariance(Mapping[str, Symmetry], Displayed):
     """The symmetries of a function by name, and in ``not_applicable`` those whose shapes make no sense, and why."""
 
     def __init__(self, symmetries: Sequence[Symmetry], not_applicable: Mapping[str, str]) -> None:

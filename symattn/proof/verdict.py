@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ..core.displayed import Displayed
 from ..printing.prose import Paragraph, Part, Words, led, listed
 from ..printing.prose_latex import parts_latex
 from ..printing.table import SymbolTable
@@ -23,7 +24,7 @@ from .wording import Telling, Wording
 _TITLES = ("Hypotheses", "Side conditions", "Divided by")
 
 
-class _Worded:
+class _Worded(Displayed):
     """What speaks of a claim and of what is given, in the words of either language."""
 
     claim: Claim | Independence

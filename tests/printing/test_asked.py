@@ -86,3 +86,7 @@ def test_a_collection_that_holds_itself_is_refused():
     made.append(made)
     with pytest.raises(sa.OperandError, match="does one hold itself"):
         sa.latex({x: made})
+
+
+def test_a_zero_in_floating_point_is_printed():
+    assert sa.latex(sympy.Float(0)) == "0.0"

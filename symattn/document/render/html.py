@@ -25,6 +25,7 @@ from ...printing.prose import (
     Step,
     Table,
     Words,
+    padded,
 )
 from ...printing.widths import width
 from .drawings import inline_svg
@@ -40,6 +41,11 @@ def html(document: Document, standalone: bool = True) -> str:
     """The whole file; or, for a notebook, the article with its style, which touches nothing else there."""
     article = _Page().article(document)
     return whole(plain(document.title), article) if standalone else f"{_style()}{article}\n"
+
+
+def parts_html(parts: Sequence[Part]) -> str:
+    """Parts of a page, for a notebook."""
+    return f'{_style()}<article class="symattn" lang="{_LANGUAGE}">\n{_Page().parts(parts, 3)}\n</article>\n'
 
 
 def whole(title: str, article: str) -> str:
@@ -229,18 +235,21 @@ def _list(items: Iterable[Words], kind: str) -> str:
 
 def _table(table: Table, kind: str) -> str:
     """On a narrow page the head is gone, and each cell has its label with it."""
-    titles = [words_html(title) for title in table.head]
+    first, *lines = padded(table)
+    titles = [words_html(title) for title in first]
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    rows = ("".join(_cell(cell, title) for cell, title in zip(cells, titles, strict=True)) for cells in table.rows)
+    rows = ("".join(_cell(cell, title) for cell, title in zip(cells, titles, strict=True)) for cells in lines)
     body = "\n".join(f"<tr>{cells}</tr>" for cells in rows)
-    inside = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+    above = f"<thead><tr>{head}</tr></thead>\n" if table.head else ""
+    inside = f"{above}<tbody>\n{body}\n</tbody>"
     return f'<div class="scroll">\n<table class="{kind}">\n{inside}\n</table>\n</div>'
 
 
 def _cell(words: Words, title: str) -> str:
     alone = len(words) == 1 and not isinstance(words[0], str)
     inside = span("formula", formula_html(words[0])) if alone else span("words", words_html(words))  # type: ignore[arg-type]
-    return f'<td><span class="label" aria-hidden="true">{title}</span>{inside}</td>'
+    label = f'<span class="label" aria-hidden="true">{title}</span>' if title else ""
+    return f"<td>{label}{inside}</td>"
 
 
 def _source(source: Source) -> str:

@@ -82,6 +82,11 @@ def _footer(document: Document) -> Iterator[str]:
 # --- parts ---
 
 
+def parts_markdown(parts: Iterable[Part]) -> str:
+    """Parts of a page, one below the other."""
+    return "\n\n".join(map(_part, parts)) + "\n"
+
+
 def _part(part: Part) -> str:
     match part:
         case Paragraph(words, head):
