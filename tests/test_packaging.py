@@ -55,7 +55,7 @@ def test_the_wheel_holds_the_package_its_types_and_the_derivations(wheel):
     assert derivation_files() == {Path(n).name for n in names if re.fullmatch(r"symattn/derivations/[^/]+\.py", n)}
     assert not [n for n in names if n.startswith(("tests/", "derivations/"))]
     assert "symattn/document/render/page.css" in names
-    assert {Path(n).suffix for n in names if n.startswith("symattn/")} == {".py", ".typed", ".css"}
+    assert {Path(n).suffix for n in names if n.startswith("symattn/")} == {".py", ".typed", ".css", ".md", ".png"}
 
 
 def test_derivations_are_found_from_a_wheel_in_another_folder(installed, tmp_path):

@@ -9,16 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..core.files import replacing
+from ..document.render import guide
 from ..document.render.pdf import is_possible
 from ..document.render.site import Entry, index
 from ..errors import OperandError
 from . import notes
+from .reference import reference
 from .writing import FORMATS, all_of
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What to build, and where."""
     command.add_argument("names", metavar="NAME", nargs="*", help="names, files, folders; all that come with symattn")
+    command.add_argument("--docs", action="store_true", help="with the guide, and the reference from the docstrings")
     command.add_argument("-o", dest="out", metavar="DIR", required=True, help="the folder of the site")
 
 
@@ -26,19 +29,31 @@ def run(options: argparse.Namespace) -> int:
     """Write the site; 1 if one of the derivations is left out since something is wrong with it."""
     paths, folder = notes.chosen(options.names), Path(options.out)
     _check_folder(folder)
+    docs = documented() if options.docs else {}
     formats = [*FORMATS, *(["pdf"] if is_possible() else [])]
     if "pdf" not in formats:
         print("no TeX is installed, so there are no PDF files", file=sys.stderr)
     outcomes = all_of(paths, formats).values()
     built = [outcome for outcome in outcomes if not outcome.problem]
-    _write(folder, {name: content for outcome in built for name, content in outcome.files.items()})
     entries = [Entry(x.name, x.title, x.summary, x.tally, tuple(x.files)) for x in built]
-    _write(folder, {"index.html": index(entries).encode()})
+    front = index(entries, {"Guide": "docs/index.html", "Reference": "docs/reference.html"} if docs else {})
+    _write(folder, {name: content for outcome in built for name, content in outcome.files.items()})
+    _write(folder, {**docs, "index.html": front.encode()})
     for outcome in outcomes:
         if outcome.problem:
             print(f"symattn: {outcome.name} is left out: {outcome.problem}", file=sys.stderr)
     print(f"{len(built)} of {len(paths)} derivations are in {folder / 'index.html'}")
     return int(len(built) < len(paths))
+
+
+def documented() -> dict[str, bytes]:
+    """The pages of the guide and of the reference, by their names in the site."""
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(notes.shipped("docs").glob("*.md"))}
+    links = {"Derivations": "../index.html", "Guide": "index.html", "Reference": "reference.html"}
+    made = guide.pages({**sources, **reference()})
+    files = {page.name: guide.written(page, links) for page in made}
+    files["index"] = guide.contents(made, links)
+    return {f"docs/{name}.html": text.encode() for name, text in files.items()}
 
 
 def _check_folder(folder: Path) -> None:

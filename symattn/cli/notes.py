@@ -16,12 +16,14 @@ from ..errors import OperandError, SymattnError, described
 
 
 def derivations() -> dict[str, Path]:
-    """The derivations by name: those inside the installed package, else those of the checkout it runs from."""
+    """The derivations that come with symattn, by name."""
+    return in_folder(shipped("derivations"))
+
+
+def shipped(name: str) -> Path:
+    """A folder inside the installed package, else of the checkout it runs from."""
     here = Path(__file__).resolve().parent.parent
-    folder = here / "derivations"
-    if not folder.is_dir():
-        folder = here.parent / "derivations"
-    return in_folder(folder)
+    return here / name if (here / name).is_dir() else here.parent / name
 
 
 def in_folder(folder: Path) -> dict[str, Path]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from symattn.cli.build import documented
 from symattn.core.boxes import Name
 from symattn.document.render.html import html
 from symattn.document.render.site import Entry, index
@@ -85,6 +86,19 @@ def test_every_printed_formula_has_its_place(chromium: Browser, tmp_path: Path) 
         found = chromium.run(_MEASURE)
         assert _faults(found, "unbreakable") == {}
         assert len(found["unbreakable"]) < share * 3 * len(boxes)
+
+
+def test_the_guide_and_the_reference_are_read_on_every_screen_and_on_paper(chromium: Browser, tmp_path: Path) -> None:
+    """LaTeX that they speak of stands there as it is typed; blocks of code may be moved."""
+    (tmp_path / "docs").mkdir()
+    for name, page in documented().items():
+        (tmp_path / name).write_bytes(page)
+        for width, dark, printed in ((375, False, False), (1280, True, False), (672, False, True)):
+            chromium.show(tmp_path / name, width, dark, printed)
+            found = chromium.run(_MEASURE)
+            found["scrolled"] = [said for said in found["scrolled"] if not said.startswith("pre.")]
+            assert _faults(found, "tex") == {}, name
+    assert chromium.said == []
 
 
 @pytest.mark.parametrize("dark", [False, True])

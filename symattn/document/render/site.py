@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...printing.prose import MARKS, Status, Words
+from .guide import navigation
 from .html import whole
 from .html_words import badge, escaped, words_html
 
@@ -22,20 +24,38 @@ class Entry(NamedTuple):
     files: Sequence[str]
 
 
-def index(entries: Iterable[Entry], title: str = "Derivations") -> str:
-    """The page that leads to all others."""
+def index(entries: Sequence[Entry], links: Mapping[str, str] | None = None, title: str = "Derivations") -> str:
+    """The page that leads to all others; ``links`` are what else there is, by its titles."""
     listed = "\n".join(map(_listed, entries))
-    return whole(title, f'<article class="symattn" lang="en">\n<h1>{escaped(title)}</h1>\n{listed}\n</article>')
+    head = f"<header>\n<h1>{escaped(title)}</h1>\n{_counted(entries)}</header>"
+    shown = f"{navigation(links)}\n" if links else ""
+    return whole(title, f'<article class="symattn" lang="en">\n{shown}{head}\n{listed}\n</article>')
+
+
+def _counted(entries: Sequence[Entry]) -> str:
+    """How many there are, and how their steps were checked."""
+    steps = Counter({status: 0 for status in MARKS})
+    for entry in entries:
+        steps.update(dict(entry.tally))
+    if not (tally := _tally((status, n) for status, n in steps.items() if n)):
+        return ""
+    derivations = "1 derivation" if len(entries) == 1 else f"{len(entries)} derivations"
+    said = f"{derivations}. Each step says how it was checked; of all steps together are"
+    return f'<p class="summary">{said}</p>\n{tally}\n'
+
+
+def _tally(counted: Iterable[tuple[Status, int]]) -> str:
+    items = "".join(f"<li>{badge(status, f'{n} {MARKS[status].counted}')}</li>" for status, n in counted)
+    return f'<ul class="tally" aria-label="How the steps were checked">{items}</ul>' if items else ""
 
 
 def _listed(entry: Entry) -> str:
-    tally = "".join(f"<li>{badge(status, f'{n} {MARKS[status].counted}')}</li>" for status, n in entry.tally)
     links = " · ".join(f'<a href="{escaped(file)}">{_called(file)}</a>' for file in entry.files)
     parts = [
         f'<section class="entry" id="{escaped(entry.name)}">',
         f'<h2><a href="{escaped(entry.name)}.html">{words_html(entry.title)}</a></h2>',
         f"<p>{words_html(entry.summary)}</p>" if entry.summary else "",
-        f'<ul class="tally" aria-label="How the steps were checked">{tally}</ul>' if tally else "",
+        _tally(entry.tally),
         f'<p class="files">{links}</p>',
         "</section>",
     ]
