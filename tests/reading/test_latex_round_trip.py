@@ -183,3 +183,17 @@ def test_the_share_of_the_library_of_attention_that_is_read_back() -> None:
     assert told["unknown"] <= 10
     assert plainly["proved"] / plainly.total() > 0.76
     assert told["proved"] / told.total() > 0.94
+
+
+IN_TWO_WAYS = [
+    r"x^{\top} U", r"\operatorname{cumsum}(x^{\top} U)", r"\operatorname{rowmax}(x^{\top} U)", "U x", "[y]_i",
+    "[(R C)]_j", "[U]_{ij}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", IN_TWO_WAYS)
+def test_what_has_one_entry_is_not_taken_for_a_matrix_or_a_vector_where_it_may_be_a_number(formula):
+    n, m = sa.sizes("n m")
+    shapes = {"x": (n,), "y": (1,), "U": (1, 1), "R": (1, m), "C": (m, 1)}
+    with pytest.raises(sa.ParseError, match="may be meant as a number|not decided"):
+        sa.parse_latex(formula, {name: sa.tensor(name, shape) for name, shape in shapes.items()})

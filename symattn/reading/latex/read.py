@@ -432,7 +432,9 @@ class _Statement(Declarations):
             except SymattnError as problem:
                 first = first or problem
             except ClashError as clash:
-                first = first or reader.shape_error(clash.problem, where)
+                if clash.is_undecided:
+                    raise reader.clashing(clash, where) from None
+                first = first or reader.clashing(clash, where)
             if not reader.uses_vectors and not reader.uses_parts:
                 break
             if not reader.uses_parts and fits:

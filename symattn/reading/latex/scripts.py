@@ -299,6 +299,8 @@ class Scripts(Places):
                         self.firsts.setdefault(letter, sympy.S.Zero)
                     return self.collected(tree.span, inside, letters, {le: self.letters[le] for le in letters})
         inside = self.term(base)
+        if binds and all(letters) and any(map(self.shapes.is_one, self.form(inside).core)):
+            raise self.undecided("an index of what has one entry there is not decided: it may say how often", tree)
         return self.entry_of(tree, inside, items)
 
     def _family(self, tree: Scripted, base: Tree, below: Relation) -> Term:

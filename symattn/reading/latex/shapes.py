@@ -66,11 +66,11 @@ class Slot:
 
 
 class ClashError(Exception):
-    """Forms that do not fit; the reader says where."""
+    """Forms that do not fit, or that people read in two ways; the reader says where."""
 
-    def __init__(self, problem: str, place: Any) -> None:
+    def __init__(self, problem: str, place: Any, is_undecided: bool = False) -> None:
         super().__init__(problem)
-        self.problem, self.place = problem, place
+        self.problem, self.place, self.is_undecided = problem, place, is_undecided
 
 
 class Shapes:
@@ -238,8 +238,15 @@ class Shapes:
             else inner is outer or self.is_one(inner) or self.is_one(outer)
         )
         if not fits:
-            raise ClashError(f"the product: the left is {self.shown(a)}, the right is {self.shown(b)}", place)
+            problem = f"the product: the left is {self.shown(a)}, the right is {self.shown(b)}"
+            if self._is_number_beside_vector(a, b) or self._is_number_beside_vector(b, a):
+                raise ClashError(f"{problem}, which may be meant as a number: declare it as one", place, True)
+            raise ClashError(problem, place)
         return Form(labels, lead, a.rows, b.cols)
+
+    def _is_number_beside_vector(self, a: Form, b: Form) -> bool:
+        """Whether a matrix has one entry, by which people scale a vector whichever way it lies."""
+        return self.is_one(a.rows) and self.is_one(a.cols) and len(b.core) == 1
 
     def _entrywise(self, a: Form, b: Form, place: Any, what: str, scalars: bool) -> Form:
         labels, lead = self.joined_labels(a.labels, b.labels, place), self._joined_lead(a, b, place, what)

@@ -108,8 +108,11 @@ class Terms:
         try:
             made: Term = reader(tree)
         except ClashError as clash:
-            raise self.shape_error(clash.problem, tree) from None
+            raise self.clashing(clash, tree) from None
         return made
+
+    def clashing(self, clash: ClashError, where: Tree) -> SymattnError:
+        return (self.undecided if clash.is_undecided else self.shape_error)(clash.problem, where)
 
     def form(self, term: Term) -> Form:
         """The form of a term, known as far as it can be. Raises ParseError where it stays open."""
