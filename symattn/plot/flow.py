@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..calculus.result import Gradient
-from ..core.boxes import Box, Function, Row, Script, Sign, commas, row
+from ..core.boxes import Box, Fence, Function, Row, Script, Sign, commas, row
 from ..core.node import Tensor, topological
 from ..document.derivation import Derivation
 from ..document.parts import Line
@@ -16,15 +16,16 @@ from ..graph.names import unnamed_inputs
 from ..ops.leaves import cotangent_op, definition, is_named, variable
 from ..ops.notation import sizes_apart
 from ..printing.matrix import Printer, latex_printer
-from ..printing.media.unicode import unicode_text
+from ..printing.media.unicode import is_token, unicode_text
 from ..printing.prose import Figure, Words
 from .words import Runs, columns_of, runs_of, svg_text
 
 _NAME, _SMALL = 17.0, 12.5  # sizes of letters
 _HEIGHT, _PITCH, _GAP, _MARGIN = 46.0, 96.0, 64.0, 6.0  # of boxes and between them
 _LEAST = 54.0  # width of a box
+_MANY = 8  # columns; more of them stand closer, with short formulas only
 _LONGEST = 15.0  # em of a formula that a box holds
-_LANE = 18.0  # above boxes that an arrow passes
+_LANE, _BELOW = 18.0, 52.0  # above boxes that an arrow passes, and below their middle
 _APART = 5.0  # of an arrow and the one that goes back
 _HEAD = (
     '<defs><marker id="head" viewBox="0 0 8 6" refX="7.4" refY="3" markerWidth="8" markerHeight="6" '
@@ -142,9 +143,9 @@ class _Graph:
 
 
 def _without_argument(box: Box) -> Box:
-    """A function alone where all that it is applied to is one thing."""
+    """A function alone where it is applied to one name."""
     match box:
-        case Row(parts=(Function() as function, _)):
+        case Row(parts=(Function() as function, Fence(inside=argument))) if is_token(argument):
             return function.name
     return box
 
@@ -166,6 +167,7 @@ class _Picture:
 
     def __init__(self, graph: _Graph) -> None:
         self.graph = graph
+        self.is_long = max(graph.ranks.values()) > _MANY
         self.rows = self._rows()
         self.places = self._places()
 
@@ -203,16 +205,16 @@ class _Picture:
             for x in inside:
                 y = _MARGIN + self._above() + _HEIGHT / 2 + (self.rows[x] - top) * _PITCH
                 places[x] = _Place(left + width / 2, y, _width_of(written[x]), *written[x])
-            left += width + _GAP
+            left += width + (_GAP if not self.is_long else _GAP / 2)
         return places
 
     def _above(self) -> float:
         """The height that arrows need which go over boxes."""
-        return _LANE + 6.0 if any(map(self._goes_far, self.graph.nodes)) else 0.0
+        return _LANE + 6.0 if any(self._goes_far(x) and not self._is_lowest(x) for x in self.graph.nodes) else 0.0
 
     def _written(self, x: Tensor) -> tuple[Runs, Runs, Runs]:
         formula = runs_of(self.graph.printer.shown(x)) if self.graph.inputs[x] else ()
-        short = formula if columns_of(formula) <= _LONGEST else ()
+        short = formula if columns_of(formula) <= (_LONGEST if not self.is_long else _LONGEST / 2) else ()
         return runs_of(self.graph.name(x)), short, runs_of(self.graph.shape(x)) if x.rank else ()
 
     def _arrows(self) -> list[tuple[Tensor, Tensor]]:
@@ -231,7 +233,7 @@ class _Picture:
         arrows += self._from_the_loss()
         right = max(place.x + place.width / 2 for place in self.places.values())
         width = right + _MARGIN + (_GAP if self.graph.gradients else 0)
-        height = max(place.y for place in self.places.values()) + _HEIGHT / 2 + 26
+        height = max(place.y for place in self.places.values()) + _BELOW + _MARGIN
         inside = "".join([_HEAD, *arrows, *boxes])
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -243,7 +245,7 @@ class _Picture:
         start, end = self.places[x], self.places[y]
         a, b = (start.x + start.width / 2, start.y), (end.x - end.width / 2 - 2, end.y)
         if self._spans(x, y) > 1:
-            return [self._over(x, y)]
+            return [self._around(x, y)]
         gradient = self.graph.gradients.get(x)
         if gradient is None or not is_first:
             return [_line(a, b)]
@@ -252,14 +254,22 @@ class _Picture:
         middle = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2 + down + _beside(a, b)
         return [_line((a[0], a[1] + up), (b[0], b[1] + up)), back, _label(self.graph.name(gradient), middle)]
 
-    def _over(self, x: Tensor, y: Tensor) -> str:
-        """An arrow over the boxes that stand between two."""
+    def _around(self, x: Tensor, y: Tensor) -> str:
+        """An arrow over the boxes that stand between two, or under them, beside the shapes there."""
         start, end, ranks = self.places[x], self.places[y], self.graph.ranks
-        between = [place for z, place in self.places.items() if ranks[x] <= ranks[z] <= ranks[y]]
-        lane = min(place.y for place in between) - _HEIGHT / 2 - _LANE
-        a, b = start.y - _HEIGHT / 2, end.y - _HEIGHT / 2 - 2
-        corners = f"V{lane + 8:.4g}q0 -8 8 -8H{end.x - 8:.4g}q8 0 8 8V{b:.4g}"
-        return f'<path d="M{start.x:.4g} {a:.4g}{corners}" stroke="currentColor" fill="none" marker-end="url(#head)"/>'
+        between = [place.y for z, place in self.places.items() if ranks[x] <= ranks[z] <= ranks[y]]
+        under = self._is_lowest(x)
+        side, aside = (1, 8.0) if under else (-1, 0.0)
+        lane = max(between) + _BELOW if under else min(between) - _HEIGHT / 2 - _LANE
+        a = start.x + (start.width / 2 - aside if under else 0), start.y + side * _HEIGHT / 2
+        b = end.x - (end.width / 2 - aside if under else 0), end.y + side * (_HEIGHT / 2 + 2)
+        turned = f"V{lane - side * 8:.4g}q0 {side * 8} 8 {side * 8}H{b[0] - 8:.4g}q8 0 8 {-side * 8}V{b[1]:.4g}"
+        return f'<path d="M{a[0]:.4g} {a[1]:.4g}{turned}" stroke="currentColor" fill="none" marker-end="url(#head)"/>'
+
+    def _is_lowest(self, x: Tensor) -> bool:
+        """Whether a box stands below others of its column, and none below it."""
+        column = [self.rows[y] for y in self.graph.nodes if self.graph.ranks[y] == self.graph.ranks[x]]
+        return len(column) > 1 and self.rows[x] == max(column)
 
     def _from_the_loss(self) -> list[str]:
         """The gradient that comes in from the loss."""

@@ -49,8 +49,23 @@ def test_the_input_of_a_block_reaches_its_output_over_all_that_stands_between():
     q, k, v = (sa.let(name, X @ w) for name, w in zip("QKV", W, strict=True))
     P = sa.let("P", sa.softmax(q @ k.T))
     figure = sa.plot.flow(sa.let("Y", X + P @ v))
-    assert figure.svg.count("q8 0 8 8") == 2  # X and V
-    assert figure.svg == sa.plot.flow(sa.let("Y", X + P @ v)).svg
+    assert figure.svg.count("q8 0 8 8") == 2  # X and V, over all boxes
+
+
+def test_the_lowest_box_reaches_over_others_from_below():
+    a, b, c = (sa.tensor(name, T, d) for name in "ABC")
+    low = sa.let("L", sa.exp(c))
+    x = sa.let("Y", sa.let("X", sa.let("U", a @ b.T) @ b) * low)
+    figure = sa.plot.flow(sa.let("Z", sa.let("W", x + low) @ c.T))
+    assert "q8 0 8 -8" in figure.svg
+    assert figure.text.startswith("A, B ──A Bᵀ──→ U ──U B──→ X ──X ⊙ L──→ Y")
+
+
+def test_a_picture_is_the_same_each_time():
+    X, W = sa.tensor("X", T, d), sa.tensor("W", d, e)
+    figure = sa.plot.flow(sa.let("Y", sa.relu(X @ W)))
+    assert figure.text == "X, W ──relu(X W)──→ Y"
+    assert figure.svg == sa.plot.flow(sa.let("Y", sa.relu(X @ W))).svg
     assert len(figure.svg) < 40_000
 
 
