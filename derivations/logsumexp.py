@@ -19,10 +19,10 @@ def derivation() -> sa.Derivation:
         summary=r"Why $\ell = \log \sum_i \mathrm{e}^{z_i}$ stands for the largest score, how it is computed without "
         "overflow, and why softmax is its gradient.",
         result=[
-            r"It exceeds the maximum by $\log n$ at most, and it is differentiable everywhere:",
+            r"Let $m$ be the largest of $n$ scores and $\ell$ their logsumexp. Then",
             sa.le(m, ell),
             sa.le(ell, m + sympy.log(n)),
-            r"its gradient is $\operatorname{softmax}(z)$.",
+            r"and the gradient of $\ell$ is $\operatorname{softmax}(z)$.",
         ],
         references=["Boyd and Vandenberghe, Convex Optimization, 2004, section 3.1.5."],
         letters="i",

@@ -79,9 +79,9 @@ def widths(note: sa.Derivation) -> sa.Derivation:
     )
     return note.claim(
         sa.prove(sa.attention.split_heads(H, h), O),
-        title="Heads can be cut apart again",
-        because=r"Putting side by side computes nothing. It needs no relation between $h$, $d$, $e$ and the widths "
-        r"$D$ and $m$ of the model: $h$ need not divide them, as $W_o$ has $h e$ rows and $m$ columns.",
+        title="The number of heads need not divide any width",
+        because=r"Putting heads side by side computes nothing and can be undone, for any $h$ and $e$. $W_o$ has $h e$ "
+        r"rows and $m$ columns, so $h$ has to divide $D$ only where $d = D / h$ is chosen.",
     )
 
 

@@ -80,7 +80,7 @@ SECOND = (
     ),
     Said(
         "the width has to be divisible by the number of heads",
-        "multi_head", "proved", "Heads can be cut apart again",
+        "multi_head", "proved", "The number of heads need not divide any width",
     ),
     Said(
         "softmax is a function of one score",
