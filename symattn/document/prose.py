@@ -162,7 +162,9 @@ class Speaker:
 
     def _unknown(self, letters: str, formula: Formula, said: Prose) -> NamingError:
         spelled = LETTERS.get(letters, letters).removeprefix("\\")
-        known = nearest(spelled, self._names.values())
+        names = self._names.values()
+        numbered = ", ".join(name for name in names if name.rpartition("_")[0] == spelled and name[-1].isdigit())
+        known = f"of that letter there are {numbered}" if numbered else nearest(spelled, names)
         return NamingError(
             f"{said.where} speaks of {spelled!r}, in ${formula.source}$, which is no name of the derivation: {known}; "
             f"a letter that stands for anything is declared by letters={spelled!r}"

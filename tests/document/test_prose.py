@@ -75,6 +75,12 @@ def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, messa
         spoken(sentence)
 
 
+def test_a_letter_of_which_there_are_several_names_them():
+    note = sa.Derivation("Two").extend(sa.let("p", sa.softmax(Q)), sa.let("p", sa.softmax(Q.T)))
+    with pytest.raises(sa.NamingError, match="speaks of 'p', .*: of that letter there are p_1, p_2"):
+        spoken("$p$", note)
+
+
 def test_letters_may_stand_for_anything():
     note = sa.Derivation("Any", letters="A B").extend(Z)
     assert spoken(r"$\langle A, B \rangle$", note) == "⟨A, B⟩"
