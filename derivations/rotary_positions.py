@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import sympy
 
 import symattn as sa
@@ -14,7 +12,7 @@ i, j = sympy.symbols("i j", real=True)
 omega, q, k = sa.tensor("omega", m), sa.tensor("q", 2 * m), sa.tensor("k", 2 * m)
 Q, K = sa.tensor("Q", T, 2 * m), sa.tensor("K", S, 2 * m)
 p, r = sa.tensor("p", T), sa.tensor("r", S)
-Pair: TypeAlias = tuple[sa.Tensor, sa.Tensor]
+Pair = tuple[sa.Tensor, sa.Tensor]
 QUERIES = (sa.tensor("Q_1", T, m), sa.tensor("Q_2", T, m))
 C_p, S_p = sa.let("C_p", sa.cos(sa.outer(p, omega))), sa.let("S_p", sa.sin(sa.outer(p, omega)))
 C_r, S_r = sa.let("C_r", sa.cos(sa.outer(r, omega))), sa.let("S_r", sa.sin(sa.outer(r, omega)))

@@ -30,6 +30,9 @@ FORMATS: Mapping[str, tuple[str, Callable[[Derivation], str]]] = {
 }
 
 
+_FEW = 2  # derivations for which no process is started
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one derivation: what its steps are, how long it took, and what is wrong with it."""
@@ -72,7 +75,7 @@ def _pdf(note: Derivation) -> bytes:
 def all_of(paths: Mapping[str, Path], formats: Iterable[str] = ()) -> dict[str, Outcome]:
     """All of them, on all processors. Raises EvaluationError where a process ends by itself."""
     formats, done = tuple(formats), dict[str, Outcome]()
-    if len(paths) == 1:
+    if len(paths) <= _FEW:
         return {name: checked(name, path, formats) for name, path in paths.items()}
     with _pool(len(paths)) as pool, _Progress(len(paths)) as progress:
         with _uninterrupted():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 import sympy
@@ -15,18 +13,10 @@ from symattn.proof.equality import gradients
 from symattn.proof.verdict import Unknown
 
 from ..shares import one_in
+from ..shipped import FILES, shipped
 from ..typeset import compiled, needs_pdflatex
 
-FOLDER = Path(__file__).resolve().parents[2] / "derivations"
-FILES = sorted(FOLDER.glob("[!_]*.py"))
 GRADIENTS = {"dQ", "dK", "dV", "dc", "dZ", "dP"}
-
-
-def load(path: Path) -> sa.Derivation:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.derivation()
 
 
 @pytest.fixture
@@ -58,14 +48,14 @@ def test_a_derivation_file_is_short_and_uses_public_names_only(path):
 @pytest.mark.tex
 @needs_pdflatex
 def test_the_latex_compiles_in_a_minimal_article(path, tmp_path):
-    assert "Overfull" not in compiled(load(path).latex(), tmp_path)
+    assert "Overfull" not in compiled(shipped(path.stem).latex(), tmp_path)
 
 
 @pytest.mark.parametrize("environment", one_in(3, ["align*", "gather*", "aligned"]))
 @pytest.mark.tex
 @needs_pdflatex
 def test_every_environment_holds_the_rows_of_every_derivation(environment, tmp_path):
-    pages = [load(path).latex(environment=environment) for path in FILES]
+    pages = [shipped(path.stem).latex(environment=environment) for path in FILES]
     assert "Overfull \\hbox" not in compiled("\n\n".join(pages), tmp_path)
 
 
@@ -74,7 +64,7 @@ def test_every_environment_holds_the_rows_of_every_derivation(environment, tmp_p
 def test_the_rows_of_a_derivation_fit_a_narrow_column(tmp_path):
     column = r"\hsize=22em \textwidth=\hsize \columnwidth=\hsize \linewidth=\hsize"
     names = ["attention_backward", "layernorm_backward", "online_softmax", "grouped_query_backward"]
-    pages = [load(FOLDER / f"{name}.py").latex(width=22, numbered="none") for name in names]
+    pages = [shipped(name).latex(width=22, numbered="none") for name in names]
     assert "too wide) detected" not in compiled("\n\n".join([column, *pages]), tmp_path)  # as of a display
 
 
@@ -104,7 +94,7 @@ def test_an_equation_holds_one_row(attention):
 
 
 def test_attention_backward_has_the_five_lines_with_a_reason_each():
-    steps = load(FOLDER / "attention_backward.py").steps
+    steps = shipped("attention_backward").steps
     gradients = [s for s in steps if getattr(s, "kind", "") == "gradient" and s.left.name != "dz"]
     assert [(s.left.name, str(s.expression)) for s in gradients] == [
         ("dV", "P.T @ dO"),
@@ -117,7 +107,7 @@ def test_attention_backward_has_the_five_lines_with_a_reason_each():
 
 
 def test_the_softmax_jacobian_is_read_off_the_gradient():
-    *_, matrix, jacobian = load(FOLDER / "softmax_jacobian.py")["From the gradient to the matrix"].steps
+    *_, matrix, jacobian = shipped("softmax_jacobian")["From the gradient to the matrix"].steps
     assert str(matrix.expression) == "(diag(p) - outer(p, p)) @ dp"
     assert str(jacobian.expression) == "diag(p) - outer(p, p)"
 
@@ -314,7 +304,7 @@ def test_verify_covers_intermediates_scalars_masks_and_losses_by_numbers(everyth
 
 
 def test_a_report_says_what_is_proved():
-    D = load(FOLDER / "softmax_jacobian.py")["From the gradient to the matrix"]
+    D = shipped("softmax_jacobian")["From the gradient to the matrix"]
     report = D.verify()
     assert str(report) == "p: by definition\ndz: proved\ndz (line 2): proved\nJ: by definition"
     assert report.proved
@@ -322,9 +312,9 @@ def test_a_report_says_what_is_proved():
     assert len(report) == len(D.steps)
 
 
-@pytest.mark.parametrize("path", one_in(5, FILES), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", one_in(8, FILES), ids=lambda p: p.stem)
 def test_every_step_of_a_derivation_agrees_numerically_too(path, without_proofs):
-    D = load(path)
+    D = shipped(path.stem)
     report = D.verify()
     assert len([check for check in report if not check.name.endswith(", what holds")]) == len(D.steps)
     lines = [check for check in report if not check.name.startswith(("claim", "proposition", "calculation"))]

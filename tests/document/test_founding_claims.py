@@ -11,7 +11,7 @@ import pytest
 from symattn.document.parts import Cases, Illustration, Line, Statement, steps
 from symattn.document.prose import Prose
 
-from .test_derivations_proved import load
+from ..shipped import shipped
 
 
 class Said(NamedTuple):
@@ -147,7 +147,7 @@ CLAIMS = (*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH)
 @cache
 def places(name: str) -> frozenset[tuple[str, str]]:
     """What a derivation has that settles claims: kind and text."""
-    derivation = load(name)
+    derivation = shipped(name)
     given = "; ".join(meaning.source for meaning in derivation.given.values())
     return frozenset([("given", given), *found(derivation.parts)])
 

@@ -18,10 +18,10 @@ from symattn.printing.prose import Chain, Display, Paragraph, Section, Step
 
 from ..browser import Browser, browser, needs_chromium
 from ..golden_formulas import golden_formulas
+from ..shipped import FILES, shipped
 from .everything import EVERYTHING
 from .handmade import NAMES
 from .handmade import page as handmade_page
-from .test_derivations_proved import FILES, load
 
 pytestmark = [pytest.mark.browser, needs_chromium]
 
@@ -43,7 +43,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of everything, those by hand, and those of the derivations that come with symattn, with their index."""
     documents = {"everything": EVERYTHING, **{name: handmade_page(name) for name in NAMES}}
     for file in FILES:
-        derivation = load(file.stem)
+        derivation = shipped(file.stem)
         derivation.verify()
         documents[file.stem] = derivation.composed()
     written = {name: html(document) for name, document in documents.items()}

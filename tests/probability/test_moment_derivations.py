@@ -11,6 +11,7 @@ import symattn as sa
 from symattn.probability.notation import Mean, Variance
 
 from ..shares import one_in
+from ..shipped import shipped
 from ..typeset import compiled, needs_pdflatex
 
 d, n, T, S, D = sa.sizes("d n T S D")
@@ -225,14 +226,8 @@ def test_letters_of_sums_do_not_meet_the_indices_of_an_entry():
 # --- the derivations that come with symattn ---
 
 
-def shipped(name):
-    from symattn.cli.notes import load
-
-    return load(name)
-
-
 def test_the_variance_of_a_scaled_dot_product():
-    calculation, cases = shipped("scaled-dot-product-variance").steps
+    calculation, cases = shipped("scaled_dot_product_variance").steps
     found = [calculation.moments, *cases.moments]
     h = sa.sizes("h")
     a, b = sympy.symbols("mu_q mu_k", real=True)
@@ -250,7 +245,7 @@ def test_the_variance_of_a_scaled_dot_product():
 
 
 def test_saturation_is_proved_with_a_gap_that_is_given():
-    verdicts = [step.verdict for step in shipped("softmax-saturation").steps if hasattr(step, "verdict")]
+    verdicts = [step.verdict for step in shipped("softmax_saturation").steps if hasattr(step, "verdict")]
     assert all(verdicts)
     assert [str(v.claim) for v in verdicts][2:4] == [
         "sum(E) * r[0] <= m * exp(-beta*gamma)",

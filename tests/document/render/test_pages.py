@@ -37,9 +37,9 @@ from symattn.printing.prose import (
 )
 
 from ...printing.test_github import complaints, eaten, needs_readers, shown
+from ...shipped import shipped
 from ...typeset import compiled, needs_pdflatex
 from ..handmade import NAMES, PAGES, SVG, page
-from ..test_derivations_proved import load
 
 WRITERS: dict[str, Callable[[Document], str]] = {"tex": latex, "md": markdown}
 DERIVATIONS = sorted(file.stem for file in (Path(symattn.__file__).parents[1] / "derivations").glob("[!_]*.py"))
@@ -140,7 +140,7 @@ def test_every_page_fits(way: str, tmp_path: Path) -> None:
 def test_every_derivation_fits_with_its_claims_as_theorems(tmp_path: Path) -> None:
     assert len(DERIVATIONS) > 15
     for name in DERIVATIONS:
-        assert "Overfull" not in compiled(load(name).latex(standalone=True, theorems=True), tmp_path), name
+        assert "Overfull" not in compiled(shipped(name).latex(standalone=True, theorems=True), tmp_path), name
 
 
 def test_nothing_of_words_is_read_as_latex() -> None:
@@ -164,7 +164,7 @@ def test_markdown_shows_words_as_they_are() -> None:
 @needs_readers
 @pytest.mark.node
 def test_every_formula_of_markdown_is_read() -> None:
-    pages = [*map(page, NAMES), *BAD.values(), *(load(name).composed() for name in DERIVATIONS)]
+    pages = [*map(page, NAMES), *BAD.values(), *(shipped(name).composed() for name in DERIVATIONS)]
     found = [formula for each in pages for formula in _formulas(markdown(each))]
     assert len(found) > 800
     assert not complaints(found, ("KaTeX", "MathJax"))
