@@ -22,7 +22,7 @@ first = sa.gradient({x: middle[x] for x in HEADS}, [W_q, W_k, W_v, X])
 def derivation() -> sa.Derivation:
     """From the output of a multi-head layer to the gradients of its input and of its four weights."""
     note = sa.Derivation(
-        "The backward pass of attention with several heads",
+        "The backward pass of several heads",
         given={
             X: "tokens, one a row", W_q: "makes the queries of all heads", W_k: "makes their keys",
             W_v: "makes their values", W_o: "mixes the outputs of the heads",
