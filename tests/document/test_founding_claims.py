@@ -108,6 +108,10 @@ THIRD = (
         "weights are the degree of match",
         "attention_pooling", "proved", "Only differences of scores count",
     ),
+    Said(
+        "GPT-2 has 128 million parameters",
+        "gpt_parameters", "refuted", "GPT-2 small has 128 million parameters",
+    ),
 )  # fmt: skip
 FOURTH = (
     Said(
@@ -167,6 +171,10 @@ def found(parts) -> Iterator[tuple[str, str]]:
         told = part.caption if isinstance(part, Illustration) else part
         if isinstance(told, Prose):
             yield "said", told.source
+
+
+def test_all_claims_of_the_five_notes_are_listed():
+    assert [len(claims) for claims in (FIRST, SECOND, THIRD, FOURTH, FIFTH)] == [7, 8, 6, 3, 4]
 
 
 @pytest.mark.parametrize("said", CLAIMS, ids=lambda said: said.claim)
