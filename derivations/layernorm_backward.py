@@ -59,10 +59,12 @@ def backward(note: sa.Derivation) -> sa.Derivation:
     shared = ("dbeta", "dgamma", "dXhat")
     rest = [g[step.name] for step in g.steps if step.name not in shared]
     note = note.section("Backward").say("All tokens share gain and bias, so their gradients are sums over the rows.")
-    note = note.extend(*[g[name] for name in shared], because="sum rule and product rule").say(
+    said = {"dbeta": "one bias for all rows", "dgamma": "one gain for all rows", "dXhat": "product with the gain"}
+    note = note.extend(*[g[name] for name in shared], because=said).say(
         r"The centred rows act by themselves and through $r$, the mean through them."
     )
-    note = note.extend(*rest).then(dC - rowmean(dC), because=r"$\mathrm{d}\mu$ put in")
+    said = {"dC": "as in RMSNorm", "dmu": r"$\mu$ is taken off all entries", "dX": "directly, and through the mean"}
+    note = note.extend(*rest, because=said).then(dC - rowmean(dC), because=r"$\mathrm{d}\mu$ put in")
     note = note.then(THREE_TERMS, because=r"$\mathrm{d}C$ put in")
     return note.say(
         "So the backward pass needs the standardised rows, $r$, and two means of each row; not the input itself."

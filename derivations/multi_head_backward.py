@@ -60,11 +60,16 @@ def backward(note: sa.Derivation) -> sa.Derivation:
     )
     note = note.extend(last["dW_o"], last["dH"], because="product rule").extend(last["dO"], because="cut into heads")
     note = note.say("Then each head has the backward pass of a single head; nothing goes from one to another.")
-    note = note.extend(middle).say(
+    said = {
+        "dV'": "product rule on $O = P V'$", "dP": "product rule on $O = P V'$", "dZ": "softmax, row by row",
+        "dQ'": "product rule, with the scale", "dK'": "the same, transposed",
+    }  # fmt: skip
+    note = note.extend(middle, because=said).say(
         "The gradients of the heads are put side by side, and three linear layers are left. The tokens were read three "
         "times, so their gradient has three terms."
     )
-    return note.extend(first).say(
+    said = {x: "side by side again" for x in ("dQ", "dK", "dV")} | {x: "product rule" for x in ("dW_q", "dW_k", "dW_v")}
+    return note.extend(first, because={**said, "dX": "three uses of $X$"}).say(
         r"The scale of the scores is that of one head, $\sqrt{d}$, and not of all $h d$ columns; in the backward pass "
         "too."
     )

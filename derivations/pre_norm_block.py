@@ -78,7 +78,12 @@ def attention(note: sa.Derivation) -> sa.Derivation:
         "A sum hands its gradient to both terms. One copy goes back through attention and the norm, the other one "
         "passes. The norm keeps of the first what changes the direction of a token, and scales it."
     )
-    return note.extend(first)
+    said = {
+        "dA": "a sum hands its gradient on", "dO": "product rule on $A = O W_o$", "dV": "product rule on $O = P V$",
+        "dP": "product rule on $O = P V$", "dQ": "product rule, with the scale", "dK": "the same, transposed",
+        "dN_1": "three uses of $N_1$", "dX": "through the norm, and past it",
+    }  # fmt: skip
+    return note.extend(first, because=said)
 
 
 def feed_forward(note: sa.Derivation) -> sa.Derivation:
@@ -90,7 +95,13 @@ def feed_forward(note: sa.Derivation) -> sa.Derivation:
         "r_2": "inverse size of each token", "N_2": "tokens of one size", "B": r"wider, $n \times f$",
         "F": "what is added", "Y": r"the stream after it, $n \times d$ as before",
     }  # fmt: skip
-    return note.extend(r_2, N_2, B, F, Y, because=said).say("Backwards it is the same again.").extend(second)
+    note = note.extend(r_2, N_2, B, F, Y, because=said).say("Backwards it is the same again.")
+    said = {
+        "dF": "a sum hands its gradient on", "dW_2": "product rule", "dB": "where $B$ is positive",
+        "dW_1": "product rule on $B = N_2 W_1$", "dN_2": "product rule on $B = N_2 W_1$",
+        "dU": "through the norm, and past it",
+    }  # fmt: skip
+    return note.extend(second, because=said)
 
 
 def parameters(note: sa.Derivation) -> sa.Derivation:
