@@ -40,7 +40,11 @@ class Places(Terms):
 
     def size_of(self, tree: Tree) -> sympy.Expr:
         """A size, as it stands in a shape."""
-        value = self.value(self.term(tree))
+        term = self.term(tree)
+        indices = [letter for letter, _ in self.form(term).labels]
+        if indices:
+            raise self.error(f"{self.shown(tree)} is no size: {indices[0]} is an index here", tree)
+        value = self.value(term)
         if isinstance(value, Tensor) or is_condition(value):
             raise self.error(f"{self.shown(tree)} is no size", tree)
         return value

@@ -47,15 +47,40 @@ class Scripts(Places):
         """A name with its scripts, an entry, a power, a transpose."""
         above, turned = self._without_transposition(tree)
         plainly = replace(tree, above=above) if turned else tree
+        if turned and not isinstance(tree.base, (Symbol, Number)) and _is_at_places(tree.below):
+            return self._transposed_part(tree, above)
         bare = turned and above is None and tree.below is None and not tree.primes
         term = self.term(tree.base) if bare else self._without_turn(plainly)
         if turned and self._is_power(tree, term):
             return self._without_turn(tree)
         if bare:
             return self.transposed(tree.span, term)
-        if turned and tree.below is not None and isinstance(tree.base, Symbol) and self._is_entry(tree, term):
-            raise self.error("a transposed entry is not decided: write (A^\\top)_{ij}, or A_{ji}", tree)
+        if turned and tree.below is not None and isinstance(tree.base, Symbol):
+            if self._is_entry(tree, term) or (_comes_first(tree) and self.is_part(items_of(tree.below))):
+                raise self.error("a transposed entry is not decided: write (A^\\top)_{ij}, or A_{ji}", tree)
         return self.transposed(tree.span, term) if turned else term
+
+    def _transposed_part(self, tree: Scripted, above: Tree | None) -> Term:
+        r"""``(A B)^\top_{ij}``, an entry of the transpose, or ``(A B)_{i}^\top``, a row that is turned."""
+        assert tree.below is not None
+        whole = self.term(tree.base)
+        if len(self.form(whole).core) < 2 or above is not None:
+            part = self._without_turn(replace(tree, above=above))
+            return self._without_turn(tree) if self._is_power(tree, part) else self.transposed(tree.span, part)
+        if not _comes_first(tree):
+            part = self._without_turn(replace(tree, above=None))
+            if not self.form(part).is_scalar:
+                return self.transposed(tree.span, part)
+        elif not self._is_power(tree, whole):
+            part = self.entry_of(tree, self.transposed(tree.base.span, whole), items_of(tree.below))
+            if self.form(part).is_scalar:
+                return part
+        shown = self.shown(tree.base)
+        raise self.error(
+            f"whether the whole or its part is transposed is not decided: write ({shown}^\\top)_{{ij}}, or "
+            f"({shown}_{{i, :}})^\\top",
+            tree,
+        )
 
     def _is_power(self, tree: Scripted, term: Term) -> bool:
         """Whether ``^T`` is a power of a scalar; of a square matrix it is not decided where T is declared."""
@@ -145,9 +170,9 @@ class Scripts(Places):
         entry = self.names.find(bare)
         if tree.below is None:
             return self.named(tree, base)
-        if base.letters == "I" and entry is None:
+        if base.letters == "I" and entry is None and not self._is_of_identity(items_of(tree.below)):
             return self._identity(tree, self.size_of(tree.below))
-        if base.letters == "δ" and entry is None and len(items_of(tree.below)) == 2:
+        if base.letters in ("δ", "I") and entry is None and len(items_of(tree.below)) == 2:
             return self._delta(tree, items_of(tree.below))
         if entry is None and key_of(tree) in self.letters:
             return self.named(tree, base)
@@ -161,6 +186,10 @@ class Scripts(Places):
         if len(items) > entry.value.rank or not all(map(self.is_place, items)):
             return self.unknown(tree)
         return self.indexed_by(tree, entry.value, list(items), tree)
+
+    def _is_of_identity(self, items: tuple[Tree, ...]) -> bool:
+        """Whether ``I_{ij}`` is an entry: its indices are no sizes."""
+        return len(items) == 2 and all(self.is_place(item) and self.names.find(item) is None for item in items)
 
     def _delta(self, tree: Scripted, items: tuple[Tree, ...]) -> Term:
         """1 where two indices are one, else 0."""
@@ -270,7 +299,24 @@ class Scripts(Places):
             inside = self._part_at(tree, base, below)
         else:
             inside = self.term(base)
-        return inside if above is None or self._is_binder(below) else self.raised(tree, inside, above)
+        if above is None or self._is_binder(below):
+            return inside
+        self._check_power_of_part(tree, inside)
+        return self.raised(tree, inside, above)
+
+    def _check_power_of_part(self, tree: Scripted, part: Term) -> None:
+        """That a power is not of an entry, where it may be of the matrix that has the entry."""
+        above = tree.above
+        if isinstance(tree.base, Number) or not _is_at_places(tree.below) or isinstance(above, (Prefix, Fence)):
+            return
+        of_entry = self.form(part).is_scalar and len(self.form(self.term(tree.base)).core) > 1
+        if of_entry and (isinstance(above, Total) or _comes_first(tree)):
+            shown, power = self.shown(tree.base), self.shown(above) if above is not None else ""
+            raise self.error(
+                f"a power of an entry is not decided: write ({shown}^{{{power}}})_{{ij}}, or "
+                f"({shown}_{{ij}})^{{{power}}}",
+                tree,
+            )
 
     def _filled(self, tree: Tree, base: Number, below: Tree) -> Term:
         r"""``\mathbf{1}_{n}``, ``\mathbf{1}_{T \times d}``, ``0_{n}``."""
@@ -342,6 +388,16 @@ class Scripts(Places):
             return transpose(y, tuple(n - len(have) for n in order)) if order != sorted(order) else y
 
         return Term(span, Slot(out), make)
+
+
+def _is_at_places(below: Tree | None) -> bool:
+    """Whether a subscript says where a part stands."""
+    return below is not None and not isinstance(below, Relation)
+
+
+def _comes_first(tree: Scripted) -> bool:
+    """Whether the superscript is written before the subscript."""
+    return tree.above is not None and tree.below is not None and tree.above.span.start < tree.below.span.start
 
 
 def _is_plain_turn(tree: Tree) -> bool:
