@@ -26,6 +26,7 @@ from ...printing.prose import (
     Table,
     Words,
 )
+from .subscripts import evened
 
 WIDTH = 88
 _APART = 2  # columns between a formula and its reason
@@ -33,6 +34,7 @@ _APART = 2  # columns between a formula and its reason
 
 def text(document: Document, width: int = WIDTH) -> str:
     """The page in lines of at most ``width`` columns, as far as formulas can be broken."""
+    document = evened(document)
     title = said(document.title)
     blocks = [f"{title}\n{'═' * columns(title)}"]
     blocks += [_filled(document.summary, width)] if document.summary else []
