@@ -85,11 +85,34 @@ class Algebra(Scripts):
         if any(map(is_dots, tree.factors)):
             return self._with_dots(tree, "∏", list(tree.factors), len(set(tree.signs)) == 1)
         factors, signs = self.gathered(tree)
-        out = self.term(factors[0])
-        for sign, factor in zip(signs, factors[1:], strict=True):
-            right = self.term(factor)
-            out = self._times(Span(tree.span.start, factor.span.end), sign, out, right)
+        signs, terms = self._with_inner_products(["", *signs], [self.term(factor) for factor in factors])
+        out = terms[0]
+        for sign, right in zip(signs[1:], terms[1:], strict=True):
+            out = self._times(Span(tree.span.start, right.span.end), sign, out, right)
         return out
+
+    def _with_inner_products(self, signs: list[str], terms: list[Term]) -> tuple[list[str], list[Term]]:
+        r"""The factors, with ``x^\top y`` as one number where what stands before it has columns: ``A x^\top y``."""
+        if len(terms) < 3:
+            return signs, terms
+        self.shapes.solve()
+        out_signs, out = signs[:1], terms[:1]
+        for sign, term in zip(signs[1:], terms[1:], strict=True):
+            if not sign and not out_signs[-1] and len(out) > 1 and self._is_inner(out[-2], out[-1], term):
+                row = out.pop()
+                out.append(self.multiplied(Span(row.span.start, term.span.end), row, term))
+            else:
+                out_signs.append(sign)
+                out.append(term)
+        return out_signs, out
+
+    def _is_inner(self, before: Term, row: Term, column: Term) -> bool:
+        """Whether a row and a column make a number that the factor before them is scaled by."""
+        forms = [term.slot.form for term in (before, row, column)]
+        if any(form is None for form in forms):
+            return False
+        has = [(form.rows is not None, form.cols is not None) for form in forms if form is not None]
+        return has[0][1] and has[1:] == [(False, True), (True, False)]
 
     def gathered(self, tree: Product) -> tuple[list[Tree], list[str]]:
         """The factors, with derivatives as one."""
@@ -245,6 +268,7 @@ class Algebra(Scripts):
                 )
             if of_a is not None and of_b is not None and len(of_a.core) == len(of_b.core) == 1:
                 return self.inner(span, a, b)
+        self.side_by_side.append((a, b))
         return self.multiplied(span, a, b)
 
     def inner(self, span: Span, a: Term, b: Term) -> Term:

@@ -285,6 +285,11 @@ class _Statement(Declarations):
     def _jacobian_letters(self, left: Tree) -> tuple[str, ...]:
         return Parts(self.text, self.names).jacobian_letters(left) if isinstance(left, Fraction) else ()
 
+    def _letters_of(self, derivative: Tree, left: Tree) -> tuple[str, ...]:
+        """The indices of a derivative: of a Jacobian, or of the entry that a loss is differentiated by."""
+        is_name = derivative is left or self.names.find(derivative) is not None
+        return self._jacobian_letters(left) or (() if is_name else self._index_letters(derivative))
+
     def _is_derived(self, name: Tree) -> bool:
         bare = name.base if isinstance(name, Scripted) else name
         return bool({key_of(name), key_of(bare)} & self.names.derived)
@@ -296,7 +301,7 @@ class _Statement(Declarations):
         if isinstance(left, Apply):
             name_tree = left.head
             parameters = tuple(self.text.part(argument.span) for argument in left.arguments)
-        letters = self._index_letters(left) if derivative is None else self._jacobian_letters(left)
+        letters = self._index_letters(left) if derivative is None else self._letters_of(derivative, left)
         reader, term = self._under_conventions(
             lambda r: r.term(right), letters, scalar=len(letters) > 1, where=right, shape=shape
         )
@@ -426,6 +431,7 @@ class _Statement(Declarations):
                 with reader.bound([*letters, *self._free_letters()]):
                     term = build(reader)
                     reader.expect(term, shape)
+                self._check_outer(reader, where)
                 fits.append((reader, term))
             except UndecidedError:
                 raise
@@ -446,6 +452,14 @@ class _Statement(Declarations):
         if reader.uses_vectors:
             self.names.vectors_are_rows = reader.conventions.vectors_are_rows
         return reader, term
+
+    def _check_outer(self, reader: Parts, where: Tree) -> None:
+        r"""That ``x^\top y`` is no matrix unless something else in the text says that vectors are rows."""
+        rows = reader.uses_vectors and reader.conventions.vectors_are_rows
+        if rows and self.names.vectors_are_rows is None and reader.has_outer_product():
+            raise self.error(
+                r"a vector is a column, and its product with another is a number: write a matrix as x \otimes y", where
+            )
 
     def _free_letters(self) -> list[str]:
         """The indices that names of this statement have, which may stand for themselves too."""

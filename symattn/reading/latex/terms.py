@@ -81,6 +81,7 @@ class Terms:
         self.ranges: dict[str, Range] = dict(names.ranges)
         self.firsts: dict[str, sympy.Expr] = {letter: r.first for letter, r in names.ranges.items()}
         self.uses_vectors = self.uses_parts = False
+        self.side_by_side: list[tuple[Term, Term]] = []  # the factors of products
         self.undeclared: dict[str, tuple[Tree, Slot]] = {}
         self.made: dict[Term, Value] = {}
 
@@ -122,6 +123,12 @@ class Terms:
             self.report_undeclared()
             raise self.error(f"the shape of {self.shown(term.span)} does not follow from what is declared", term.span)
         return self.shapes.resolved(term.slot.form)
+
+    def has_outer_product(self) -> bool:
+        """Whether a column stands beside a row in a product."""
+        forms = [(a.slot.form, b.slot.form) for a, b in self.side_by_side]
+        known = [(a, b) for a, b in forms if a is not None and b is not None and a.core and b.core]
+        return any(a.cols is None and b.rows is None for a, b in known)
 
     def expect(self, term: Term, shape: Sequence[Size] | None) -> Form:
         """The form of a term, whose sizes may follow from the shape that a text says; whether it has it is checked

@@ -1,0 +1,61 @@
+r"""What may be read with another meaning than the author's is read with the common one, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.errors import SymattnError
+
+T, S, d, c, n = sa.sizes("T S d c n")
+NAMES: dict[str, Any] = {
+    **{"Q": (T, d), "K": (S, d), "V": (S, c), "M": (T, S), "P": (T, S), "A": (n, n), "B": (n, n)},
+    **{"X": (n, d), "Y": (n, d), "x": (n,), "y": (n,), "z": (n,), "u": (d,), "w": (d,), "L": None},
+    r"\beta": sympy.Symbol("b", real=True),
+}
+
+
+def _read(text: str) -> str:
+    found = sa.parse_latex(text, NAMES)
+    return "; ".join(map(str, found if isinstance(found, tuple) else (found,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (r"X u^\top w", "X * (u @ w)"),
+        (r"A x^\top y", "A * (x @ y)"),
+        (r"A x^\top y + x^\top y A", "A * (x @ y) + x @ y * A"),
+        (r"\operatorname{softmax}(A) x^\top y", "softmax(A) * (x @ y)"),
+        (r"x^\top y; A x^\top y", "x @ y; A * (x @ y)"),
+        (r"x y^\top z", "outer(x, y) @ z"),
+        (r"x^\top A x^\top y", "x @ A * (x @ y)"),
+        (r"x A; x^\top y + A", "x @ A; outer(x, y) + A"),  # by the first of them, vectors are rows
+        (r"\frac{\partial L}{\partial M_{ij}} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
+        (r"\frac{\partial L}{\partial x_i} = y_i; \sum_i \frac{\partial L}{\partial x_i} x_i", "dx = y; sum(dx * x)"),
+        (r"\mathrm{d}M_{ij} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
+    ],
+)
+def test_the_common_meaning(text: str, meaning: str) -> None:
+    assert _read(text) == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (r"A - x^\top y", "a scalar"),
+        (r"x^\top x + \beta I", "a scalar"),
+        (r"[x^\top y, x^\top x]", "blocks"),
+        (r"\operatorname{softmax}(x^\top y) A", "a scalar"),
+        (r"x^\top u", "a row of n, the right is a column of d"),
+        (r"w^\top x", "a row of d, the right is a column of n"),
+        (r"X u^\top z", "the product"),
+        (r"\operatorname{rowsum}(A) x", "a column of n"),
+    ],
+)
+def test_what_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(SymattnError, match=reason):
+        _read(text)
