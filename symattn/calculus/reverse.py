@@ -179,7 +179,8 @@ class Reverse:
             raise NoRuleError(f"no derivative is known for {op.title}, met at {node.brief()}")
         if op.nonsmooth:
             self.conditions.append(op.nonsmooth)
-        self.conditions += [said for g in node.params.values() if isinstance(g, Graph) for said in g.nonsmooth]
+        loops = [body for body in node.params.values() if isinstance(body, Graph)]
+        self.conditions += [said for body in loops for said in body.nonsmooth]
         why = op.reason if self.forward.norm(node) is None else "a norm, row by row"
         for x, need, part in zip(node.inputs, wanted, self._parts(node, cotangent), strict=True):
             if not need or part is None:
@@ -187,7 +188,8 @@ class Reverse:
             part = tidy(part, self.tidied, self.forward.place)
             if not same_shape(part.shape, self.batch + x.shape):
                 raise ShapeError(f"the rule of {op.title} gave {part.brief()} for the cotangent of {x.brief()}")
-            passed_on = op is transpose_op or only_adds_axes(node) or node.inputs[0].op is constant
+            scaled = node.inputs[0].op is constant and not loops
+            passed_on = op is transpose_op or only_adds_axes(node) or scaled
             reason = self.because[node] if passed_on else why
             self.bar.setdefault(x, []).append((self.forward.place[node], part, reason))
 

@@ -45,6 +45,8 @@ def each_of(value: Any) -> list[Any]:
 
 def check_takes(what: str, f: Callable[..., Any], count: int) -> None:
     """Raise OperandError for a function that is seen not to take so many arguments."""
+    if not callable(f):
+        raise OperandError(f"{what}: {described(f)} is not a function")
     try:
         signature(f).bind(*range(count))
     except TypeError as problem:

@@ -12,6 +12,7 @@ from typing import Any
 from ..core.boxes import Box, Code, Fence, Function, Name, Number, Row, Script, Sign, applied, commas, row, separated
 from ..core.naming import free_letters, new_name
 from ..core.node import Tensor
+from ..ops.index import index_op
 from ..ops.leaves import is_named
 from ..ops.notation import Binding, Written
 from ..printing.matrix import Printer, Within
@@ -48,12 +49,11 @@ def _as_call(p: Any, node: Tensor) -> Box:
     leaves = [*_leaves(state, count), *_leaves(element, len(body.reads))]
     inner, step = _within(p, node, leaves, taken)
     after = _tuple([inner.box(x) for x in step.after])
-    outputs = _tuple([inner.box(x) for x in step.outputs]) if step.outputs else Code("None")
+    outputs = inner.box(step.outputs[k]) if what == "output" else Code("None")  # the others are other values
     rule = row(Code(f"lambda {state}, {element}: "), Fence(commas([after, outputs])))
     run = [p.operand(x, Binding.OR) for x in node.inputs[: count + len(body.reads)]]
     over = _tuple(run[count:]) if body.reads else row(Code("length="), p.scalar(node.params["steps"]))
-    several = count if what == "final" else len(body.outputs)
-    which = f"[{0 if what == 'final' else 1}]" + (f"[{k}]" if several > 1 else "")
+    which = "[1]" if what == "output" else "[0]" if count == 1 else f"[0][{k}]"
     return row(applied(Function(Code("scan")), [rule, _tuple(run[:count]), over]), Code(which))
 
 
@@ -95,10 +95,20 @@ def _as_equations(p: Any, node: Tensor) -> Box:
 
 
 def _element(p: Any, x: Tensor, time: Box) -> Box:
-    """The element of a sequence at a step, by the name of the sequence where it has one."""
+    """The element of a sequence at a step, by the name of the sequence where it has one; backwards, of what it is."""
+    if is_backwards(x):
+        x, time = x.inputs[0], row(p.scalar(x.shape[0] + 1), Sign("−", "sum"), time)
     box = p.operand(x, Binding.ATOM)
     plain = isinstance(box, (Name, Fence)) or (is_named(x) and not isinstance(box, (Script, Row)))
     return Script(box if plain else Fence(box), time)
+
+
+def is_backwards(x: Tensor) -> bool:
+    """Whether a sequence is another one from its end, and nothing else of it is moved."""
+    if x.op is not index_op:
+        return False
+    whole = (("slice", 0, 1, size) for size in x.inputs[0].shape[1:])
+    return x.params["items"] == (("slice", x.shape[0] - 1, -1, x.inputs[0].shape[0]), *whole)
 
 
 def _equation(left: Box, right: Box) -> Box:

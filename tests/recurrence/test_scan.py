@@ -183,6 +183,12 @@ def test_entries_at_sizes() -> None:
             "scan(lambda s, x: (2 * s, None), 1, length=T)[0]",
             r"(s_{T} : s_{0} = 1, s_{t} = 2 s_{t - 1}, t = 1, \ldots, T)",
         ),
+        (  # backwards, and one value of several
+            lambda: sa.scan(lambda s, k: (s + k, (s, s * k)), B, K, reverse=True)[1][1],
+            "scan(lambda s, x: (s + x, s * x), B, K[-1::-1, :])[1][-1::-1, :]",
+            r"(y_{1:T} : s_{0} = B, s_{t} = s_{t - 1} + K_{T + 1 - t}, y_{t} = s_{t - 1} \odot K_{T + 1 - t}, "
+            r"t = 1, \ldots, T)_{T - 1::-1, :}",
+        ),
         (  # names of the user are kept
             lambda: sa.scan(lambda s, u: (s * sa.tensor("s") + u, None), 0, x)[0],
             "scan(lambda s_1, x_1: (s_1 * s + x_1, None), 0, x)[0]",
@@ -320,7 +326,7 @@ def test_a_state_is_of_no_use_outside_of_its_step(name: str) -> None:
 
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "arity": (lambda: sa.scan(lambda s: (s, None), 0, x), sa.OperandError, "does not take 2 arguments"),
-    "no function": (lambda: sa.scan(3, 0, x), sa.OperandError, "does not take 2"),  # type: ignore[arg-type]
+    "no function": (lambda: sa.scan(3, 0, x), sa.OperandError, "3 is not a function"),  # type: ignore[arg-type]
     "no pair": (lambda: sa.scan(lambda s, u: s + u, 0, x), sa.OperandError, "gives a pair"),
     "no output": (lambda: sa.scan(lambda s, u: (s, "a"), 0, x), sa.OperandError, "the text 'a'"),
     "states": (lambda: sa.scan(lambda s, u: ((s, s), None), 0, x), sa.OperandError, "gives 2 states"),
@@ -372,6 +378,10 @@ def test_a_step_that_fails_leaves_no_state_behind() -> None:
         sa.scan(step, 0, x)
     with pytest.raises(sa.OperandError, match="outside of the step"):
         sa.exp(kept[0])
+
+
+def test_a_gradient_says_where_it_comes_from() -> None:
+    assert str(sa.gradient(sa.scan(lambda s, u: (s + u**2, None), 0, x)[0], [x])).endswith("step by step backwards")
 
 
 def test_what_is_not_smooth_in_a_step_is_said() -> None:
