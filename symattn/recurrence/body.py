@@ -51,13 +51,13 @@ class Body(Graph):
     is_total: bool  # whether a step has a value for all values of its leaves
 
     def __new__(cls, step: Step) -> Body:
+        known = _bodies.get(step)
+        if known is None:
+            known = object.__new__(cls)
+            known.step, known.serial = step, next(_serials)
+            known._inspect()
         with _interning:
-            known = _bodies.get(step)
-            if known is None:
-                known = _bodies[step] = object.__new__(cls)
-                known.step, known.serial = step, next(_serials)
-                known._inspect()
-        return known
+            return _bodies.setdefault(step, known)
 
     def _inspect(self) -> None:
         nodes = topological([*self.step.leaves, *self.step.roots])
