@@ -73,7 +73,7 @@ def _as_equations(p: Any, node: Tensor) -> Box:
     taken = set(p.taken)
     length = node.inputs[len(body.states)].shape[0] if body.reads else node.params["steps"]
     letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(body.states))]
-    output = new_name("y", taken)
+    output = new_name(next(free_letters("yorhz", taken)), taken)
     time = new_name(next(free_letters("tnmr", taken)), taken)
     before = row(Name(time), Sign("−", "sum"), Number("1"))
     sequences = node.inputs[len(body.states) : len(body.states) + len(body.reads)]
