@@ -65,12 +65,17 @@ def latex(
         printer = printer_in(style, roots, names, gradients, first_index)
         return _explained(_collected(x, printer), roots, printer, safe)
     taken = signature(method).parameters
-    asked = {"safe": spelling_of(safe) is not PLAIN, "names": names is not None, "gradients": gradients != "d"}
+    asked = {
+        "style": checked_style(style) != "matrix",
+        "safe": spelling_of(safe) is not PLAIN,
+        "names": names is not None,
+        "gradients": gradients != "d",
+    }
     for option in (key for key, is_asked in asked.items() if is_asked and key not in taken):
         raise OperandError(f"{option}= is for {_TAKE_OPTIONS[option]}, not for {described(x)}")
     if checked_first_index(first_index) and "first_index" not in taken:
         raise OperandError(f"first_index=1 is for tensors, gradients and derivations, not for {described(x)}")
-    given = {"style": checked_style(style), "names": names, "safe": safe, "gradients": gradients}
+    given = {"style": style, "names": names, "safe": safe, "gradients": gradients}
     options = {**given, "first_index": first_index}
     return method(**{key: value for key, value in options.items() if key in taken})
 
@@ -104,6 +109,7 @@ def _scalar(x: Any, names: Spellings | None) -> Box:
 
 
 _TAKE_OPTIONS = {
+    "style": "tensors, gradients and derivations",
     "safe": "tensors, scalars and gradients",
     "names": "tensors, scalars, gradients, moments and derivations",
     "gradients": "tensors, gradients and derivations",

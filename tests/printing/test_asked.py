@@ -90,3 +90,8 @@ def test_a_collection_that_holds_itself_is_refused():
 
 def test_a_zero_in_floating_point_is_printed():
     assert sa.latex(sympy.Float(0)) == "0.0"
+
+
+def test_what_has_one_style_says_so():
+    with pytest.raises(sa.OperandError, match="style= is for tensors, gradients and derivations, not for"):
+        sa.latex(sa.prove(A + A, 2 * A), style="index")

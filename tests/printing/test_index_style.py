@@ -446,7 +446,7 @@ def test_indices_are_counted_from_0_or_from_1():
         with pytest.raises(sa.OperandError, match="latex: first_index is 0 or 1, not"):
             index(Z, first_index=first)
     with pytest.raises(sa.OperandError, match="first_index=1 is for tensors, gradients and derivations, not for"):
-        index(sa.prove(Z, Z), first_index=1)
+        sa.latex(sa.prove(Z, Z), first_index=1)
     with pytest.raises(sa.OperandError, match="claims and moments count from 0"):
         sa.Derivation("A").extend(sa.prove(Z, Z)).latex(style="index", first_index=1)
 
