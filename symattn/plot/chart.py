@@ -18,7 +18,7 @@ INK = "#010203"  # becomes the colour of the text around
 _STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "sans-serif"],
-    "font.size": 10,
+    "font.size": 11,
     "mathtext.fontset": "stix",
     "svg.fonttype": "none",
     "svg.hashsalt": "symattn",

@@ -68,9 +68,10 @@ def variance(
             place.plot(at, ys, color=colour)
             if samples:
                 place.plot(at, _sampled(x, law, size, at, samples), "o", color=colour, markersize=5, fillstyle="none")
-            _name_at_end(place, at[-1], ys[-1], name, colour)
+            _name_at_end(place, at[-1], ys[-1], name)
         place.set(xscale="log", yscale="log", xlabel=label(scalar_box(size)), ylabel="variance")
         place.set_xticks(at, map(str, at))
+        place.yaxis.set_major_formatter("{x:g}")
         place.minorticks_off()
 
     points = f" Points: variances of {samples} samples each." if samples else ""
@@ -237,5 +238,5 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _name_at_end(place: Any, x: float, y: float, name: str, colour: str) -> None:
-    place.annotate(name, (x, y), (8, 0), textcoords="offset points", va="center", color=colour, annotation_clip=False)
+def _name_at_end(place: Any, x: float, y: float, name: str) -> None:
+    place.annotate(name, (x, y), (8, 0), textcoords="offset points", va="center", annotation_clip=False)

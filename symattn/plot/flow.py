@@ -20,8 +20,8 @@ from ..printing.media.unicode import is_token, unicode_text
 from ..printing.prose import Figure, Words
 from .words import Runs, columns_of, runs_of, svg_text
 
-_NAME, _SMALL = 17.0, 12.5  # sizes of letters
-_HEIGHT, _PITCH, _GAP, _MARGIN = 46.0, 96.0, 64.0, 6.0  # of boxes and between them
+_NAME, _SMALL = 17.0, 14.0  # sizes of letters
+_HEIGHT, _PITCH, _GAP, _MARGIN = 48.0, 98.0, 64.0, 6.0  # of boxes and between them
 _LEAST = 54.0  # width of a box
 _MANY = 8  # columns; more of them stand closer, with short formulas only
 _LONGEST = 15.0  # em of a formula that a box holds
@@ -295,7 +295,7 @@ def _boxed(place: _Place) -> list[str]:
     )
     middle, soft = ' text-anchor="middle"', ' text-anchor="middle" opacity=".75"'
     name = svg_text(place.name, place.x, place.y + (-3 if place.formula else 6), _NAME, middle)
-    formula = [svg_text(place.formula, place.x, place.y + 15, _SMALL, soft)] if place.formula else []
+    formula = [svg_text(place.formula, place.x, place.y + 16, _SMALL, soft)] if place.formula else []
     shape = [svg_text(place.shape, place.x, place.y + _HEIGHT / 2 + 16, _SMALL, soft)] if place.shape else []
     return [frame, name, *formula, *shape]
 

@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..errors import OperandError, ShapeError, described
 from ..printing.prose import Figure
 from .arrays import array_of
-from .chart import FIRST, SECOND, Chart
+from .chart import FIRST, INK, SECOND, Chart
 
 _STRONGEST = 0.85  # opacity of the largest weight, on which numbers can still be read
 _WRITTEN = 8  # rows and columns of which the numbers are written into the cells
@@ -159,7 +159,7 @@ def _chart(panels: Mapping[str, np.ndarray], rows: list[str], columns: list[str]
         for place, (title, array) in zip(grid, panels.items(), strict=False):
             _matrix(place, array)
             _ticks(place, rows, columns, across)
-            place.set_title(title, fontsize=10)
+            place.set_title(title, fontsize=11)
             place.set(xlabel="keys", ylabel="queries")
             place.label_outer()
 
@@ -178,9 +178,12 @@ def _matrix(place: Any, array: np.ndarray) -> None:
         colours[sign * array > 0, :3] = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     colours[..., 3] = _STRONGEST * np.abs(array) / largest
     place.imshow(colours, extent=(0, width, height, 0), interpolation="nearest")
+    if max(height, width) <= 2 * _WRITTEN:
+        place.hlines(range(1, height), 0, width, color=INK, alpha=0.15, linewidth=0.5)
+        place.vlines(range(1, width), 0, height, color=INK, alpha=0.15, linewidth=0.5)
     if array.dtype != bool and height <= _WRITTEN and width <= _WRITTEN:
         for i, j in np.ndindex(height, width):
-            place.text(j + 0.5, i + 0.5, f"{array[i, j]:.2f}", ha="center", va="center", fontsize=8)
+            place.text(j + 0.5, i + 0.5, f"{array[i, j]:.2f}", ha="center", va="center", fontsize=10)
 
 
 def _ticks(place: Any, rows: list[str], columns: list[str], across: int) -> None:
