@@ -22,6 +22,7 @@ from ..core.boxes import (
 from ..printing.media.unicode import gap, is_token, unicode_text
 
 _SMALL, _UP, _DOWN = 0.72, 0.36, -0.2  # the size of scripts, and by how many em they are raised
+_LEAST = 10.0  # pixels, below which a script is hard to read
 _LETTER = 0.56  # em of a letter, on average
 _THIN = "\u2009"
 
@@ -53,7 +54,7 @@ def svg_text(runs: Runs, x: float, y: float, size: float, attributes: str = "") 
     written, at = "", 0.0
     for run in runs:
         lifted = f' dy="{(at - run.up) * size:.2f}"' if run.up != at else ""
-        small = f' font-size="{run.size * size:.3g}"' if run.size != 1.0 else ""
+        small = f' font-size="{max(run.size * size, _LEAST):.3g}"' if run.size != 1.0 else ""
         slanted = ' font-style="italic"' if run.is_slanted else ""
         written += f"<tspan{slanted}{small}{lifted}>{escape(run.letters)}</tspan>"
         at = run.up
