@@ -16,7 +16,7 @@ b_q, b_k, b_v = (sa.tensor(name, h, k) for name in ("b_q", "b_k", "b_v"))
 W_o, b_o = sa.tensor("W_o", h, k, d), sa.tensor("b_o", d)
 W_1, b_1, W_2, b_2 = sa.tensor("W_1", d, f), sa.tensor("b_1", f), sa.tensor("W_2", f, d), sa.tensor("b_2", d)
 ATTENTION = (W_q, b_q, W_k, b_k, W_v, b_v, W_o, b_o)
-NETWORK = (W_1, b_1, W_2, b_2)
+OF_ATTENTION = ("queries, for each head", "a bias", "keys", "a bias", "values", "a bias", "output", "a bias")
 x_0, J_1, J_2 = sa.tensor("x_0", m), sa.tensor("J_1", m, m), sa.tensor("J_2", m, m)
 x_1 = sa.let("x_1", x_0 + J_1 @ x_0)
 x_2 = sa.let("x_2", x_1 + J_2 @ x_1)
@@ -33,10 +33,10 @@ def derivation() -> sa.Derivation:
         "GPT-2 from end to end",
         given={
             t: "tokens, as numbers", W_e: "table of tokens", W_p: "table of positions",
-            **dict(zip(GAMMA, ("gains of the norms", "", ""), strict=True)),
-            **dict(zip(BETA, ("shifts of the norms", "", ""), strict=True)), epsilon: "a small number",
-            **dict(zip(ATTENTION, ("queries, for each head", "", "keys", "", "values", "", "output", ""), strict=True)),
-            **dict(zip(NETWORK, ("first layer", "", "second layer", ""), strict=True)),
+            **dict(zip(GAMMA, ("gain of a first norm", "of a second one", "of the last one"), strict=True)),
+            **dict(zip(BETA, ("shift of the first norm", "of the second one", "of the last one"), strict=True)),
+            epsilon: "a small number", **dict(zip(ATTENTION, OF_ATTENTION, strict=True)),
+            W_1: "first layer", b_1: "its bias", W_2: "second layer", b_2: "its bias",
             x_0: "a stream, all entries in a column", J_1: "derivative of a first branch", J_2: "of a second one",
             B: "what all blocks have added",
         },
