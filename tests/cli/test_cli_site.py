@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -97,7 +96,6 @@ def test_a_site_has_what_is_right_and_says_what_is_left_out(own, tmp_path, capsy
     (own / "broken.py").write_text(WRONG["broken"][0])
     (own / "_ours.py").write_text("raise ValueError('not looked at')")
     monkeypatch.setenv("PATH", "")  # no TeX
-    monkeypatch.setattr(writing, "ProcessPoolExecutor", lambda count, mp_context: ThreadPoolExecutor(1))
     site = tmp_path / "new" / "site"
     assert main(["build", str(own), "-o", str(site)]) == 1
     printed = capsys.readouterr()
@@ -136,18 +134,19 @@ def test_verify_tells_each_step_of_what_is_named(own, capsys):
 @pytest.mark.slow
 def test_a_site_that_is_stopped_leaves_nothing_behind(own, tmp_path):
     """By ctrl-C on a terminal, which reaches all processes; the bar is there by then."""
+    (own / "b_sum.py").write_text(FINE)
     (own / "long.py").write_text(f"import time\ntime.sleep(60)\n{FINE}")
     reads, terminal = pty.openpty()
     command = [sys.executable, "-m", "symattn.cli", "build", str(own), "-o", str(tmp_path / "site")]
     with subprocess.Popen(command, stderr=terminal, stdout=subprocess.PIPE, start_new_session=True) as run:
         os.close(terminal)
         said = b""
-        while b"1/2 a-sum" not in said:
+        while b"2/3 " not in said:
             said += os.read(reads, 1000)
         start = time.monotonic()
         os.killpg(run.pid, signal.SIGINT)
         assert run.wait(timeout=20) == 130
     assert time.monotonic() - start < 10
-    assert "█" * 12 + "░" * 12 in said.decode()
+    assert "█" * 16 + "░" * 8 in said.decode()
     assert os.read(reads, 1000).endswith(b"symattn: stopped\r\n")
     assert left(tmp_path) == ["own"]
