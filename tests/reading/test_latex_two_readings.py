@@ -2,6 +2,7 @@ r"""What may be read with another meaning than the author's is read with the com
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -37,6 +38,14 @@ def _read(text: str) -> str:
         (r"\frac{\partial L}{\partial M_{ij}} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
         (r"\frac{\partial L}{\partial x_i} = y_i; \sum_i \frac{\partial L}{\partial x_i} x_i", "dx = y; sum(dx * x)"),
         (r"\mathrm{d}M_{ij} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
+        (r"\operatorname{Concat}(x, y)", "concat([x, y], axis=-1)"),
+        (r"\operatorname{Concat}(X, Y)", "concat([X, Y], axis=-1)"),
+        (r"[x \| y]", "concat([x, y], axis=-1)"),
+        (r"[A B]_{ij}", "A @ B"),
+        (r"M dV", "M @ dV"),
+        (r"2 \mathrm{d}x", "2 * dx"),
+        (r"2 d \cdot x", "(2*d) * x"),
+        (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
     ],
 )
 def test_the_common_meaning(text: str, meaning: str) -> None:
@@ -54,8 +63,26 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"w^\top x", "a row of d, the right is a column of n"),
         (r"X u^\top z", "the product"),
         (r"\operatorname{rowsum}(A) x", "a column of n"),
+        (r"G_t = G_{t-1} + K_t V_t^\top", "recurrence"),
+        (r"S_t = S_{t-1} + K_t V_t^\top", "recurrence"),
+        (r"G_{t+1} = G_t + K_t V_t^\top", "recurrence"),
+        (r"G_{t-1} \in \mathbb{R}^{d \times c}; G_t = G_{t-1} + K_t V_t^\top", "recurrence"),
+        (r"\operatorname{Concat}(X; Y)", "side by side"),
+        (r"[A B]", "blocks or factors"),
+        (r"[A\ B]", "blocks or factors"),
+        (r"2dx", "d is declared as well"),
+        (r"2dX", "d is declared as well"),
+        (r"dx^\top y", "d is declared as well"),
+        (r"\frac{x^\top y}{dx^\top x}", "d is declared as well"),
+        (r"x = y \Rightarrow A x = A y", "implication"),
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(SymattnError, match=reason):
         _read(text)
+
+
+def test_a_sum_of_thousands_of_terms_is_read_in_time() -> None:
+    began = time.process_time()
+    assert sa.parse_latex("x+" * 4500 + "x", NAMES).shape == (n,)
+    assert time.process_time() - began < 2

@@ -44,32 +44,30 @@ class Algebra(Scripts):
     def total(self, tree: Total) -> Term:
         if any(is_dots(part) for _, part in tree.terms):
             return self._with_dots(tree, "∑", [part for _, part in tree.terms], all(s == "+" for s, _ in tree.terms))
-        terms = [(sign, self.term(part)) for sign, part in tree.terms]
+        terms = [self.term(part) for _, part in tree.terms]
+        ended: dict[str, Tree] = {}  # the indices of sums, and the terms that end with these
         out: Term | None = None
-        for sign, term in terms:
+        for (sign, part), term in zip(tree.terms, terms, strict=True):
             if out is None:
                 out = self._negated(tree.span, term) if sign == "−" else term
-                continue
-            self._check_end_of_sum(tree, term)
-            function = add if sign == "+" else subtract
-            of_scalars = _plus if sign == "+" else _minus
-            out = self.entrywise(term.span, out, term, function, of_scalars, "the sum", scalars=False)
+            else:
+                self._check_end_of_sum(ended, term)
+                function = add if sign == "+" else subtract
+                of_scalars = _plus if sign == "+" else _minus
+                out = self.entrywise(term.span, out, term, function, of_scalars, "the sum", scalars=False)
+            ended.update(dict.fromkeys(_bound_at_the_end(part) - ended.keys(), part))
         assert out is not None
         return out
 
-    def _check_end_of_sum(self, tree: Total, term: Term) -> None:
+    def _check_end_of_sum(self, ended: dict[str, Tree], term: Term) -> None:
         """That no later term has an index of a sum that stands before it: ``\\sum_i x_i + y_i``."""
-        free = {letter for letter, _ in (term.slot.form or SCALAR).labels}
-        for _, part in tree.terms:
-            if part.span.start >= term.span.start:
-                return
-            bound = _bound_at_the_end(part)
-            if bound & free:
-                raise self.undecided(
-                    f"where the sum over {', '.join(sorted(bound & free))} ends is not decided: put it, or what it is "
-                    "of, in parentheses",
-                    part,
-                )
+        open_letters = [letter for letter, _ in (term.slot.form or SCALAR).labels if letter in ended]
+        if open_letters:
+            raise self.undecided(
+                f"where the sum over {', '.join(open_letters)} ends is not decided: put it, or what it is "
+                "of, in parentheses",
+                ended[open_letters[0]],
+            )
 
     def _negated(self, span: Span, x: Term) -> Term:
         return self.kept(span, x, lambda: -as_number(self.value(x)))
@@ -125,15 +123,16 @@ class Algebra(Scripts):
                 continue
             if not signs[n] and _is_nabla(factors[n - 1]) and n + 1 < len(factors) and not signs[n + 1]:
                 self._check_behind(factors[n + 1])
-            if not signs[n] and (joined := self.derivative(factors[n - 1], factors[n])) is not None:
+            before = factors[n - 2] if n > 1 else None
+            if not signs[n] and (joined := self.derivative(factors[n - 1], factors[n], before)) is not None:
                 factors[n - 1 : n + 1] = [joined]
                 del signs[n]
         return factors, signs[1:]
 
-    def derivative(self, left: Tree, right: Tree) -> Tree | None:
+    def derivative(self, left: Tree, right: Tree, before: Tree | None = None) -> Tree | None:
         r"""``dQ`` and ``\nabla_Q L`` as the name of a derivative."""
         if isinstance(left, Symbol) and left.letters == "d" and not left.accents:
-            return self._after_d(left, right)
+            return self._after_d(left, right, isinstance(before, (Number, Fraction)))
         if isinstance(left, Scripted) and isinstance(left.base, Mark) and left.base.sign == "∇":
             if left.above is not None or left.below is None:
                 raise self.error(f"{self.shown(left)} is not read: write \\nabla_Q L", left)
@@ -162,14 +161,14 @@ class Algebra(Scripts):
             bare = key_of(replace(tree, above=None))
         return self.names.find(tree) is None and bare not in self.names.entries and self.differentiable(variable, tree)
 
-    def _after_d(self, left: Symbol, right: Tree) -> Tree | None:
-        """``dQ``, close together and for a declared Q, is a derivative, though d may be a size as well."""
+    def _after_d(self, left: Symbol, right: Tree, scaled: bool) -> Tree | None:
+        """``dQ`` of a declared Q is a derivative; beside a size d, of a capital close to it and behind no number."""
         name = differential(right)
         if name is None or not self.is_tensor(right):
             return None
         declared = bool(self.names.given & {key_of(name), key_of(_base(name))})
-        apart = left.span.end != right.span.start
-        if not declared and ("d" in self.names.given or (apart and self.names.find(left) is not None)):
+        matrix = left.span.end == right.span.start and key_of(_base(right))[0].isupper() and not scaled
+        if not declared and ("d" in self.names.given or (not matrix and self.names.find(left) is not None)):
             raise self.error(
                 f"{self.shown(left)} {self.shown(right)} is not decided: d is declared as well; write "
                 r"\mathrm{d} for a derivative, d \cdot for a product",

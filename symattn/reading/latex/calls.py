@@ -172,7 +172,7 @@ class Calls(Moments):
             return self.run(tree.span, tree.arguments, across=True)
         if name in ("Concat", "concat"):
             parts = [self.term(argument) for argument in tree.arguments]
-            vectors = all(self.form(part).cols is None for part in parts) and "axis" in options
+            vectors = all(self.form(part).cols is None for part in parts)  # which make a longer one
             return self.joined(tree.span, parts, across=options.get("axis", -1) == -1 and not vectors)
         if len(tree.arguments) != count:
             raise self.error(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(tree.arguments)}", tree)

@@ -281,6 +281,8 @@ class Parser:
         fence = self.token
         arguments = self.atom()
         assert isinstance(arguments, Fence)
+        if ";" in arguments.separators and base.letters.lower() == "concat":
+            raise self.error("whether these stand side by side is not decided: write [X, Y], or [X; Y]", fence.span)
         call = Apply(Span(head.span.start, arguments.span.end), head, arguments.items)
         if base.letters in _TURNED and fence.apart and self.begins():
             raise self.error(

@@ -18,7 +18,7 @@ from .runs import is_dots
 from .shapes import SCALAR, Form, Slot, Unknown
 from .terms import Term
 from .text import Span
-from .tree import Fence, Grid, Infix, Large, Number, Prefix, Relation, Scripted, Symbol, Tree, parts_of
+from .tree import Fence, Grid, Infix, Large, Number, Prefix, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import Value, as_number, axis_of, is_condition
 
 _COMPARED: dict[str, tuple[Any, Any]] = {
@@ -233,7 +233,8 @@ class Parts(Calculated):
             a, b = self.term(tree.left), self.term(tree.right)
             return self.entrywise(tree.span, a, b, symattn.mod, sympy.Mod, "mod", scalars=True)
         if tree.sign == "‖":
-            return self.joined(tree.span, [self.term(tree.left), self.term(tree.right)], across=True)
+            parts = [self.term(tree.left), self.term(tree.right)]
+            return self.joined(tree.span, parts, across=any(self.form(part).cols is not None for part in parts))
         return super().infix(tree)
 
     def prefix(self, tree: Prefix) -> Term:
@@ -260,6 +261,8 @@ class Parts(Calculated):
         if len(tree.items) > 1:
             raise self.error(f"{self.shown(tree)} is a tuple, which has no value of its own", tree)
         inside = self.term(tree.items[0])
+        if tree.left == "[":
+            self._check_no_blocks(tree, tree.items[0])
         if tree.left == "|":
             return self._modulus(tree, inside)
         if tree.left == "‖":
@@ -269,6 +272,15 @@ class Parts(Calculated):
         if tree.left == "⌈":
             return self._ceiling(tree, inside)
         return Term(tree.span, inside.slot, inside.make)
+
+    def _check_no_blocks(self, tree: Fence, inside: Tree) -> None:
+        """That brackets around names side by side do not hold blocks: ``[A B]`` of matrices of as many rows."""
+        names = isinstance(inside, Product) and not any(inside.signs) and all(map(key_of, inside.factors))
+        if not isinstance(inside, Product) or not names or self.text.text.startswith("_", tree.span.end):
+            return
+        forms = [self.form(self.term(factor)) for factor in inside.factors]
+        if all(len(form.core) == 2 and self.shapes.unify(form.rows, forms[0].rows) for form in forms):
+            raise self.error("whether these are blocks or factors is not decided: write [A, B], or (A B)", tree)
 
     def _ceiling(self, tree: Fence, x: Term) -> Term:
         def make() -> Value:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias, get_args
 
 from ...core.naming import check_name, fresh_name
@@ -15,7 +16,7 @@ from ...errors import NamingError, OperandError, SymattnError, described
 from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let
 from ...printing.gradients import Gradients
-from ...proof.claims import compared
+from ...proof.claims import Claim, compared
 from ...proof.engine import prove
 from .answers import Declaration, Definition
 from .calls import KNOWN
@@ -27,10 +28,10 @@ from .parser import INDICES, Parser, moment_of
 from .parts import Parts
 from .quantifiers import Quantifier
 from .shapes import ClashError, Form, Unknown
-from .statements import statements
+from .statements import FOLLOWS, statements
 from .terms import Conventions, Term, UndecidedError
 from .text import FormulaText
-from .tree import Apply, Fence, Fraction, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Tree, parts_of
+from .tree import Apply, Fence, Fraction, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Total, Tree, parts_of
 from .values import as_number, is_condition, spread, with_labels
 
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
@@ -70,11 +71,13 @@ def parse_latex(
     table.laws, table.layout = {} if law is None else dict(law), layout
     if layout not in ("", *LAYOUTS):
         raise OperandError(f"a layout is {' or '.join(LAYOUTS)}, not {described(layout)}")
-    tokens = statements(source, _spelled(source, table, gradients))
-    parts, local = _ranges_taken(source, table, tokens)
+    tokens = _spelled(source, table, gradients)
+    parts, local = _ranges_taken(source, table, statements(source, tokens))
     parts = _shapes_below(source, table, parts)
     table.heads = _heads(parts)
-    answers = [answer for part in _in_order(source, table, parts, local) for answer in part]
+    found = _in_order(source, table, parts, local)
+    _check_implications(source, tokens, parts, found)
+    answers = [answer for part in found for answer in part]
     return answers[0] if len(answers) == 1 else tuple(answers)
 
 
@@ -174,6 +177,17 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]],
         if first is not None and len(found) == before:
             raise first
     return [found[n] for n in range(len(parts))]
+
+
+def _check_implications(
+    text: FormulaText, tokens: Sequence[Token], parts: Sequence[Sequence[Token]], found: Sequence[Sequence[Any]]
+) -> None:
+    r"""That what ``\implies`` stands behind is a definition, or holds: no claim is made of what is only supposed."""
+    for n, (before, after) in enumerate(pairwise(parts)):
+        ends, begins = before[-1].span.end, after[0].span.start
+        arrow = next((t for t in tokens if t.mark in FOLLOWS and ends <= t.span.start < begins), None)
+        if arrow is not None and any(isinstance(answer, Claim) and not prove(answer) for answer in found[n]):
+            raise text.error("an implication is not read: write what follows by itself", arrow.span)
 
 
 class _Statement(Declarations):
@@ -302,10 +316,12 @@ class _Statement(Declarations):
             name_tree = left.head
             parameters = tuple(self.text.part(argument.span) for argument in left.arguments)
         letters = self._index_letters(left) if derivative is None else self._letters_of(derivative, left)
+        self._check_no_recursion(left, right)
         reader, term = self._under_conventions(
             lambda r: r.term(right), letters, scalar=len(letters) > 1, where=right, shape=shape
         )
         free = tuple(letter for letter, _ in reader.form(term).labels)
+        self._check_no_recursion(left, right, free)
         indices = tuple(letter for letter in letters if letter in free)
         if indices and len(indices) != len(letters):
             raise self.error(f"not all indices on the left stand on the right: there are {', '.join(free)}", left)
@@ -320,6 +336,24 @@ class _Statement(Declarations):
         if entry is not None and isinstance(entry.value, Tensor):
             self._check_shape(value, entry.value.shape, 0, right)
         return self._defined(name_tree, left, value, parameters, order if indices else ())
+
+    def _check_no_recursion(self, left: Tree, right: Tree, free: Sequence[str] | None = None) -> None:
+        """That nothing is defined by what it was a step before: of a declared step, at all places of an index."""
+        if not isinstance(left, Scripted) or left.below is None:
+            return
+        places = {key_of(x) for x in parts_of(left.below)} - {""}
+        for part in parts_of(right):
+            if not isinstance(part, Scripted) or part.below is None or self.names.family(part) is not None:
+                continue
+            stepped = any(isinstance(place, Total) for below in (left.below, part.below) for place in items_of(below))
+            moved = stepped and places & {key_of(x) for x in parts_of(part.below)}
+            known = self.names.find(part) is not None and places.isdisjoint(free or ())
+            if moved and not known and key_of(part.base) == key_of(left.base):
+                raise self.error(
+                    f"{self.text.part(left.span)} by {self.text.part(part.span)} is a recurrence, which is not read: "
+                    "write it by sa.scan, or declare all names of one step by shapes of their own",
+                    part,
+                )
 
     def _defined(
         self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...]

@@ -17,7 +17,7 @@ _ALIGNED = frozenset(
     "align align* aligned alignedat array split gather gather* gathered equation equation* eqnarray eqnarray*".split()
 )
 _PUNCTUATION = frozenset(".,;")
-_FOLLOWS = frozenset("⟹⇒")
+FOLLOWS = frozenset("⟹⇒")
 _BINARY = frozenset("+−⋅×∗/÷⊙⊘∘⊗⋆•∧∨") | {"mod"}
 _QUANTIFIES = re.compile(  # with nothing in it that would be a condition
     r"(and )?for( ?(all|each|every|any)( (heads?|rows?|columns?|quer(y|ies)|keys?|tokens?|positions?|steps?|layers?|"
@@ -35,7 +35,7 @@ def statements(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
         for n, stripped in enumerate(filter(None, map(_stripped, parts))):
             if found and _goes_on(text, stripped, first=not n):
                 found[-1] += stripped
-            elif stripped[0].mark in _FOLLOWS:
+            elif stripped[0].mark in FOLLOWS:
                 found.append(stripped[1:])
             else:
                 found.append(stripped)
@@ -48,7 +48,7 @@ def _goes_on(text: FormulaText, tokens: Sequence[Token], first: bool) -> bool:
     """Whether a stretch goes on with the statement before it; ``first``: it begins a row."""
     sign = tokens[0]
     if sign.kind != "sign" or sign.mark not in _BINARY:
-        return first and sign.kind == "sign" and sign.mark in RELATIONS - _FOLLOWS
+        return first and sign.kind == "sign" and sign.mark in RELATIONS - FOLLOWS
     if not first or (sign.mark in "+−" and _relates(tokens)):
         raise text.error(f"whether this {sign.mark} goes on with what stands before it is not decided", sign.span)
     return True
@@ -217,7 +217,7 @@ def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
                 behind.append(token)
             else:
                 stretches.append([])
-        elif not depth and token.mark in _FOLLOWS and stretches[-1]:
+        elif not depth and token.mark in FOLLOWS and stretches[-1]:
             stretches.append([])
         else:
             stretches[-1].append(token)
