@@ -22,6 +22,7 @@ from ..scalars.affine import affine, ends
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, ScanEntry, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 from .leaves import INVERTIBLE, bare, computed, from_index_op, operands, variable, zeros
+from .placeholders import placeholder_op
 from .template import Template, merged, template
 
 
@@ -101,6 +102,8 @@ def _domain(node: Tensor) -> Domain:
     total = all(inequality(size - 1) is None for size in node.shape) and not divisibility(node.shape)
     if node.op is variable:
         return Domain(_declared(node), total=total)
+    if node.op is placeholder_op:  # the step of a loop asks nothing of what it is a function of
+        return Domain(Sign.NONNEGATIVE if node.kind == "binary" else Sign.ANY, total=total)
     try:
         entry = template(node, _ZERO)
     except NotImplementedError:  # a form of generated code, which has no entries

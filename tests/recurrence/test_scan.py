@@ -266,6 +266,12 @@ def test_equal_inputs_give_equal_values() -> None:
     assert sa.prove(first, sa.cumsum(x)).status == "unknown"  # true, by induction
 
 
+def test_a_step_is_tidied_as_any_expression_is() -> None:
+    assert sa.scan(lambda s, u: (u + 0 * s, None), 0, x)[0] is sa.scan(lambda s, u: (u, None), 0, x)[0]
+    divided = sa.scan(lambda s, u: (u + 0 * (s / u), None), 0, x)[0]
+    assert "is defined" in str(sa.prove(divided + x[0] - x[0], divided))
+
+
 def test_a_step_without_a_value_is_a_condition() -> None:
     found = sa.prove(*(sa.scan(lambda s, u: (s / u, None), 1, y)[0] for y in (x + x, 2 * x)))
     assert "is defined" in str(found)
