@@ -1,4 +1,4 @@
-"""Subscripts of a page of text: small letters where all subscripts of a symbol can be written so, else plain ones."""
+"""Subscripts of a page of text: small letters where all names below a symbol can be written so, else plain ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from ...core.boxes import Accent, Box, Code, Name, Script, fold, rebuilt
-from ...printing.media.unicode import in_plain_letters, is_in_small_letters
+from ...core.boxes import Accent, Box, Code, Name, Number, Script, fold, rebuilt
+from ...printing.media.unicode import has_small_letters, unicode_text
 from ...printing.prose import (
     Chain,
     Display,
@@ -29,14 +29,15 @@ _RECORDS = (Document, Section, Given, Paragraph, Display, Items, Chain, Step, St
 
 def evened(document: Document) -> Document:
     """The page with subscripts of one kind at each symbol: there is no small q, so that ``W_q`` stands by ``W_k``."""
-    plain = {_symbol(x) for x in _subscripted(_formulas(document)) if x.below and not is_in_small_letters(x.below)}
+    named = (x for x in _subscripted(_formulas(document)) if isinstance(x.below, Name))
+    plain = {_symbol(x) for x in named if x.below and not has_small_letters(x.below)}
     return _changed(document, lambda box: fold(box, lambda x, kids: _written(x, kids, plain))) if plain else document
 
 
 def _written(box: Box, kids: Sequence[Box], plain: set[str]) -> Box:
     made = rebuilt(box, kids)
-    if isinstance(made, Script) and made.below is not None and _symbol(made) in plain:
-        return Script(made.base, Code(in_plain_letters(made.below)), made.above)
+    if isinstance(made, Script) and isinstance(made.below, (Name, Number)) and _symbol(made) in plain:
+        return Script(made.base, Code(unicode_text(made.below)), made.above)
     return made
 
 

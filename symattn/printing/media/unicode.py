@@ -195,14 +195,9 @@ def scripts(box: Script, inside: Sequence[Written]) -> str:
     return below + ("" if box.above is None else _scripted("^", written[0].raised, box.above, written[0]))
 
 
-def is_in_small_letters(script: Box) -> bool:
+def has_small_letters(script: Box) -> bool:
     """Whether all of a subscript can be written in small letters."""
     return fold(script, in_one_line).lowered is not None
-
-
-def in_plain_letters(script: Box) -> str:
-    """A script as it stands behind its mark where it is not written in small letters."""
-    return _scripted("", None, script, fold(script, in_one_line))
 
 
 def _scripted(mark: str, small: str | None, box: Box, written: Written) -> str:
