@@ -390,6 +390,13 @@ def test_a_gradient_says_where_it_comes_from() -> None:
     assert str(sa.gradient(sa.scan(lambda s, u: (s + u**2, None), 0, x)[0], [x])).endswith("step by step backwards")
 
 
+def test_gradients_stop_within_a_step_as_elsewhere() -> None:
+    y = sa.scan(lambda s, u: (s + u * sa.stop_gradient(u), None), 0, x)[0]
+    f = sa.lambdify([x], sa.gradient(y, [x]))
+    np.testing.assert_allclose(f(np.array([1.0, 2.0]))[0], [1, 2])
+    assert "differences" not in f.check()
+
+
 def test_what_is_not_smooth_in_a_step_is_said() -> None:
     y = sa.scan(lambda s, u: (s + sa.relu(u), None), 0, x)[0]
     assert any("relu" in condition for condition in sa.gradient(y, [x]).side_conditions)
