@@ -205,7 +205,8 @@ def _differences(gradient: Tensor, point: Point) -> tuple[np.ndarray, np.ndarray
     for place in np.ndindex(batch):
         arrays = dict(zip(single, (weight[place] for weight in weights), strict=True))
         slope = difference_gradient(one, point.with_arrays(arrays))
-        assert slope is not None
+        if slope is None:
+            raise EvaluationError(f"{gradient.name}: differences pass through what the step of a recurrence stops")
         wanted[place] = slope
     return claimed, wanted
 
