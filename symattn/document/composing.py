@@ -336,9 +336,21 @@ class Composer:
         elif verdict.proof is not None:
             told = verdict.proof.argument.told(table)
             yield Fold(("Proof by the machine",), told, for_machines=bool(part.proof))
+        checks = iter(part.checks_of_holds)
         for held in part.holds:
-            words = ("What holds: ", *self.words(held)) if isinstance(held, Prose) else ()
-            yield Paragraph(words) if words else Display(tuple(self._formulas(held)))
+            if isinstance(held, Prose):
+                yield Paragraph(("What holds: ", *self.words(held)))
+            else:
+                yield self._held(held, next(checks, None))
+
+    def _held(self, verdict: Verdict, check: Check | None) -> PagePart:
+        """What is true instead, with what was done to check it."""
+        claim = verdict.claim
+        if not isinstance(claim, Claim):
+            return Paragraph((*verdict.telling(self.printer.table).claim, "."))
+        left, right = map(self.printer.box, claim.sides)
+        status, detail = self._checked(check, "proved")
+        return Chain((self._numbered(Step(left, right, (), _RELATIONS[claim.relation], None, status, detail)),))
 
     def _calculation(self, part: Calculation) -> Iterator[PagePart]:
         """What is assumed, and the lines; how products are dealt with is told once."""
