@@ -17,10 +17,26 @@ from .answers import Declaration, Distribution, Signature
 from .calls import KNOWN
 from .lexer import Token
 from .names import Names, items_of, key_of, name_of
-from .parser import Parser
+from .parser import INDICES, Parser
 from .parts import Parts
 from .text import FormulaText
-from .tree import Apply, Fence, Fraction, Infix, Items, Number, Product, Relation, Scripted, Symbol, Tree
+from .tree import (
+    Apply,
+    Fence,
+    Fraction,
+    Infix,
+    Items,
+    Number,
+    Prefix,
+    Product,
+    Relation,
+    Scripted,
+    Slice,
+    Symbol,
+    Total,
+    Tree,
+    is_turn,
+)
 
 _SETS = frozenset("RNZ")
 
@@ -81,6 +97,7 @@ class Declarations:
         for tree in abbreviated(name):
             if not key_of(tree):
                 raise self.error("a name is declared: a letter or a word with scripts", tree)
+            self.check_new(tree)
             shape = self.shape_of(of)
             if shape is None:
                 raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
@@ -92,6 +109,25 @@ class Declarations:
                 self.names.declare(tree, value)
             made.append(Declaration(name_of(tree), value))
         return made
+
+    def check_new(self, tree: Tree) -> None:
+        """That the scripts of a new name are a part of the name, or places: no transpose, no power, no stretch."""
+        if not isinstance(tree, Scripted) or self.names.find(tree) is not None:
+            return
+        above, below = tree.above, () if tree.below is None else items_of(tree.below)
+        last = above.factors[-1] if isinstance(above, Product) else above
+        if is_turn(last):
+            raise self.error(f"a transpose is not declared: say what {self.text.part(tree.base.span)} is", tree)
+        negative = isinstance(above, Total) and above.terms[0][0] == "−"
+        if isinstance(above, (Number, Prefix)) or negative:
+            raise self.error(
+                f"a power is not declared: write a name as {self.text.part(tree.base.span)}^{{(2)}}, or declare it in "
+                "names",
+                tree,
+            )
+        letters = [key for key in map(key_of, below) if key in self.names.indices or key in INDICES]
+        if any(isinstance(item, Slice) for item in below) or len(set(letters)) < len(letters):
+            raise self.error("a part is not declared: write all entries, as W_{ij}", tree)
 
     def _tensor(self, tree: Tree, shape: Any) -> Tensor:
         """The tensor that a declaration makes; of a name that is known already it says the shape."""

@@ -3,7 +3,7 @@ r"""Sums and extremes over indices, conditions and cases, what stands between fe
 from __future__ import annotations
 
 import operator
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import sympy
@@ -11,11 +11,13 @@ import sympy
 import symattn
 
 from ...core.node import Tensor
+from ...core.sizes import never_negative
 from ...ops import logic
 from .calculus import Calculated
 from .names import items_of, key_of
+from .places import extremes
 from .runs import is_dots
-from .shapes import SCALAR, Form, Slot, Unknown
+from .shapes import SCALAR, Form, Labels, Slot, Unknown
 from .terms import Term
 from .text import Span
 from .tree import Fence, Grid, Infix, Large, Number, Prefix, Product, Relation, Scripted, Symbol, Tree, parts_of
@@ -88,38 +90,126 @@ class Parts(Calculated):
         return letters, None
 
     def _between(self, tree: Large, letter: str, first: Tree) -> Term:
-        low = self.size_of(first)
-        self.set_first(letter, low, tree)
+        """A sum from one limit to another: over a whole axis, or over the places that its limits leave."""
+        low, last = (None if limit is None else self._limit(limit, letter) for limit in (first, tree.above))
+        assert low is not None
+        known = self.firsts.get(letter)
+        begins = not self.form(low).labels and self.value(low) in (0, 1) and letter not in self.ranges
+        if begins:
+            self.set_first(letter, self.value(low), tree)
         body = self.term(tree.body)
-        if tree.above is None:
-            return self._over(tree, body, letter)
-        last = self.term(tree.above)
-        high = self.value(last)
-        if isinstance(high, Tensor):
-            raise self.error("a limit of a sum is a size or an index", tree.above)
         size = self.shapes.size(self.letters[letter])
-        count = sympy.expand(high - low + 1)
-        if isinstance(size, Unknown) and not self.form(last).labels:
-            self.shapes.unify(size, count)
-            size = count
-        if not isinstance(size, Unknown) and not self.form(last).labels and sympy.expand(size - count) == 0:
+        if last is None:
+            if self.value(low) != self.firsts.get(letter):
+                raise self.error(f"the sum over {letter} has no upper limit", tree)
             return self._over(tree, body, letter)
-        return self._partly(tree, body, letter, last)
-
-    def _partly(self, tree: Large, body: Term, letter: str, last: Term) -> Term:
-        """A sum up to a place that is not the last one."""
-        if not self.form(last).labels:
+        fixed = not self.form(low).labels and not self.form(last).labels
+        if fixed and isinstance(size, Unknown):  # no axis has the index
+            self.firsts.setdefault(letter, self.value(low))
+            size = sympy.expand(self.value(last) - self.firsts[letter] + 1)
+            self.shapes.unify(self.letters[letter], size)
+        begin = self._begin(letter, self.value(low), self.value(last), size)
+        if begins and known is None and fixed and self._conditions(tree, letter, low, last, begin):
+            hint = f": declare where it begins by names={{{letter!r}: '1..n'}}" if letter.isalpha() else ""
             raise self.error(
-                f"{letter} runs over {self.shapes.size_text(self.letters[letter])} places, and the limits say "
-                f"{self.shown(tree.above or tree)}",
+                f"{letter} runs over {self.shapes.size_text(size)} places, and the limits say "
+                f"{self.shown(tree.above or tree)}{hint}",
                 tree,
             )
+        return self._partly(tree, body, letter, low, last, begin)
+
+    def _limit(self, tree: Tree, letter: str) -> Term:
+        """A limit of a sum: a number, or one for each place of other indices."""
+        limit = self.term(tree)
+        if letter in dict(self.form(limit).labels):
+            raise self.error(f"{letter} is summed over, and cannot stand in its own limits", tree)
+        value = self.value(limit)
+        if isinstance(value, Tensor) or is_condition(value):
+            raise self.error("a limit of a sum is a size or an index", tree)
+        if not value.is_integer:
+            raise self.error(f"that the limit {self.shown(tree)} is a whole number is not seen", tree)
+        return limit
+
+    def _begin(self, letter: str, low: Any, high: Any, size: Any) -> Any:
+        """Where an index begins, as far as its limits or the text say; None where that is not known."""
+        if letter not in self.firsts:
+            bases = {sympy.Integer(base) for base in self.names.bases | self.names.declared_bases()}
+            if size in _alternatives(high, "min"):  # of places that are counted from 0 there is none
+                bases.add(sympy.S.One)
+            bases |= {part for part in _alternatives(low, "max") if part in (0, 1)}
+            if len(bases) == 1:
+                (self.firsts[letter],) = bases
+        return self.firsts.get(letter)
+
+    def _conditions(self, tree: Large, letter: str, low: Term, last: Term, begin: Any) -> list[Term]:
+        """What the limits say beyond that the places are those of the axis."""
         own = self.letters[letter]
         at = Term(tree.span, Slot(Form(labels=((letter, own),))), lambda: self.dummy(letter))
-        seen = self.entrywise(tree.span, at, last, logic.less_equal, sympy.Le, "the limits", scalars=True)
+        size = self.shapes.size(own)
+        ends = (begin, None if begin is None or isinstance(size, Unknown) else sympy.expand(begin + size - 1))
+        pairs = []
+        for name, limit, end in zip(("max", "min"), (low, last), ends, strict=True):
+            kept = [part for part in _alternatives(self.value(limit), name) if end is None or part != end]
+            if kept:  # else it is the end of the axis, as is the other argument of a maximum
+                told = Term(limit.span, limit.slot, partial(sympy.Max if name == "max" else sympy.Min, *kept))
+                pairs.append((told, at) if name == "max" else (at, told))
+        return [
+            self.entrywise(tree.span, left, right, logic.less_equal, sympy.Le, "the limits", scalars=True)
+            for left, right in pairs
+        ]
+
+    def _partly(self, tree: Large, body: Term, letter: str, low: Term, last: Term, begin: Any) -> Term:
+        """A sum over the places between two limits."""
+        conditions = self._conditions(tree, letter, low, last, begin)
+        if not conditions:
+            return self._over(tree, body, letter)
         if self._normalises(tree.body):
             raise self.error(f"whether softmax runs over all {letter} or up to the limit is not decided", tree)
-        return self._over(tree, self._where(tree, body, seen), letter)
+        own = self.letters[letter]
+        if begin is not None:  # which is one place for all indices of a text
+            for other, _ in (*self.form(low).labels, *self.form(last).labels):
+                self.firsts.setdefault(other, begin)
+        seen = reduce(lambda a, b: self.logical(tree.span, a, b, "∧"), conditions)
+
+        def make() -> Value:
+            self._check_limits(tree, letter, self.known_size(own, f"the index {letter}", tree.span), (low, last), begin)
+            return self.value(seen)
+
+        checked = Term(tree.span, seen.slot, make)
+        return self._over(tree, self._where(tree, body, checked), letter)
+
+    def _check_limits(self, tree: Large, letter: str, size: Any, limits: tuple[Term, Term], begin: Any) -> None:
+        """That limits are seen not to leave the axis, which has no other places."""
+        assert isinstance(tree.below, Relation)
+        ends = (None, None) if begin is None else (begin, begin + size - 1)
+        for limit, written, end, name, sign in zip(
+            limits, (tree.below.sides[1], tree.above or tree), ends, ("max", "min"), (1, -1), strict=True
+        ):
+            value, labels = self.value(limit), self.form(limit).labels
+            if len(labels) == 1 and value == self.dummy(labels[0][0]):
+                if self.firsts.get(labels[0][0], begin) == begin:
+                    continue  # an index itself
+            if end is None:
+                raise self.error(
+                    f"where {letter} begins is not decided: declare it by names={{{letter!r}: '1..n'}}", written
+                )
+            least = [self._least(tree, sign * part, labels, begin) for part in _alternatives(value, name)]
+            if not any(x is not None and never_negative(sympy.expand(x - sign * end)) for x in least):
+                raise self.error(
+                    f"{letter} = {self.shown(written)} may leave its places, {begin} to {ends[1]}: write the limit as "
+                    f"\\{name}({end}, {self.shown(written)})",
+                    written,
+                )
+
+    def _least(self, tree: Large, value: Any, labels: Labels, begin: Any) -> Any:
+        """The least value of a limit over all places of its indices, None where it is not seen."""
+        moved, sizes = value, {}
+        for letter, size in labels:
+            dummy = self.dummy(letter)
+            moved = moved.xreplace({dummy: dummy + self.firsts.get(letter, begin)})
+            sizes[dummy] = self.known_size(size, f"the index {letter}", tree.span)
+        ends = extremes(moved, sizes)
+        return None if ends is None else ends[0]
 
     def _normalises(self, tree: Tree) -> bool:
         """Whether there is a softmax, which may run over all places or over those of the sum."""
@@ -156,7 +246,9 @@ class Parts(Calculated):
             size = self.known_size(dict(whole.labels)[letter], f"the index {letter}", tree.span)
             first = self.firsts.get(letter, sympy.S.One)
             terms, at = as_number(value), self.dummy(letter)
-            whole = sympy.Sum(terms, (at, first, first + size - 1))
+            bound = sympy.Symbol(letter, integer=True)
+            bound = sympy.Dummy(letter, integer=True) if bound in terms.free_symbols else bound
+            whole = sympy.Sum(terms.xreplace({at: bound}), (bound, first, first + size - 1))
             return sympy.expand(whole.doit()) if terms.is_polynomial(at) else whole
 
         return Term(tree.span, Slot(out), make)
@@ -383,6 +475,11 @@ class Parts(Calculated):
         if not all(map(is_condition, values)):
             return False
         return bool(sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values))
+
+
+def _alternatives(value: Any, name: str) -> tuple[Any, ...]:
+    """The arguments of a maximum or a minimum: that one of them stays is enough."""
+    return tuple(value.args) if isinstance(value, {"max": sympy.Max, "min": sympy.Min}[name]) else (value,)
 
 
 def _complementary(values: list[Any]) -> bool:

@@ -242,19 +242,34 @@ def stays(value: sympy.Expr, ends: dict[sympy.Symbol, sympy.Expr], low: sympy.Ex
     if isinstance(value, sympy.Mod):
         modulus = value.args[1]
         return bool(modulus.is_positive and never_negative(-low) and never_negative(sympy.expand(high - modulus + 1)))
+    found = extremes(value, ends)
+    if found is None:
+        return False
+    least, most = found
+    return never_negative(sympy.expand(least - low)) and never_negative(sympy.expand(high - most))
+
+
+def extremes(value: sympy.Expr, ends: dict[sympy.Symbol, sympy.Expr]) -> tuple[sympy.Expr, sympy.Expr] | None:
+    """The least and the greatest value of a sum of multiples of indices, None where it is none or a sign is not known.
+
+    >>> from symattn.core.sizes import sizes
+    >>> i, n = sympy.Symbol("i", integer=True), sizes("n")
+    >>> extremes(2 - i, {i: n})
+    (3 - n, 2)
+    """
     value = sympy.expand(value)
     least = most = value
     for index, end in ends.items():
         slope = value.coeff(index)
         if value.has(index) and (sympy.expand(value - slope * index).has(index) or slope.has(*ends)):
-            return False
+            return None
         if slope.is_nonnegative:
             least, most = least.xreplace({index: sympy.S.Zero}), most.xreplace({index: end - 1})
         elif slope.is_nonpositive:
             least, most = least.xreplace({index: end - 1}), most.xreplace({index: sympy.S.Zero})
         else:
-            return False
-    return never_negative(sympy.expand(least - low)) and never_negative(sympy.expand(high - most))
+            return None
+    return least, most
 
 
 def _is_formula(item: Tree) -> bool:

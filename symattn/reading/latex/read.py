@@ -310,6 +310,10 @@ class _Statement(Declarations):
 
     def _definition(self, left: Tree, right: Tree, shape: Any) -> Definition:
         derivative = self._derivative(left)
+        if derivative is None:
+            left, right, shape = self._solved(left, right, shape)
+            for name in {left, _named(left)}:
+                self.check_new(name)
         name_tree = derivative or left
         parameters: tuple[str, ...] = ()
         if isinstance(left, Apply):
@@ -325,6 +329,9 @@ class _Statement(Declarations):
         indices = tuple(letter for letter in letters if letter in free)
         if indices and len(indices) != len(letters):
             raise self.error(f"not all indices on the left stand on the right: there are {', '.join(free)}", left)
+        places = parts_of(left.below) if isinstance(left, Scripted) and left.below is not None else ()
+        if free and not letters and derivative is None and any(key_of(place) in free for place in places):
+            raise self.error("the places on the left are not read: write all entries, as W_{ij}", left)
         order = indices or free
         if set(free) != set(order):
             extra = ", ".join(sorted(set(free) - set(order)))
@@ -354,6 +361,16 @@ class _Statement(Declarations):
                     "write it by sa.scan, or declare all names of one step by shapes of their own",
                     part,
                 )
+
+    def _solved(self, left: Tree, right: Tree, shape: Any) -> tuple[Tree, Tree, Any]:
+        r"""``W^\top = B`` as ``W = B^\top``; any other equation as it is."""
+        if not isinstance(left, Scripted) or not isinstance(left.above, Mark) or self.names.find(left) is not None:
+            return left, right, shape
+        if not isinstance(left.base, Symbol) or len(self._index_letters(left)) > 1 or left.above.sign != "⊤":
+            return left, right, shape
+        plain = left.base if left.below is None and not left.primes else replace(left, above=None)
+        turned = shape[::-1] if isinstance(shape, tuple) and len(shape) == 2 else shape
+        return plain, Scripted(right.span, right, None, left.above), turned
 
     def _defined(
         self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...]
@@ -559,7 +576,7 @@ def _named(left: Tree) -> Tree:
     """``(W_{q})_{ij}`` on a left side as W_q with a subscript of its own; any other left side as it is."""
     if isinstance(left, Scripted) and isinstance(left.base, Fence) and len(left.base.items) == 1:
         inside = left.base.items[0]
-        if left.base.left == "(" and key_of(inside):
+        if left.base.left == "(" and key_of(inside) and left.above is None:
             return inside
     return left
 

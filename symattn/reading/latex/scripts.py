@@ -33,6 +33,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    is_turn,
     parts_of,
 )
 from .values import exponential, spread
@@ -111,22 +112,14 @@ class Scripts(Places):
         above = tree.above
         parts = above.factors if isinstance(above, Product) and not any(above.signs) else (above,)
         last = parts[-1]
-        if (
-            isinstance(last, Total)
-            and len(last.terms) == 1
-            and last.terms[0][0] == "−"
-            and self._is_turn(last.terms[0][1])
-        ):
+        if isinstance(last, Total) and len(last.terms) == 1 and last.terms[0][0] == "−" and is_turn(last.terms[0][1]):
             return Total(last.span, (("−", Number(last.span, "1")),)), True
-        if not self._is_turn(last) or self.names.find(tree) is not None:
+        if not is_turn(last) or self.names.find(tree) is not None:
             return above, False
         if len(parts) == 1:
             return None, True
         rest = parts[:-1]
         return (rest[0] if len(rest) == 1 else Product(tree.span, rest, ("",) * (len(rest) - 1))), True
-
-    def _is_turn(self, tree: Tree | None) -> bool:
-        return (isinstance(tree, Mark) and tree.sign == "⊤") or (isinstance(tree, Symbol) and tree.letters == "T")
 
     def _without_turn(self, tree: Scripted) -> Term:
         if tree.below is tree.above is None and not tree.primes:

@@ -184,3 +184,8 @@ def inside(tree: Tree) -> list[Tree]:
         elif isinstance(part, Tree):
             found.append(part)
     return found[::-1]
+
+
+def is_turn(tree: Tree | None) -> bool:
+    """Whether a superscript is that of a transpose."""
+    return (isinstance(tree, Mark) and tree.sign == "⊤") or (isinstance(tree, Symbol) and tree.letters == "T")
