@@ -14,10 +14,10 @@ from ..scalars.formulas import Max, Min, Ranged, _OfAll
 _SHARPER = {sympy.Lt: sympy.Le, sympy.Ge: sympy.Gt}  # of integers, i - 1 < n is i <= n
 
 
-def checked_first_index(first: Any) -> int:
+def checked_first_index(first: Any, function: str = "latex") -> int:
     """From where indices are counted, or an OperandError."""
     if isinstance(first, bool) or first not in (0, 1):
-        raise OperandError(f"latex: first_index is 0 or 1, not {described(first)}")
+        raise OperandError(f"{function}: first_index is 0 or 1, not {described(first)}")
     return int(first)
 
 

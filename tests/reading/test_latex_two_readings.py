@@ -75,6 +75,13 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"dx^\top y", "d is declared as well"),
         (r"\frac{x^\top y}{dx^\top x}", "d is declared as well"),
         (r"x = y \Rightarrow A x = A y", "implication"),
+        (r"\sum_{j=1}^{n} x_j - x_{n-1}", "from 0 in one place and from 1"),
+        (r"x_{n-1} - \sum_{j=1}^{n} x_j", "from 0 in one place and from 1"),
+        (r"[\sum_{j=1}^{n} j A_{ij} + i]_i", "from 0 in one place and from 1"),
+        (r"[i]_i + x; \sum_{j=1}^n x_j + x_{n-1}", "from 0 in one place and from 1"),
+        (r"x_{1:2}; \sum_{j=1}^n x_j", "from 0 in one place and from 1"),
+        (r"x^\top x + \sum_i i x_i", "where i begin"),
+        (r"x_1", "not decided"),
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:
@@ -86,3 +93,27 @@ def test_a_sum_of_thousands_of_terms_is_read_in_time() -> None:
     began = time.process_time()
     assert sa.parse_latex("x+" * 4500 + "x", NAMES).shape == (n,)
     assert time.process_time() - began < 2
+
+
+H, X, x, A = sa.tensor("H", c, n, d), sa.tensor("X", n, d), sa.tensor("x", n), sa.tensor("A", n, n)
+i_th = sa.from_index((n,), lambda i: i)
+COUNTED = [
+    *(X[0] @ sa.tensor("u", d), X[1:, :], X[:-1, :], X[2:5], x[3], x[-1], x[1:3], X[-1, 0], H[1, 2:, 0]),
+    *(A - sa.from_index((n, n), lambda i, j: i * j), sa.where(i_th >= 2, x, 0), x * i_th + x),
+]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("value", COUNTED, ids=str)
+def test_what_is_printed_with_a_first_index_is_read_with_it(value: sa.Tensor, first: int) -> None:
+    read = sa.parse_latex(sa.latex(value, first_index=first), {**NAMES, "H": H}, first_index=first)
+    assert read.shape == value.shape
+    assert sa.prove(read, value)
+
+
+def test_a_first_index_decides() -> None:
+    assert str(sa.parse_latex(r"x_1 + x_{1:2}^\top x_{2:3}", NAMES, first_index=1)) == "x[0] + x[:2] @ x[1:3]"
+    with pytest.raises(SymattnError, match="first_index is 0 or 1"):
+        sa.parse_latex("x", NAMES, first_index=2)
+    with pytest.raises(SymattnError, match="from 0 in one place and from 1"):
+        sa.parse_latex(r"\sum_{j=0}^{n-1} x_j", NAMES, first_index=1)

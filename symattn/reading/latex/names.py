@@ -162,6 +162,7 @@ class Names:
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for
         self.bases: set[int] = set()  # where the indices of a text begin: 0 or 1
+        self.first_index: int | None = None  # the same, where it is given
         self.quantified: set[str] = set()  # letters that the text says to be indices, "for all i"
         self.laws: dict[Any, Any] = {}  # of random tensors
         self.layout = ""  # of Jacobians, where it is given
@@ -304,6 +305,11 @@ class Names:
             yield
         finally:
             self.ranges = outer
+
+    @property
+    def first_place(self) -> int:
+        """What the first place of an axis is called: 0, as in NumPy, unless it is given."""
+        return self.first_index or 0
 
     def declared_bases(self) -> set[int]:
         """Where indices begin, 0 or 1, by the declared ranges; heads are counted apart from places of axes."""

@@ -244,8 +244,10 @@ class Parts(Calculated):
             if name != "sum" or len(whole.labels) > 1:
                 return getattr(symattn, name)(self.tensor(body), axis=axis_of(whole, letter))
             size = self.known_size(dict(whole.labels)[letter], f"the index {letter}", tree.span)
-            first = self.firsts.get(letter, sympy.S.One)
             terms, at = as_number(value), self.dummy(letter)
+            first = self.firsts.get(letter, self.given_first)
+            if first is None:
+                raise self.error(rf"where {letter} begins is not decided: write \sum_{{{letter}=1}}^{{...}}", tree)
             bound = sympy.Symbol(letter, integer=True)
             bound = sympy.Dummy(letter, integer=True) if bound in terms.free_symbols else bound
             whole = sympy.Sum(terms.xreplace({at: bound}), (bound, first, first + size - 1))

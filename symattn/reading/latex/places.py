@@ -1,6 +1,7 @@
 r"""Entries and parts at places: indices, numbers, places that are calculated from indices, stretches of an axis.
 
-A place that is a number is counted from 0, as in NumPy; one that is calculated, from where its indices are.
+A place that is a number is counted from 0, as in NumPy, unless a text is said to count from 1: then the end of a
+stretch is part of it, too. One that is calculated is counted from where its indices are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ...ops.classes import holds_integers
 from ...ops.gather import take
 from ...ops.layout import transpose
 from ...ops.leaves import from_index
+from .names import key_of
 from .shapes import Form, Slot, form_of
 from .terms import Term, Terms
 from .tree import Fence, Infix, Number, Product, Scripted, Slice, Symbol, Total, Tree, parts_of
@@ -27,11 +29,15 @@ from .values import is_condition, with_labels
 class Places(Terms):
     """Reads what stands at places of axes."""
 
-    def from_zero(self, items: Sequence[Tree]) -> bool:
-        """Whether all places are numbers, and one of them is 0, which only counting from 0 has."""
-        return all(isinstance(item, Number) for item in items) and any(
-            isinstance(item, Number) and item.digits == "0" for item in items
-        )
+    def has_numbers(self, items: Sequence[Tree]) -> bool:
+        """Whether places are numbers, beside indices, and where they begin is given, or one of them is 0."""
+        digits = [item.digits for item in items if isinstance(item, Number)]
+        decided = self.names.first_index is not None or "0" in digits
+        return bool(digits) and decided and all(map(self.is_place, items))
+
+    def is_last(self, item: Tree) -> bool:
+        """Whether a size is a place, the last one where a text is said to count from 1."""
+        return self.names.first_index == 1 and key_of(item) in self.names.sizes
 
     def is_new_axis(self, item: Tree) -> bool:
         r"""Whether ``\text{new}`` stands in the place of an index."""
@@ -62,16 +68,18 @@ class Places(Terms):
         if len(told) > len(axes) or (whole and len(told) != len(axes)) or not all(map(self._is_item, items)):
             raise self.error(f"{self.shown(tree)} has {len(told)} indices, and there {self.shapes.shown(form)}", tree)
         numbers = [item.digits for item in items if isinstance(item, Number)]
-        if numbers and "0" not in numbers and not self.is_part(items):
+        undecided = self.names.first_index is None and "0" not in numbers
+        if numbers and undecided and not self.is_part(items):
             raise self.error(
                 f"{self.shown(tree)}: where its indices begin is not decided: write 0, or A_{{1, :}}", tree
             )
         if numbers or any(isinstance(part, Number) for item in items for part in _ends(item)):
-            self.set_base(0, tree)
+            self.set_base(self.names.first_place, tree)
         return _Placed(self, tree, inside, items).term()
 
     def _is_item(self, item: Tree) -> bool:
-        return isinstance(item, Slice) or self.is_new_axis(item) or self.is_place(item) or self.is_looked_up(item)
+        place = self.is_place(item) or self.is_last(item)
+        return place or isinstance(item, Slice) or self.is_new_axis(item) or self.is_looked_up(item)
 
     def is_looked_up(self, item: Tree) -> bool:
         """Whether a place is what a declared tensor of integers has, as in ``b_{N_{ij}}``."""
@@ -81,7 +89,9 @@ class Places(Terms):
 
     def is_calculated(self, items: Sequence[Tree]) -> bool:
         """Whether the items of a subscript are places, and not all of them plain indices and numbers."""
-        return all(map(self._is_item, items)) and any(_is_formula(x) or self.is_looked_up(x) for x in items)
+        return all(map(self._is_item, items)) and any(
+            _is_formula(x) or self.is_looked_up(x) or self.is_last(x) for x in items
+        )
 
 
 class _Placed:
@@ -184,7 +194,9 @@ class _Placed:
         return with_labels(x, [tag for tag in tags if tag], out)
 
     def _sliced(self, x: Tensor, item: Slice, axis: int) -> Tensor:
-        edges = (None if part is None else _number(self.reader.size_of(part)) for part in item.parts)
+        edges = [None if part is None else _number(self.reader.size_of(part)) for part in item.parts]
+        if edges[0] is not None:  # counted from 1, the last place is part of the stretch
+            edges[0] -= self.reader.names.first_place
         return x[(*(slice(None),) * axis, slice(*edges))]
 
     def _taken(self, x: Tensor, place: Term, axis: int) -> tuple[Tensor, list[str]]:
@@ -195,8 +207,9 @@ class _Placed:
             return take(x, value, axis=axis), [letter for letter, _ in labels] + [""] * (value.rank - len(labels))
         before = (slice(None),) * axis
         if not labels:
-            at = _number(value)
-            return x[(*before, slice(at, _number(value + 1)))][(*before, 0)], []
+            first = reader.names.first_place
+            reader.set_base(first, self.tree)
+            return x[(*before, slice(_number(value - first), _number(value - first + 1)))][(*before, 0)], []
         letters = [letter for letter, _ in labels]
         sizes = [reader.known_size(size, f"the index {letter}", place.span) for letter, size in labels]
         counted = self._from_zero(place, value, letters)

@@ -15,6 +15,7 @@ from ...core.node import Tensor
 from ...errors import NamingError, OperandError, SymattnError, described
 from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let
+from ...printing.counting import checked_first_index
 from ...printing.gradients import Gradients
 from ...proof.claims import Claim, compared
 from ...proof.engine import prove
@@ -46,6 +47,7 @@ def parse_latex(
     law: Mapping[Any, Any] | None = None,
     layout: str = "",
     gradients: str = "d",
+    first_index: int | None = None,
 ) -> Any:
     r"""What a formula in LaTeX stands for: a tensor, a SymPy scalar, a Definition, a claim; several make a tuple.
 
@@ -58,7 +60,9 @@ def parse_latex(
     ``law`` has the laws of random tensors, as for ``sa.variance``; without them a text states them, x \sim
     \mathcal{N}(0, I). ``layout`` is "numerator" or "denominator", where Jacobians do not say by a transpose which way
     they lie. ``gradients="bar"`` takes a bar on a declared name for the derivative by it, as ``sa.latex`` writes
-    it; the other spellings are read without being asked for. All that is read is listed in docs/reading_latex.md.
+    it; the other spellings are read without being asked for. ``first_index`` is 0 or 1, from where all indices are
+    counted, as for ``sa.latex``; without it sums say so, and places that are numbers are counted from 0. All that is
+    read is listed in docs/reading_latex.md.
 
     >>> import symattn as sa
     >>> T, S, d, e = sa.sizes("T S d e")
@@ -69,6 +73,9 @@ def parse_latex(
     source = FormulaText(text)
     table = Names({} if names is None else names)
     table.laws, table.layout = {} if law is None else dict(law), layout
+    if first_index is not None:
+        table.first_index = checked_first_index(first_index, "parse_latex")
+        table.bases.add(table.first_index)
     if layout not in ("", *LAYOUTS):
         raise OperandError(f"a layout is {' or '.join(LAYOUTS)}, not {described(layout)}")
     tokens = _spelled(source, table, gradients)

@@ -172,7 +172,7 @@ class Scripts(Places):
         if entry is None or not isinstance(entry.value, Tensor):
             return self.unknown(tree)
         items = items_of(tree.below)
-        if self.is_part(items) or (len(items) == entry.value.rank and self.from_zero(items)):
+        if self.is_part(items) or (len(items) == entry.value.rank and self.has_numbers(items)):
             return self.entry_of(tree, self._leaf(tree.span, entry.value), items)
         if len(items) == entry.value.rank and self.is_calculated(items):
             return self.entry_of(tree, self._leaf(tree.span, entry.value), items)
@@ -335,7 +335,9 @@ class Scripts(Places):
                 inside = self.term(base)
                 if self.form(inside).is_scalar:
                     for letter in letters:
-                        self.firsts.setdefault(letter, sympy.S.Zero)
+                        if letter not in self.firsts:
+                            self.firsts[letter] = sympy.Integer(self.names.first_place)
+                            self.assumed.add(letter)
                     return self.collected(tree.span, inside, letters, {le: self.letters[le] for le in letters})
         inside = self.term(base)
         if binds and all(letters) and any(map(self.shapes.is_one, self.form(inside).core)):

@@ -80,6 +80,9 @@ class Terms:
         self.given_letters: frozenset[str] = frozenset()  # on the left side of a definition or claim
         self.ranges: dict[str, Range] = dict(names.ranges)
         self.firsts: dict[str, sympy.Expr] = {letter: r.first for letter, r in names.ranges.items()}
+        given = names.first_index
+        self.given_first = None if given is None else sympy.Integer(given)
+        self.assumed: set[str] = set()  # indices that are counted as places are, as nothing says where they begin
         self.uses_vectors = self.uses_parts = False
         self.side_by_side: list[tuple[Term, Term]] = []  # the factors of products
         self.undeclared: dict[str, tuple[Tree, Slot]] = {}
@@ -90,7 +93,7 @@ class Terms:
     def error(self, problem: str, where: Tree | Span) -> ParseError:
         return self.text.error(problem, where.span if isinstance(where, Tree) else where)
 
-    def undecided(self, problem: str, where: Tree) -> UndecidedError:
+    def undecided(self, problem: str, where: Tree | Span) -> UndecidedError:
         """What is wrong whichever way vectors lie."""
         error = self.error(problem, where)
         return UndecidedError(error.problem, error.source, error.column)
@@ -192,7 +195,9 @@ class Terms:
         letters = [letter for letter, _ in form.labels]
         dummies = [self.dummy(letter) for letter in letters]
         shape = tuple(self.known_size(size, f"the index {letter}", span) for letter, size in form.labels)
-        first = [self.firsts.get(letter) for letter in letters]
+        first = [self.firsts.get(letter, self.given_first) for letter in letters]
+        if self.assumed.intersection(letters) and not shifts(value, tuple(dummies)):
+            self.set_base(self.names.first_place, span)
         if None in first and not shifts(value, tuple(dummies)):
             raise self.error(
                 f"where {' and '.join(letters)} begin is not decided: declare it by names={{{letters[0]!r}: '1..n'}}",
@@ -402,14 +407,14 @@ class Terms:
 
     # --- entries ---
 
-    def set_base(self, base: int, where: Tree) -> None:
+    def set_base(self, base: int, where: Tree | Span) -> None:
         """Where a text counts from, 0 or 1: there is one such place for all of it."""
         declared = self.names.declared_bases()
         self.names.bases.add(base)
         if len(self.names.bases | declared) > 1:
             raise self.undecided(
                 "indices are counted from 0 in one place and from 1 in another: literal places are counted from 0, "
-                r"so write sums as \sum_{i=0}^{n-1}",
+                r"so write sums as \sum_{i=0}^{n-1}, or give first_index=1 where all is counted from 1",
                 where,
             )
 
