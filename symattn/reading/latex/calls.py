@@ -26,7 +26,7 @@ from .runs import LETTER, is_dots, run_of
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
-from .tree import Apply, Number, Product, Relation, Scripted, Symbol, Tree, parts_of
+from .tree import Apply, Infix, Large, Number, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import Value, as_number, axis_of, is_condition, spread
 
 Options: TypeAlias = dict[str, Any]
@@ -91,6 +91,7 @@ class Calls(Moments):
         if isinstance(head, Scripted):
             base, below, above = head.base, head.below, head.above
         assert isinstance(base, Symbol)
+        self._check_reach_of(tree)
         if moment_of(head):
             return self.moment(tree, moment_of(head))
         if base.letters not in KNOWN or (isinstance(head, Scripted) and head.primes):
@@ -101,6 +102,17 @@ class Calls(Moments):
             )
         term = self._known(tree, base.letters, self._options(below, base.letters))
         return term if above is None else self._raised_function(tree, base.letters, term, above)
+
+    def _check_reach_of(self, tree: Apply) -> None:
+        r"""That a quotient behind ``\log \sum_j`` is not one of the logarithm."""
+        last = tree.arguments[-1] if tree.arguments else tree
+        bare = isinstance(last, Large) and last.span.end == tree.span.end
+        if bare and isinstance(last, Large) and isinstance(last.body, Infix) and last.body.sign == "/":
+            raise self.error(
+                f"whether {self.shown(last.body.right)} divides the sum or the function of it is not decided: write "
+                "parentheses around the argument",
+                tree,
+            )
 
     def _declared(self, head: Tree) -> Entry | None:
         """The declared function of that name; a script that was not declared with it is not passed over."""

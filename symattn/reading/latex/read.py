@@ -454,6 +454,15 @@ class _Statement(Declarations):
     def _value(self, reader: Parts, term: Term, order: Sequence[str], entries: bool) -> Any:
         """A tensor with its labelled axes in an order, or a scalar."""
         value, form = reader.value(term), reader.form(term)
+        free = set() if entries else {letter for letter, _ in form.labels}
+        for span, letters in reader.mixed:
+            if left_over := sorted(letters & free):
+                raise reader.error(
+                    f"{left_over[0]} is an index of entries here, beside a matrix or vector that is whole: write its "
+                    "entries too, as A_{ij}, or say by an index on a left side that there is one for each "
+                    f"{left_over[0]}",
+                    span,
+                )
         if not isinstance(value, Tensor) and not form.labels:
             return value if is_condition(value) else as_number(value)
         x = reader.tensor(term)

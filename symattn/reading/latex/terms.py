@@ -87,6 +87,7 @@ class Terms:
         self.side_by_side: list[tuple[Term, Term]] = []  # the factors of products
         self.undeclared: dict[str, tuple[Tree, Slot]] = {}
         self.made: dict[Term, Value] = {}
+        self.mixed: list[tuple[Span, frozenset[str]]] = []  # entries beside what is whole, and their indices
 
     # --- errors ---
 
@@ -267,11 +268,21 @@ class Terms:
         def make() -> Value:
             x, y = self.value(a), self.value(b)
             if not isinstance(x, Tensor) and not isinstance(y, Tensor):
-                return of_scalars(as_number(x), as_number(y))
+                joined = of_scalars(as_number(x), as_number(y))
+                if joined is sympy.nan:
+                    raise self.error("infinity less infinity, over infinity or times 0 has no value", span)
+                return joined
+            self._note_mixed(span, a, b, 2 if function is multiply else 1)
             return entrywise(function, self.tensor(a), self.form(a), self.tensor(b), self.form(b), self.form(out))
 
         out.make = make
         return out
+
+    def _note_mixed(self, span: Span, a: Term, b: Term, rank: int) -> None:
+        """Notes an entry beside a whole matrix, which is a matrix for each place, and hardly meant."""
+        for entry, whole in ((self.form(a), self.form(b)), (self.form(b), self.form(a))):
+            if entry.is_scalar and entry.labels and not whole.labels and len(whole.core) >= rank:
+                self.mixed.append((span, frozenset(letter for letter, _ in entry.labels)))
 
     def entrywise(self, span: Span, a: Term, b: Term, function: Any, of_scalars: Any, what: str, scalars: bool) -> Term:
         """A function of two terms, entry by entry."""
