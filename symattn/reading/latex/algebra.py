@@ -86,6 +86,8 @@ class Algebra(Scripts):
         signs, terms = self._with_inner_products(["", *signs], [self.term(factor) for factor in factors])
         out = terms[0]
         for sign, right in zip(signs[1:], terms[1:], strict=True):
+            if sign == "⋅":
+                self._check_dot(out, right)
             out = self._times(Span(tree.span.start, right.span.end), sign, out, right)
         return out
 
@@ -103,6 +105,14 @@ class Algebra(Scripts):
                 out_signs.append(sign)
                 out.append(term)
         return out_signs, out
+
+    def _check_dot(self, left: Term, right: Term) -> None:
+        r"""That ``x \cdot y A`` is not decided by vectors as rows: it may be the number times A."""
+        first = next((a for a, b in self.side_by_side if a.span.start == right.span.start != b.span.start), None)
+        forms = [None if term is None else term.slot.form for term in (left, first, right)]
+        vectors = all(form is not None and len(form.core) == 1 for form in forms)
+        if vectors and self.names.vectors_are_rows is None and self.conventions.vectors_are_rows:
+            raise self.undecided(r"where this \cdot ends is not decided: put the product in parentheses", left.span)
 
     def _is_inner(self, before: Term, row: Term, column: Term) -> bool:
         """Whether a row and a column make a number that the factor before them is scaled by."""
@@ -287,9 +297,16 @@ class Algebra(Scripts):
         above, below = (behind_partial(part) for part in (tree.above, tree.below))
         if below is None or (above is None and not isinstance(tree.below, Product)):
             return None
+        if above is None and self._is_declared_d(tree.below):
+            return None  # a product of sizes
         if above is None:
             raise self.error(f"{self.shown(tree)} is not read: write \\frac{{\\partial L}}{{\\partial Q}}", tree)
         return self.derivative_by(below, above)
+
+    def _is_declared_d(self, tree: Tree) -> bool:
+        """Whether a product begins with a d that is declared."""
+        first = tree.factors[0] if isinstance(tree, Product) else tree
+        return isinstance(first, Symbol) and first.style == "italic" and self.names.find(first) is not None
 
     def infix(self, tree: Infix) -> Term:
         a, b = self.term(tree.left), self.term(tree.right)

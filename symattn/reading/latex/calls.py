@@ -186,6 +186,10 @@ class Calls(Moments):
             parts = [self.term(argument) for argument in tree.arguments]
             vectors = all(self.form(part).cols is None for part in parts)  # which make a longer one
             return self.joined(tree.span, parts, across=options.get("axis", -1) == -1 and not vectors)
+        option = next((x for x in tree.arguments if isinstance(x, Relation)), None)
+        if option is not None and len(tree.arguments) > count:
+            written = rf"\operatorname{{{name}}}_{{\text{{axis}} = 0}}"
+            raise self.error(f"{name} takes no {self.shown(option)}: write the axis as {written}", option)
         if len(tree.arguments) != count:
             raise self.error(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(tree.arguments)}", tree)
         if name == "where":

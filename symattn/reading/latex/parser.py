@@ -471,6 +471,8 @@ class Parser:
     def _labelled(self, token: Token) -> Tree:
         r"""``\underset{j}{\operatorname{softmax}}`` has an index; a label of anything else says nothing."""
         label = self.argument(token)
+        if self.meets("{") and self.tokens[self.at + 1].mark in RELATIONS:
+            raise self.error("a label at a relation is not read: write the sign alone", token.span)
         inside = self.argument(token)
         if isinstance(inside, Symbol) and len(inside.letters) > 1 and token.mark == r"\underset":
             return Scripted(self.since(token.span.start), inside, label)

@@ -194,10 +194,22 @@ class _Placed:
         return with_labels(x, [tag for tag in tags if tag], out)
 
     def _sliced(self, x: Tensor, item: Slice, axis: int) -> Tensor:
+        self._check_stretch(item)
         edges = [None if part is None else _number(self.reader.size_of(part)) for part in item.parts]
         if edges[0] is not None:  # counted from 1, the last place is part of the stretch
             edges[0] -= self.reader.names.first_place
         return x[(*(slice(None),) * axis, slice(*edges))]
+
+    def _check_stretch(self, item: Slice) -> None:
+        """That ``1:n`` up to a size is not counted from 0, as it is in code, where it may be all n places."""
+        begin, end, *_ = (*item.parts, None, None)
+        from_one = isinstance(begin, Number) and begin.digits == "1"
+        if from_one and self.reader.names.first_index is None and key_of(end or item) in self.reader.names.sizes:
+            raise self.reader.error(
+                f"whether {self.reader.shown(item)} is counted from 0 or from 1 is not decided: give first_index=1, "
+                "or first_index=0",
+                item,
+            )
 
     def _taken(self, x: Tensor, place: Term, axis: int) -> tuple[Tensor, list[str]]:
         """The axis at a place, and the letters of the axes that have taken its place."""

@@ -24,6 +24,7 @@ from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
 from .names import Entry, Names, Range, key_of, name_of
 from .parser import INDICES as LETTERS
+from .parser import moment_of
 from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_of
 from .text import FormulaText, Span
 from .tree import (
@@ -391,6 +392,7 @@ class Terms:
 
     def unknown(self, tree: Tree) -> Term:
         """A name that is not declared: its form may follow, for the message that asks for it."""
+        self._check_is_name(tree)
         name = name_of(tree)
         slot = self.undeclared.setdefault(name, (tree, Slot()))[1]
 
@@ -399,6 +401,23 @@ class Terms:
             raise self.error(f"no shape for {name}", tree)
 
         return Term(tree.span, slot, make)
+
+    def _check_is_name(self, tree: Tree) -> None:
+        """That what is not declared is no operator, and is not what another style of a declared letter looks like."""
+        base = tree.base if isinstance(tree, Scripted) else tree
+        if not isinstance(base, Symbol):
+            return
+        if base.letters in _UNREAD:
+            raise self.error(f"{base.letters} is not read: there is no operation for it", tree)
+        if moment_of(base):
+            raise self.error(
+                r"what a moment is of stands in brackets, and its law in the text: write \mathbb{E}[x_i^2]",
+                tree,
+            )
+        if tree is base and base.style == "blackboard" and self.names.find(replace(base, style="italic")) is not None:
+            raise self.error(
+                f"the {base.style} {base.letters} is another name than {base.letters}, and is not declared", tree
+            )
 
     def entry(self, tree: Tree, entry: Entry) -> Term:
         value = entry.value
@@ -525,6 +544,7 @@ class Terms:
             raise self.error(f"{self.shown(tree)} leaves the range of the family, {reach.first} to {last}", tree)
 
 
+_UNREAD = frozenset({"argmax", "argmin", "det", "rank"})
 _CONSTANTS = {"π": sympy.pi, "e": sympy.E}
 READERS: dict[type[Tree], str] = {
     Number: "number",
