@@ -49,6 +49,11 @@ READ: list[tuple[str, sa.Tensor]] = [
     (r"\sum_i x_i A", sa.sum(x) * A),
     (r"\log(\sum_j \exp(x_j)/n)", sa.log(sa.sum(sa.exp(x)) / n)),
     (r"S_{ij} = A_{ij} / \sum_j A_{ij}", A / sa.sum(A, axis=-1, keepdims=True)),
+    (r"s^2 = \frac{1}{n} \sum_{i=1}^{n} x_i^2", sa.sum(x * x) / n),
+    (
+        r"W_{ij} = \begin{cases} A_{ij} & i = j \\ 2 A_{ij} & i > j \\ 0 & i < j \end{cases}",
+        2 * sa.tril(A) - sa.eye(n) * A,
+    ),
     (r"W^\top = A B", (A @ B).T),
     (r"W^\top = Q \in \mathbb{R}^{n \times d}", Q.T),
     (r"(W_q)_{ij} = B_{ij}", B),
@@ -114,6 +119,9 @@ REFUSED: list[tuple[str, str]] = [
     (r"\exp \sum_j x_j / n", "write parentheses around the argument"),
     (r"\infty - \infty", "has no value"),
     (r"0 \infty", "has no value"),
+    (r"A_{-1,:}", "they are 0 to n - 1"),
+    (r"A - \infty [j > i]", "no index here"),
+    (r"s^2 = A", "a power is not declared"),
     (r"A_{i,:i}", "i is no size: i is an index here"),
 ]
 

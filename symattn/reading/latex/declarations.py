@@ -98,6 +98,7 @@ class Declarations:
             if not key_of(tree):
                 raise self.error("a name is declared: a letter or a word with scripts", tree)
             self.check_new(tree)
+            self.check_no_power(tree)
             shape = self.shape_of(of)
             if shape is None:
                 raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
@@ -111,23 +112,27 @@ class Declarations:
         return made
 
     def check_new(self, tree: Tree) -> None:
-        """That the scripts of a new name are a part of the name, or places: no transpose, no power, no stretch."""
+        """That the scripts of a new name are a part of the name, or places: no transpose, no stretch."""
         if not isinstance(tree, Scripted) or self.names.find(tree) is not None:
             return
         above, below = tree.above, () if tree.below is None else items_of(tree.below)
         last = above.factors[-1] if isinstance(above, Product) else above
         if is_turn(last):
             raise self.error(f"a transpose is not declared: say what {self.text.part(tree.base.span)} is", tree)
+        letters = [key for key in map(key_of, below) if key in self.names.indices or key in INDICES]
+        if any(isinstance(item, Slice) for item in below) or len(set(letters)) < len(letters):
+            raise self.error("a part is not declared: write all entries, as W_{ij}", tree)
+
+    def check_no_power(self, tree: Tree) -> None:
+        """That a new name of a vector or matrix is no power; of a scalar it may be one, as a variance is."""
+        above = tree.above if isinstance(tree, Scripted) and self.names.find(tree) is None else None
         negative = isinstance(above, Total) and above.terms[0][0] == "−"
-        if isinstance(above, (Number, Prefix)) or negative:
+        if isinstance(tree, Scripted) and (isinstance(above, (Number, Prefix)) or negative):
             raise self.error(
                 f"a power is not declared: write a name as {self.text.part(tree.base.span)}^{{(2)}}, or declare it in "
                 "names",
                 tree,
             )
-        letters = [key for key in map(key_of, below) if key in self.names.indices or key in INDICES]
-        if any(isinstance(item, Slice) for item in below) or len(set(letters)) < len(letters):
-            raise self.error("a part is not declared: write all entries, as W_{ij}", tree)
 
     def _tensor(self, tree: Tree, shape: Any) -> Tensor:
         """The tensor that a declaration makes; of a name that is known already it says the shape."""

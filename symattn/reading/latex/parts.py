@@ -476,7 +476,9 @@ class Parts(Calculated):
         values = [self.value(condition) for condition in conditions]
         if not all(map(is_condition, values)):
             return False
-        return bool(sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values))
+        return bool(
+            sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values) or _three_ways(values)
+        )
 
 
 def _alternatives(value: Any, name: str) -> tuple[Any, ...]:
@@ -486,3 +488,19 @@ def _alternatives(value: Any, name: str) -> tuple[Any, ...]:
 
 def _complementary(values: list[Any]) -> bool:
     return len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
+
+
+_SIGNS: dict[str, set[int]] = {"==": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
+
+
+def _three_ways(values: list[Any]) -> bool:
+    """Whether comparisons of the same two sides leave neither less, nor equal, nor greater."""
+    signs, differences = set[int](), set[sympy.Expr]()
+    for value in values:
+        if not isinstance(value, sympy.core.relational.Relational):
+            return False
+        difference = sympy.expand(value.lhs - value.rhs)
+        turn = -1 if difference.could_extract_minus_sign() else 1
+        differences.add(turn * difference)
+        signs |= {turn * sign for sign in _SIGNS[value.rel_op]}
+    return len(differences) == 1 and signs == {-1, 0, 1}

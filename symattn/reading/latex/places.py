@@ -221,6 +221,11 @@ class _Placed:
         if not labels:
             first = reader.names.first_place
             reader.set_base(first, self.tree)
+            if (value - first).is_negative:
+                raise reader.error(
+                    f"{reader.shown(self.tree)} has no such place: they are {first} to {x.shape[axis] - 1 + first}",
+                    self.tree,
+                )
             return x[(*before, slice(_number(value - first), _number(value - first + 1)))][(*before, 0)], []
         letters = [letter for letter, _ in labels]
         sizes = [reader.known_size(size, f"the index {letter}", place.span) for letter, size in labels]

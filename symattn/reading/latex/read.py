@@ -344,6 +344,8 @@ class _Statement(Declarations):
             extra = ", ".join(sorted(set(free) - set(order)))
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
+        if derivative is None and isinstance(value, Tensor) and value.rank:
+            self.check_no_power(_named(left))
         value = _with_axes_of_one(reader, term, value, shape)
         self._check_shape(value, shape, len(order), right)
         entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None

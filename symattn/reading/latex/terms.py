@@ -151,6 +151,12 @@ class Terms:
     def report_undeclared(self) -> None:
         """The first name that is not declared, with the shape that it has to have where that follows."""
         for name, (tree, slot) in self.undeclared.items():
+            if slot.form is None and name in LETTERS:
+                raise self.error(
+                    f"no shape for {name}, which is no index here: write entries with it, as A_{{ij}}, or an index on "
+                    "a left side",
+                    tree,
+                )
             if slot.form is None:
                 raise self.error(
                     f"no shape for {name}: declare it by names={{{name!r}: (...)}}; {self.names.known()}", tree
