@@ -75,6 +75,8 @@ def test_limits_are_of_a_declared_range() -> None:
     assert sa.prove(
         sa.parse_latex(r"\sum_{j=1}^{n-1} x_j", counted), sa.sum(x * sa.from_index((n,), lambda i: i <= n - 2))
     )
+    pairs = sa.parse_latex(r"\sum_{i=1}^{n-1} \sum_{j=i+1}^{n} A_{ij}", NAMES, first_index=1)
+    assert sa.prove(pairs, sa.sum(band(lambda i, j: (j > i) & (i <= n - 2))))
     found = sa.parse_latex(r"\sum_{j=1}^{n} e^{j}", counted)
     assert str(found) == "Sum(exp(j), (j, 1, n))"
 

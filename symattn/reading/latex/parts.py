@@ -93,7 +93,7 @@ class Parts(Calculated):
         """A sum from one limit to another: over a whole axis, or over the places that its limits leave."""
         low, last = (None if limit is None else self._limit(limit, letter) for limit in (first, tree.above))
         assert low is not None
-        known = self.firsts.get(letter)
+        known = self.firsts.get(letter, self.given_first)
         begins = not self.form(low).labels and self.value(low) in (0, 1) and letter not in self.ranges
         if begins:
             self.set_first(letter, self.value(low), tree)
