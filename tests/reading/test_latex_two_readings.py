@@ -47,6 +47,7 @@ def _read(text: str) -> str:
         (r"\frac{1}{d n} x", "x / (d*n)"),
         (r"x \cdot A y", "x @ (A @ y)"),
         (r"A x \cdot y", "A @ x @ y"),
+        (r"s^2 = x^\top x; x / s^2", "s_2 = x @ x; x / s_2"),
         (r"2 d \cdot x", "(2*d) * x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
     ],

@@ -32,7 +32,22 @@ from .shapes import ClashError, Form, Unknown
 from .statements import FOLLOWS, statements
 from .terms import Conventions, Term, UndecidedError
 from .text import FormulaText
-from .tree import Apply, Fence, Fraction, Items, Mark, Product, Relation, Scripted, Slice, Symbol, Total, Tree, parts_of
+from .tree import (
+    Apply,
+    Fence,
+    Fraction,
+    Items,
+    Mark,
+    Number,
+    Product,
+    Relation,
+    Scripted,
+    Slice,
+    Symbol,
+    Total,
+    Tree,
+    parts_of,
+)
 from .values import as_number, is_condition, spread, with_labels
 
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
@@ -319,7 +334,7 @@ class _Statement(Declarations):
         derivative = self._derivative(left)
         if derivative is None:
             left, right, shape = self._solved(left, right, shape)
-            for name in {left, _named(left)}:
+            for name in {left, _named(left)} - ({left} if _is_square(left) else set()):
                 self.check_new(name)
         name_tree = derivative or left
         parameters: tuple[str, ...] = ()
@@ -347,6 +362,8 @@ class _Statement(Declarations):
         if derivative is None and isinstance(value, Tensor) and value.rank:
             self.check_no_power(_named(left))
         value = _with_axes_of_one(reader, term, value, shape)
+        if _is_square(left) and isinstance(value, Tensor) and value.rank:
+            self.check_new(left)
         self._check_shape(value, shape, len(order), right)
         entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None
         if entry is not None and isinstance(entry.value, Tensor):
@@ -597,6 +614,13 @@ def _named(left: Tree) -> Tree:
         if left.base.left == "(" and key_of(inside) and left.above is None:
             return inside
     return left
+
+
+def _is_square(tree: Tree) -> bool:
+    """Whether a letter stands with a 2, ``s^2``, which is a name where it is that of a number."""
+    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol) or tree.below is not None:
+        return False
+    return isinstance(tree.above, Number) and tree.above.digits == "2"
 
 
 def _is_hessian(tree: Product) -> bool:
