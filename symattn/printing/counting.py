@@ -16,7 +16,7 @@ _SHARPER = {sympy.Lt: sympy.Le, sympy.Ge: sympy.Gt}  # of integers, i - 1 < n is
 
 def checked_first_index(first: Any, function: str = "latex") -> int:
     """From where indices are counted, or an OperandError."""
-    if isinstance(first, bool) or first not in (0, 1):
+    if isinstance(first, bool) or not isinstance(first, (int, sympy.Integer)) or first not in (0, 1):
         raise OperandError(f"{function}: first_index is 0 or 1, not {described(first)}")
     return int(first)
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...core.boxes import Box, Fence, Sign, Space, row
+from ...errors import OperandError, described
 from ...printing.breaking import broken
 from ...printing.layout import Equation, Line, Room, laid_out
 from ...printing.media.drawing import columns, unicode_lines
@@ -29,11 +30,17 @@ from ...printing.prose import (
 from .subscripts import evened
 
 WIDTH = 88
+_NARROWEST = 40
 _APART = 2  # columns between a formula and its reason
 
 
 def text(document: Document, width: int = WIDTH) -> str:
-    """The page in lines of at most ``width`` columns, as far as formulas can be broken."""
+    """The page in lines of at most ``width`` columns, as far as formulas can be broken.
+
+    Raises OperandError for a width that is no number of columns, 40 at least.
+    """
+    if not isinstance(width, int) or isinstance(width, bool) or width < _NARROWEST:
+        raise OperandError(f"text: width is a number of columns, {_NARROWEST} at least, not {described(width)}")
     document = evened(document)
     title = said(document.title)
     blocks = [f"{title}\n{'═' * columns(title)}"]
