@@ -144,6 +144,36 @@ def tree_of(name: str) -> Tree:
     return Parser(text, tokens_of(text)[:-1], lambda head: True).read()
 
 
+# --- what stands on a left side ---
+
+
+def is_read_at_places(base: Tree) -> bool:
+    """Whether a subscript says where an entry stands, and binds no index of its own."""
+    return isinstance(base, Symbol) or (isinstance(base, Fence) and base.left != "[")
+
+
+def named_inside(left: Tree) -> Tree:
+    """``(W_{q})_{ij}`` on a left side as W_q with a subscript of its own; any other left side as it is."""
+    if isinstance(left, Scripted) and isinstance(left.base, Fence) and len(left.base.items) == 1:
+        inside = left.base.items[0]
+        if left.base.left == "(" and key_of(inside) and left.above is None:
+            return inside
+    return left
+
+
+def is_square(tree: Tree) -> bool:
+    """Whether a letter stands with a 2, ``s^2``, which is a name where it is that of a number."""
+    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol) or tree.below is not None:
+        return False
+    return isinstance(tree.above, Number) and tree.above.digits == "2"
+
+
+def is_hessian(tree: Product) -> bool:
+    r"""``\nabla_z^2 L``."""
+    first = tree.factors[0]
+    return isinstance(first, Scripted) and isinstance(first.base, Mark) and first.base.sign == "∇" and bool(first.above)
+
+
 # --- the table ---
 
 

@@ -24,7 +24,7 @@ from .calls import KNOWN
 from .declarations import Declarations, abbreviated
 from .derived import LAYOUTS
 from .lexer import Token, tokens_of
-from .names import Names, Range, items_of, key_of, name_of
+from .names import Names, Range, is_hessian, is_read_at_places, is_square, items_of, key_of, name_of, named_inside
 from .parser import INDICES, Parser, moment_of
 from .parts import Parts
 from .quantifiers import Quantifier
@@ -38,7 +38,6 @@ from .tree import (
     Fraction,
     Items,
     Mark,
-    Number,
     Product,
     Relation,
     Scripted,
@@ -284,7 +283,7 @@ class _Statement(Declarations):
             base = left.head.base if isinstance(left.head, Scripted) else left.head
             known = moment_of(left.head) or (isinstance(base, Symbol) and base.letters in KNOWN)
             return self.names.find(left.head) is None and not known
-        if (name := _named(left)) is not left:
+        if (name := named_inside(left)) is not left:
             return self.names.find(name) is None
         if isinstance(left, (Symbol, Scripted)) and key_of(left):
             if self.names.find(left) is not None or self.names.family(left) is not None:
@@ -305,7 +304,7 @@ class _Statement(Declarations):
         reader = Parts(self.text, self.names)
         if reader.is_derived(left):
             return None  # of what is defined, so that it has a value
-        if isinstance(left, Product) and _is_hessian(left):
+        if isinstance(left, Product) and is_hessian(left):
             return left
         if isinstance(left, Fraction) and reader.jacobian_letters(left):
             return left
@@ -334,7 +333,7 @@ class _Statement(Declarations):
         derivative = self._derivative(left)
         if derivative is None:
             left, right, shape = self._solved(left, right, shape)
-            for name in {left, _named(left)} - ({left} if _is_square(left) else set()):
+            for name in {left, named_inside(left)} - ({left} if is_square(left) else set()):
                 self.check_new(name)
         name_tree = derivative or left
         parameters: tuple[str, ...] = ()
@@ -360,9 +359,9 @@ class _Statement(Declarations):
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
         if derivative is None and isinstance(value, Tensor) and value.rank:
-            self.check_no_power(_named(left))
+            self.check_no_power(named_inside(left))
         value = _with_axes_of_one(reader, term, value, shape)
-        if _is_square(left) and isinstance(value, Tensor) and value.rank:
+        if is_square(left) and isinstance(value, Tensor) and value.rank:
             self.check_new(left)
         self._check_shape(value, shape, len(order), right)
         entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None
@@ -401,7 +400,7 @@ class _Statement(Declarations):
     def _defined(
         self, tree: Tree, left: Tree, value: Any, parameters: tuple[str, ...], indices: tuple[str, ...]
     ) -> Definition:
-        base = _named(tree)
+        base = named_inside(tree)
         places = items_of(tree.below) if isinstance(tree, Scripted) and tree.below is not None else ()
         if base is tree and isinstance(tree, Scripted) and any(key_of(place) in indices for place in places):
             base = replace(tree, below=None) if tree.above is not None or tree.primes else tree.base
@@ -551,7 +550,7 @@ class _Statement(Declarations):
         """The indices that names of this statement have, which may stand for themselves too."""
         found: dict[str, None] = {}
         for part in parts_of(self.tree):
-            if isinstance(part, Scripted) and part.below is not None and _is_read_at_places(part.base):
+            if isinstance(part, Scripted) and part.below is not None and is_read_at_places(part.base):
                 for item in items_of(part.below):
                     is_index = key_of(item).rstrip("′") in INDICES or key_of(item) in self.names.quantified
                     if is_index and self.names.find(item) is self.names.find(part) is None:
@@ -600,30 +599,3 @@ def _with_axes_of_one(reader: Parts, term: Term, value: Any, shape: Sequence[Any
     for axis in missing:
         x = x[..., None] if axis == -1 or form.cols is None else x[..., None, :]
     return x if missing else value
-
-
-def _is_read_at_places(base: Tree) -> bool:
-    """Whether a subscript says where an entry stands, and binds no index of its own."""
-    return isinstance(base, Symbol) or (isinstance(base, Fence) and base.left != "[")
-
-
-def _named(left: Tree) -> Tree:
-    """``(W_{q})_{ij}`` on a left side as W_q with a subscript of its own; any other left side as it is."""
-    if isinstance(left, Scripted) and isinstance(left.base, Fence) and len(left.base.items) == 1:
-        inside = left.base.items[0]
-        if left.base.left == "(" and key_of(inside) and left.above is None:
-            return inside
-    return left
-
-
-def _is_square(tree: Tree) -> bool:
-    """Whether a letter stands with a 2, ``s^2``, which is a name where it is that of a number."""
-    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol) or tree.below is not None:
-        return False
-    return isinstance(tree.above, Number) and tree.above.digits == "2"
-
-
-def _is_hessian(tree: Product) -> bool:
-    r"""``\nabla_z^2 L``."""
-    first = tree.factors[0]
-    return isinstance(first, Scripted) and isinstance(first.base, Mark) and first.base.sign == "∇" and bool(first.above)
