@@ -13,7 +13,7 @@ from ..typeset import compiled, needs_pdflatex
 
 def _page(document: str) -> str:
     """The document between paragraphs, where a formula alone is displayed."""
-    is_formula = "$" not in document and not document.startswith((r"\begin{align}", r"{\allowdisplaybreaks"))
+    is_formula = "$" not in document and not document.startswith((r"\begin{align}", r"\begin{align*}", r"{\allow"))
     return rf"\[ {document.strip()} \]" if is_formula else document
 
 
