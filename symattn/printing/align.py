@@ -34,7 +34,7 @@ _ON_A_PAGE = 30  # lines of a block that may still be kept together
 _SMALL = 0.9  # the size of reasons below rows
 _BESIDE = 4.0  # em of what is said beside each of several rows, such as ``i = 1, 2``
 _APART = 2.0  # em between formulas side by side
-_ROUNDING = 1e-9
+_NEED = 1.1  # times the room, which may still fit, a line is wide that is broken where that is not nice
 _CHECKED = Sign("✓")
 _UNMARKED = ("defined", "unverified")
 
@@ -59,8 +59,7 @@ class Page:
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
-        need = 1.15 if self.width >= TEXT_WIDTH else 1.1  # which on a page of usual width may still fit
-        return Room(_SURE * self.width, Ruler().width, width_of_words, 2.0, apart=2.0, narrow=14.0, need=need)
+        return Room(_SURE * self.width, Ruler().width, width_of_words, 2.0, apart=2.0, narrow=14.0, need=_NEED)
 
 
 def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:
