@@ -95,4 +95,5 @@ def _plain(inline: Any) -> str:
 
 
 def _anchor(heading: str) -> str:
-    return "-".join("".join(c if c.isalnum() or c in "_." else " " for c in heading).split()) or "section"
+    """As Markdown elsewhere leads to a heading: in small letters."""
+    return "-".join("".join(c if c.isalnum() or c in "_." else " " for c in heading.lower()).split()) or "section"
