@@ -28,6 +28,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the site; 1 if one of the derivations is left out since something is wrong with it."""
     paths, folder = notes.chosen(options.names), Path(options.out)
+    if "index" in paths:
+        raise OperandError("a derivation of a site is not called index: that is the page that leads to all others")
     _check_folder(folder)
     docs = documented() if options.docs else {}
     formats = [*FORMATS, *(["pdf"] if is_possible() else [])]

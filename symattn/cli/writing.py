@@ -51,7 +51,8 @@ def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
     """One derivation, verified, and what is to be written of it."""
     start = time.perf_counter()
     try:
-        note = notes.read(path).checked_by(f"symattn verify {name}")
+        called = name if notes.derivations().get(name) == path else path
+        note = notes.read(path).checked_by(f"symattn verify {called}")
         with notes.blamed(path):
             report = note.verify()
             files = {f"{name}.{FORMATS[to][0]}": FORMATS[to][1](note).encode() for to in formats if to != "pdf"}

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ..core.boxes import Box, Fence, Name, Number, Sign, commas, row
+from ..core.boxes import Box, Fence, Name, Number, Sign, Text, commas, row
 from ..core.naming import free_letters
 from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..graph.names import displayed_names
 from ..ops.leaves import cotangent_op, definition, variable
+from ..ops.notation import Binding
 from ..printing.counting import checked_first_index
 from ..printing.gradients import checked_gradients, gradient_box, names_the_loss
 from ..printing.matrix import Printer, printer_in, space_of
@@ -98,7 +99,8 @@ class Composer:
         typed = table if plain else symbol_table(self.roots)
         symbols = {s.name: symbol(s.name) for s in self._scalars()}
         letters = {*self.derivation.letters, *(["L"] if self._losses() else [])}
-        return Speaker({**symbols, **typed.spelling()}, {**symbols, **table.spelling()}, letters)
+        printed = {s.name: Fence(s.box) if s.binding < Binding.ATOM else s.box for s in table.values()}
+        return Speaker({**symbols, **typed.spelling()}, {**symbols, **printed}, letters)
 
     def _scalars(self) -> set[Any]:
         """The scalar symbols that are given or that moments speak of."""
@@ -225,8 +227,10 @@ class Composer:
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
         elif isinstance(part, Moments):
             yield from (row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None)
-        elif isinstance(claim := part.claim if isinstance(part, Verdict) else part, Claim):
-            yield self._claim(claim)
+        elif isinstance(part, Verdict):
+            yield row(*(Text(piece) if isinstance(piece, str) else piece for piece in self._said(part)))
+        elif isinstance(part, Claim):
+            yield self._claim(part)
 
     def _moments(self, moments: Moments) -> list[Step]:
         """Mean and variance."""
@@ -285,8 +289,10 @@ class Composer:
 
     def _chain(self, lines: Sequence[Line]) -> Chain:
         made = [step for line in lines for step in self._steps(line)]
-        families = as_families(made, self.printer.table.letters())
-        return Chain(tuple(self._numbered(step) for step in families))
+        if isinstance(self.printer, Printer):  # an entry has letters of its own below it
+            below = {ending for name in self.printer.table for ending in name.split("_")[1:]}
+            made = list(as_families(made, {*self.printer.table.letters(), *below}))
+        return Chain(tuple(map(self._numbered, made)))
 
     def _numbered(self, step: Step) -> Step:
         self.number += 1
@@ -349,8 +355,22 @@ class Composer:
         if not isinstance(claim, Claim):
             return Paragraph((*verdict.telling(self.printer.table).claim, "."))
         left, right = map(self.printer.box, claim.sides)
-        status, detail = self._checked(check, "proved")
-        return Chain((self._numbered(Step(left, right, (), _RELATIONS[claim.relation], None, status, detail)),))
+        status, _ = self._checked(check, "proved")
+        under = self._premises(verdict)
+        return Chain((self._numbered(Step(left, right, under, _RELATIONS[claim.relation], None, status)),))
+
+    def _premises(self, verdict: Verdict) -> Words:
+        """What is given, and what a proof assumes besides: a claim says nothing without these."""
+        table = self.printer.table
+        assumed = () if verdict.proof is None else verdict.proof.premises(table)[1]
+        premises = (*verdict.telling(table).given, *assumed)
+        return ("given ", *listed(premises)) if premises else ()
+
+    def _said(self, verdict: Verdict) -> Words:
+        """A claim with its premises."""
+        claim, premises = verdict.claim, self._premises(verdict)
+        said = (self._claim(claim),) if isinstance(claim, Claim) else verdict.telling(self.printer.table).claim
+        return (*said, ", ", *premises) if premises else said
 
     def _calculation(self, part: Calculation) -> Iterator[PagePart]:
         """What is assumed, and the lines; how products are dealt with is told once."""
@@ -384,9 +404,7 @@ class Composer:
                 return self.words(cell)
             case Verdict():
                 mark = MARKS["proved" if cell else "refuted"]
-                claim = cell.claim
-                said: Words = (self._claim(claim),) if isinstance(claim, Claim) else (str(claim),)
-                return (*said, f" {mark.glyph} {mark.word}")
+                return (*self._said(cell), f" {mark.glyph} {mark.word}")
             case Tensor():
                 return (self.printer.box(definition(cell)),)
         return (self.printer.table.scalar(sympy.sympify(cell)),)

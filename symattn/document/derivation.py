@@ -338,6 +338,8 @@ def _given(given: Any) -> dict[Any, Prose]:
 
 
 def _shown(x: Any) -> Any:
+    if isinstance(x, Verdict) and x.status != "proved":
+        raise OperandError(f"result holds what is proved, not {described(x)}")
     if isinstance(x, (Verdict, Moments, Claim)) or (isinstance(x, Tensor) and is_named(x)):
         return x
     raise OperandError(f"result holds sentences, named tensors, claims and moments, not {described(x)}")
@@ -434,13 +436,17 @@ def _proof_of(verdict: Verdict, proof: Any) -> tuple[Part, ...]:
     given = list(each_of(proof)) if not isinstance(proof, tuple) else list(proof)
     if not given:
         return ()
+    if not verdict:
+        raise OperandError("proof= is of a claim that is proved, and this one is refuted")
     if not isinstance(verdict.claim, Claim):
         raise OperandError("proof= leads from one side of an equation to the other: this claim has no sides")
-    lines = list[Part]()
+    lines = list[Line]()
     for k, step in enumerate(given):
         expr, why = step if isinstance(step, tuple) else (step, "")
         kind, left = ("further", None) if k else ("equation", verdict.claim.left)
         lines.append(Line(left, as_tensor(expr), kind, prose(why, "proof=")))  # type: ignore[arg-type]
+    if lines[-1].expression is not verdict.claim.right:
+        lines.append(Line(None, verdict.claim.right, "further"))
     return tuple(lines)
 
 

@@ -42,7 +42,9 @@ def example(
     numbers = {s: v for s, v in {**sizes, **values}.items() if isinstance(s, sympy.Symbol)}
     if unknown := [s for s in numbers if s not in symbols]:
         raise OperandError(f"example has a value for {unknown[0]}, which does not occur in what is shown")
-    bound = _sizes(arrays, {s: int(n) for s, n in sizes.items()})
+    if wrong := [f"{s} = {described(n)}" for s, n in sizes.items() if not isinstance(n, int) or n < 1]:
+        raise OperandError(f"example has sizes that are whole numbers from 1: not {wrong[0]}")
+    bound = _sizes(arrays, dict(sizes))
     made = {x: _made_up(x, bound, seed) for seed, x in enumerate(variables) if x not in arrays}
     arrays |= made
     scalars = {s: v for s, v in numbers.items() if not s.is_integer}
@@ -62,7 +64,12 @@ def _arrays(values: Mapping[Any, Any], variables: Sequence[Tensor]) -> dict[Tens
         if x not in variables:
             known = ", ".join(str(y.name) for y in variables)
             raise OperandError(f"example has values for {described(x)}; what is shown needs those of {known}")
-        found[x] = np.asarray(value, dtype=float)
+        try:
+            found[x] = np.array(value, dtype=float)  # its own: the caller's may change
+        except (TypeError, ValueError):
+            raise OperandError(
+                f"example has no array of real numbers for {x.brief()}, but {described(value)}"
+            ) from None
         if found[x].ndim != x.rank:
             raise OperandError(f"example has an array of {found[x].ndim} axes for {x.brief()}")
     return found

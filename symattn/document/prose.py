@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..core.boxes import Accent, Box, Differential, Function, Name, Number, Script, fold, raised, rebuilt
+from ..core.boxes import Accent, Box, Differential, Fence, Function, Name, Number, Script, fold, raised, rebuilt
 from ..core.naming import nearest
 from ..errors import NamingError, OperandError, described
 from ..printing.media.latex import latex
@@ -120,6 +120,9 @@ class Speaker:
         def written(box: Box, inside: Sequence[_Found]) -> _Found:
             return self._written(box, inside, known, formula, said)
 
+        alone = self._symbol(formula.box)
+        if isinstance(alone, Fence):  # which keeps a gradient together among others
+            return alone.inside
         found = fold(formula.box, written)
         if found.unknown:
             raise self._unknown(found.unknown, formula, said)
@@ -134,6 +137,8 @@ class Speaker:
             return _Found(symbol)
         if isinstance(box, Name) and not self._is_free(box, known):
             return _Found(box, box.letters)
+        if isinstance(box, Accent) and not _letters_of(box) & known:
+            return _Found(box, latex(box))
         for part in inside:
             if part.unknown and not isinstance(box, Function):  # which is a letter that is applied: σ(x)
                 raise self._unknown(part.unknown, formula, said)
@@ -145,7 +150,9 @@ class Speaker:
         if (known := self._symbols.get(latex(box))) is not None:
             return known
         if (member := self._symbols.get(latex(_first_of_family(box)))) is not None:
-            return with_letter(member, 1, _letter_below(box))
+            several = with_letter(member, 1, _letter_below(box))
+            if latex(several) != latex(member):  # else the first one has a spelling of its own
+                return several
         if isinstance(box, Script) and box.above is not None:
             bare = Script(box.base, box.below) if box.below is not None else box.base
             return None if (known := self._symbol(bare)) is None else raised(known, box.above)
@@ -169,6 +176,10 @@ class Speaker:
             f"{said.where} speaks of {spelled!r}, in ${formula.source}$, which is no name of the derivation: {known}; "
             f"a letter that stands for anything is declared by letters={spelled!r}"
         )
+
+
+def _letters_of(box: Box) -> set[str]:
+    return {part.letters for part in _all(box) if isinstance(part, Name)}
 
 
 def _letter_below(box: Box) -> Box:

@@ -110,6 +110,8 @@ def test_letters_may_stand_for_anything():
         (lambda: NOTE.example(values={P: [[1]]}), "what is shown needs those of"),
         (lambda: NOTE.example(values={Q: [1]}), "an array of 1 axes"),
         (lambda: NOTE.example(sizes={T: 2}), "no size for"),
+        (lambda: NOTE.example(sizes={T: 2.5}), "whole numbers from 1: not T = 2.5"),
+        (lambda: NOTE.example(values={Q: [["a"]]}), "no array of real numbers"),
         (lambda: NOTE.then(P, relation="~"), "relates by one of"),
         (lambda: sa.Derivation("x", given={P: "weights"}), "given holds tensors and scalar symbols"),
         (lambda: sa.Derivation("x", result=[3]), "result holds sentences, named tensors, claims and moments"),
@@ -126,6 +128,55 @@ def test_reasons_by_name_are_given_to_their_lines_alone():
     assert [step.reason for step in note.composed().sections[0].parts[0].steps] == [("scores",), ("weights",)]
     with pytest.raises(sa.NamingError, match="because= speaks of 'O', the name of no line here"):
         sa.Derivation("A").extend(Z, because={"O": "no"})
+
+
+def test_a_gradient_keeps_together_among_factors_and_below_a_mark():
+    assert spoken(r"$\mathrm{d}Z K$, $\mathrm{d}Z^{\top} Q$, $\mathrm{d}Z$", gradients="nabla") == (
+        "(∇_Z L) K, (∇_Z L)ᵀ Q, ∇_Z L"
+    )
+
+
+def test_a_letter_under_a_mark_is_another_letter():
+    with pytest.raises(sa.NamingError, match=r"speaks of .*bar"):
+        spoken(r"$\bar{Z}$")
+
+
+def test_claims_are_said_with_what_is_given():
+    zero = sa.eq(K, 0 * K)
+    given, bare = sa.prove(Q @ K.T, 0 * (Q @ K.T), given=[zero]), sa.prove(Q @ K.T, 0 * (Q @ K.T))
+    notes = (
+        sa.Derivation("A").claim(given),
+        sa.Derivation("A").claim(bare, holds=given),
+        sa.Derivation("A").cases([("a", given)]),
+    )
+    assert all("given K = " in note.text() for note in notes)
+    with pytest.raises(sa.OperandError, match="result holds what is proved"):
+        sa.Derivation("A", result=[bare])
+
+
+def test_a_line_of_text_says_under_which_conditions_it_is_proved():
+    x = sa.tensor("x", "n")
+    note = sa.Derivation("A").extend(sa.eq(x / x, sa.ones("n")))
+    note.verify()
+    assert "where x ≠ 0" in note.text()
+
+
+def test_letters_of_families_are_free():
+    one, two, other = (sa.tensor(name, T, d) for name in ("X_1", "X_2", "X_i"))
+    shifted = [sa.let("M_1", one + 2 * other), sa.let("M_2", two + 2 * other)]
+    (chain,) = sa.Derivation("A").extend(*shifted).composed().sections[0].parts
+    assert [said((step.left, " ", step.right)) for step in chain.steps] == ["Mⱼ Xⱼ + 2 Xᵢ"]
+    doubled = [sa.let("M_1", one * 2), sa.let("M_2", two * 2)]
+    entries = sa.Derivation("A").extend(*doubled).composed(style="index")
+    assert len(entries.sections[0].parts[0].steps) == 2
+
+
+def test_a_proof_leads_to_the_right_side():
+    verdict = sa.prove(sa.softmax(Z + 1), sa.softmax(Z))
+    note = sa.Derivation("A").claim(verdict, proof=[sa.softmax(Z + 2)])
+    assert [check.how for check in note.verify()].count("proved") == 3
+    with pytest.raises(sa.OperandError, match="this one is refuted"):
+        sa.Derivation("A").claim(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)), proof=[sa.softmax(Z)])
 
 
 # --- values, sections, results ---

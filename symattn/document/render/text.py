@@ -184,7 +184,7 @@ def _as_list(head: Sequence[str], cells: Sequence[str], is_headed: bool) -> Iter
 
 def _chain(steps: Sequence[Step], width: int) -> str:
     """Rows with their relation signs below each other, marks in front and reasons behind."""
-    equations = [Equation(step.left, row(step.relation, step.right, *_each(step)), step.reason) for step in steps]
+    equations = [Equation(step.left, row(step.relation, step.right, *_each(step)), _told(step)) for step in steps]
     room = Room(width - 3, lambda box: columns(unicode_text(box)), _columns_of_words, indent=2, apart=_APART, narrow=24)
     block = laid_out(equations, room)
     left, marks = int(block.left), iter(steps)
@@ -204,6 +204,13 @@ def _each(step: Step) -> list[Box]:
 
 def _mark(step: Step) -> str:
     return MARKS[step.status].glyph if step.status not in (None, "defined") else " "
+
+
+def _told(step: Step) -> Words:
+    """Why a step holds, and under which conditions."""
+    if not step.detail:
+        return step.reason
+    return (*step.reason, " (", *step.detail, ")") if step.reason else step.detail
 
 
 def _columns_of_words(words: Words) -> float:

@@ -35,7 +35,7 @@ def test_a_page_of_markdown_has_our_looks_and_no_html_of_its_own():
     (page,) = guide.pages({"first": _SOURCE})
     assert (page.name, page.title) == ("first", "A title")
     assert page.summary == 'First, <a href="other.html">another page</a> and <code>a &lt; b</code>.'
-    assert '<h2 id="To-be-found">' in page.article
+    assert '<h2 id="to-be-found">' in page.article
     assert '<div class="scroll">\n<table class="guide">' in page.article
     assert '<pre tabindex="0"><code>&gt;&gt;&gt; 1 &lt; 2</code></pre>' in page.article
     assert "&lt;b&gt;no HTML" in page.article
