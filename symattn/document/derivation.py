@@ -91,6 +91,8 @@ class Derivation:
         self.given = _given(given)
         self.result = tuple(prose(x, "the result") if isinstance(x, str) else _shown(x) for x in each_of(result))
         self.references = tuple(prose(x, "a reference") for x in each_of(references))
+        if not isinstance(letters, str):
+            raise OperandError(f"letters= are letters with spaces between them, not {described(letters)}")
         self.letters = frozenset(letters.split())
         self.parts: tuple[Part, ...] = ()
         self.command = ""
@@ -111,6 +113,8 @@ class Derivation:
         heading = prose(title, "the title of a section")
         if not heading.source:
             raise OperandError("a section has a title")
+        if any(isinstance(part, Heading) and part.title.source == heading.source for part in self.parts):
+            raise OperandError(f"there is a section {heading.source!r} already")
         return self._with(Heading(heading))
 
     def say(self, sentences: str) -> Self:
@@ -218,6 +222,8 @@ class Derivation:
 
     def checked_by(self, command: str) -> Self:
         """Say by which command the derivation is checked again."""
+        if not isinstance(command, str):
+            raise OperandError(f"checked_by takes a command, not {described(command)}")
         return self._changed(command=command)
 
     def _changed(self, **values: Any) -> Self:

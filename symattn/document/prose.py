@@ -11,7 +11,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..core.boxes import Accent, Box, Differential, Fence, Function, Name, Number, Script, fold, raised, rebuilt
+from ..core.boxes import (
+    Accent,
+    Box,
+    Code,
+    Differential,
+    Fence,
+    Function,
+    Name,
+    Number,
+    Row,
+    Script,
+    Sign,
+    fold,
+    raised,
+    rebuilt,
+    row,
+)
 from ..core.naming import nearest
 from ..errors import NamingError, OperandError, described
 from ..printing.media.latex import latex
@@ -60,11 +76,19 @@ def prose(source: Any, where: str) -> Prose:
         raise OperandError(f"{where} has a dollar sign that is not closed: {_cited(source)}")
     for formula, words in zip(rest[::2], rest[1::2], strict=True):
         try:
-            pieces.append(Formula(formula, box_of_latex(formula)))
+            pieces.append(Formula(formula, _known(box_of_latex(formula))))
         except OperandError as problem:
             raise OperandError(f"{where} has a formula that does not read, ${formula}$: {problem}") from None
         pieces += [words] if words else []
     return Prose(source, tuple(pieces), where)
+
+
+def _known(formula: Box) -> Box:
+    """The formula, of which every command is understood: what is not would go into LaTeX as it stands."""
+    for box in _all(formula):
+        if isinstance(box, Code):
+            raise OperandError(f"{box.source} is not known here")
+    return formula
 
 
 def _between_dollars(source: str) -> list[str]:
@@ -153,6 +177,10 @@ class Speaker:
             several = with_letter(member, 1, _letter_below(box))
             if latex(several) != latex(member):  # else the first one has a spelling of its own
                 return several
+        match box:
+            case Script(above=Row(parts=(Sign(mark="′") as prime, *rest))):  # a primed name, and a mark above it
+                known = self._symbols.get(latex(Script(box.base, box.below, prime)))
+                return None if known is None else raised(known, row(*rest))
         if isinstance(box, Script) and box.above is not None:
             bare = Script(box.base, box.below) if box.below is not None else box.base
             return None if (known := self._symbol(bare)) is None else raised(known, box.above)
