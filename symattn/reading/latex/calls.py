@@ -21,12 +21,11 @@ from ...ops.leaves import as_tensor
 from ..formulas import POWER_OF_E
 from .moments import Moments
 from .names import Entry, items_of, key_of
-from .parser import moment_of
 from .runs import LETTER, is_dots, run_of
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term
 from .text import Span
-from .tree import Apply, Infix, Large, Number, Product, Relation, Scripted, Symbol, Tree, parts_of
+from .tree import Apply, Infix, Large, Number, Product, Relation, Scripted, Symbol, Tree, moment_of, parts_of
 from .values import Value, as_number, axis_of, is_condition, spread
 
 Options: TypeAlias = dict[str, Any]

@@ -31,6 +31,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    moment_of,
 )
 
 RELATIONS = frozenset("=<>≤≥≠≈≡∼≔≕∈∉→⟹∝:") | {"⇒", "⊂", "⊆", "⟺", "≪", "≫", "∣", "∥", "↦"}
@@ -50,17 +51,6 @@ _MARKS = frozenset("⊤∞…∗⋆†+−⊥∂∇")
 _BOLD = frozenset({"bold", "blackboard"})  # numbers in these are vectors
 DEEPEST = 100
 INDICES = frozenset("ijklmnrstuvabc")  # letters that are indices where nothing else is said
-
-
-_MOMENTS = {"E": "expectation", "V": "variance", "Var": "variance", "var": "variance", "Cov": "covariance",
-            "cov": "covariance"}  # fmt: skip
-
-
-def moment_of(head: Tree) -> str:
-    r"""Which moment a head stands for; "" for none: an E in italics is a name, ``\mathbb{E}`` an expectation."""
-    if not isinstance(head, Symbol) or (len(head.letters) == 1 and head.style not in ("blackboard", "upright")):
-        return ""
-    return _MOMENTS.get(head.letters, "")
 
 
 class Parser:

@@ -3,6 +3,7 @@ r"""Sums and extremes over indices, conditions and cases, what stands between fe
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -13,6 +14,7 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import never_negative
 from ...ops import logic
+from ...ops.leaves import as_tensor
 from .calculus import Calculated
 from .names import items_of, key_of
 from .places import extremes
@@ -479,6 +481,18 @@ class Parts(Calculated):
         return bool(
             sympy.simplify_logic(sympy.Or(*values)) == sympy.true or _complementary(values) or _three_ways(values)
         )
+
+    def with_axes_of_one(self, term: Term, value: Any, shape: Sequence[Any] | None) -> Any:
+        """A column as a matrix of one column, a row as one of one row, where the text says such a shape."""
+        form = self.form(term)
+        missing = [n for n, size in ((-2, form.rows), (-1, form.cols)) if size is None]
+        if shape is None or len(shape) != len(form.lead) + 2 or not all(self.shapes.is_one(shape[n]) for n in missing):
+            return value
+        x = as_tensor(value)
+        for axis in missing:
+            x = x[..., None] if axis == -1 or form.cols is None else x[..., None, :]
+        return x if missing else value
+
 
 
 def _alternatives(value: Any, name: str) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from .declarations import Declarations, abbreviated
 from .derived import LAYOUTS
 from .lexer import Token, tokens_of
 from .names import Names, Range, is_hessian, is_read_at_places, is_square, items_of, key_of, name_of, named_inside
-from .parser import INDICES, Parser, moment_of
+from .parser import INDICES, Parser
 from .parts import Parts
 from .quantifiers import Quantifier
 from .shapes import ClashError, Form, Unknown
@@ -45,6 +45,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    moment_of,
     parts_of,
 )
 from .values import as_number, is_condition, spread, with_labels
@@ -360,7 +361,7 @@ class _Statement(Declarations):
         value = self._value(reader, term, order, entries=bool(indices))
         if derivative is None and isinstance(value, Tensor) and value.rank:
             self.check_no_power(named_inside(left))
-        value = _with_axes_of_one(reader, term, value, shape)
+        value = reader.with_axes_of_one(term, value, shape)
         if is_square(left) and isinstance(value, Tensor) and value.rank:
             self.check_new(left)
         self._check_shape(value, shape, len(order), right)
@@ -456,7 +457,7 @@ class _Statement(Declarations):
             x = reader.tensor(term)
             of_x = reader.form(term)
             values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, axes))
-        self._check_shape(_with_axes_of_one(reader, out, values[0], shape), shape, len(form.labels), right)
+        self._check_shape(reader.with_axes_of_one(out, values[0], shape), shape, len(form.labels), right)
         return compared(values[0], _CLAIMED[sign], values[1])
 
     # --- expressions ---
@@ -465,7 +466,7 @@ class _Statement(Declarations):
         reader, term = self._under_conventions(lambda r: r.term(tree), (), scalar=False, where=tree, shape=shape)
         order = tuple(letter for letter, _ in reader.form(term).labels)
         value = self._value(reader, term, order, entries=False)
-        value = _with_axes_of_one(reader, term, value, shape)
+        value = reader.with_axes_of_one(term, value, shape)
         self._check_shape(value, shape, len(order), tree)
         return value
 
@@ -587,15 +588,3 @@ class _Statement(Declarations):
             r"write an inner product as \langle q_i, k_j \rangle, or declare the vectors",
             where,
         )
-
-
-def _with_axes_of_one(reader: Parts, term: Term, value: Any, shape: Sequence[Any] | None) -> Any:
-    """A column as a matrix of one column, a row as one of one row, where the text says such a shape."""
-    form = reader.form(term)
-    missing = [n for n, size in ((-2, form.rows), (-1, form.cols)) if size is None]
-    if shape is None or len(shape) != len(form.lead) + 2 or not all(reader.shapes.is_one(shape[n]) for n in missing):
-        return value
-    x = as_tensor(value)
-    for axis in missing:
-        x = x[..., None] if axis == -1 or form.cols is None else x[..., None, :]
-    return x if missing else value

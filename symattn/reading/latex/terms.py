@@ -24,7 +24,6 @@ from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
 from .names import Entry, Names, Range, key_of, name_of
 from .parser import INDICES as LETTERS
-from .parser import moment_of
 from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_of
 from .text import FormulaText, Span
 from .tree import (
@@ -45,6 +44,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    moment_of,
 )
 from .values import Value, as_number, entrywise, plain, product, shifts, with_labels
 

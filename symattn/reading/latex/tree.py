@@ -189,3 +189,14 @@ def inside(tree: Tree) -> list[Tree]:
 def is_turn(tree: Tree | None) -> bool:
     """Whether a superscript is that of a transpose."""
     return (isinstance(tree, Mark) and tree.sign == "⊤") or (isinstance(tree, Symbol) and tree.letters == "T")
+
+
+_MOMENTS = {"E": "expectation", "V": "variance", "Var": "variance", "var": "variance", "Cov": "covariance",
+            "cov": "covariance"}  # fmt: skip
+
+
+def moment_of(head: Tree) -> str:
+    r"""Which moment a head stands for; "" for none: an E in italics is a name, ``\mathbb{E}`` an expectation."""
+    if not isinstance(head, Symbol) or (len(head.letters) == 1 and head.style not in ("blackboard", "upright")):
+        return ""
+    return _MOMENTS.get(head.letters, "")
