@@ -85,12 +85,11 @@ class Composer:
         self.parts = completed(parts, displayed_names(written))
         self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
-        expressions = [line.expression for line in steps(self.parts) if isinstance(line, Line)]
-        self.rows = Rows(self.printer, expressions)
+        self.lines = [line for line in steps(self.parts) if isinstance(line, Line)]
+        self.rows = Rows(self.printer, [line.expression for line in self.lines])
         self.given = [*derivation.given, *occurring(self.roots, derivation.given)]
         self.speaker = self._speaker(plain=names is None and gradients == "d")
-        lines = [line for line in steps(self.parts) if isinstance(line, Line)]
-        self.defined = {self.printer.names[line.name] for line in lines if line.name is not None}
+        self.defined = {self.printer.names[line.name] for line in self.lines if line.name is not None}
         self.number, self.told = 0, set[str]()
 
     def _speaker(self, plain: bool) -> Speaker:
@@ -214,14 +213,14 @@ class Composer:
     def _main(self) -> list[Any]:
         """The gradients by what is given, else the claims that hold, else moments."""
         found = list(steps(self.parts))
-        gradients = [line for line in found if isinstance(line, Line) and line.kind == "gradient"]
-        by_given = [line.left for line in gradients if line.left is not None and line.left.inputs[1] in self.given]
+        gradients = [line.left for line in self.lines if line.left is not None and line.kind == "gradient"]
+        by_given = [left for left in gradients if left.inputs[1] in self.given]
         claims = [part.verdict for part in found if isinstance(part, Statement) and part.verdict]
         return by_given or claims or [part.moments for part in found if isinstance(part, Calculation)][:1]
 
     def _formulas(self, part: Any) -> Iterator[Box]:
         if isinstance(part, Tensor):
-            line = next((line for line in steps(self.parts) if isinstance(line, Line) and line.left is part), None)
+            line = next((line for line in self.lines if line.left is part), None)
             made = self.printer.row(self.printer.names[part], definition(part) if line is None else line.expression, "")
             heads = [] if made.each is None else [Fence(made.each)]
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
@@ -313,7 +312,6 @@ class Composer:
         verdict, claim = part.verdict, part.verdict.claim
         status, _ = self._checked(part.check, "proved" if verdict else "refuted")
         telling = verdict.telling(self.printer.table)
-        assumed = () if verdict.proof is None else verdict.proof.premises(self.printer.table)[1]
         is_formula = isinstance(claim, Claim)
         return PageStatement(
             part.kind,
@@ -322,7 +320,7 @@ class Composer:
             status,
             (self._claim(claim),) if isinstance(claim, Claim) else (),
             () if is_formula else telling.claim,
-            (*telling.given, *assumed),
+            self._premises(verdict),
             tuple(self._inside(part)),
         )
 
@@ -353,24 +351,33 @@ class Composer:
         """What is true instead, with what was done to check it."""
         claim = verdict.claim
         if not isinstance(claim, Claim):
-            return Paragraph((*verdict.telling(self.printer.table).claim, "."))
+            return Paragraph(self._marked(verdict))
         left, right = map(self.printer.box, claim.sides)
         status, _ = self._checked(check, "proved")
-        under = self._premises(verdict)
+        under = self._given(verdict)
         return Chain((self._numbered(Step(left, right, under, _RELATIONS[claim.relation], None, status)),))
 
-    def _premises(self, verdict: Verdict) -> Words:
+    def _premises(self, verdict: Verdict) -> tuple[Words, ...]:
         """What is given, and what a proof assumes besides: a claim says nothing without these."""
         table = self.printer.table
         assumed = () if verdict.proof is None else verdict.proof.premises(table)[1]
-        premises = (*verdict.telling(table).given, *assumed)
+        return (*verdict.telling(table).given, *assumed)
+
+    def _given(self, verdict: Verdict) -> Words:
+        """The same behind a claim."""
+        premises = self._premises(verdict)
         return ("given ", *listed(premises)) if premises else ()
 
     def _said(self, verdict: Verdict) -> Words:
         """A claim with its premises."""
-        claim, premises = verdict.claim, self._premises(verdict)
+        claim, premises = verdict.claim, self._given(verdict)
         said = (self._claim(claim),) if isinstance(claim, Claim) else verdict.telling(self.printer.table).claim
         return (*said, ", ", *premises) if premises else said
+
+    def _marked(self, verdict: Verdict) -> Words:
+        """The same, and what was found."""
+        mark = MARKS["proved" if verdict else "refuted"]
+        return (*self._said(verdict), f" {mark.glyph} {mark.word}")
 
     def _calculation(self, part: Calculation) -> Iterator[PagePart]:
         """What is assumed, and the lines; how products are dealt with is told once."""
@@ -403,8 +410,7 @@ class Composer:
             case Prose():
                 return self.words(cell)
             case Verdict():
-                mark = MARKS["proved" if cell else "refuted"]
-                return (*self._said(cell), f" {mark.glyph} {mark.word}")
+                return self._marked(cell)
             case Tensor():
                 return (self.printer.box(definition(cell)),)
         return (self.printer.table.scalar(sympy.sympify(cell)),)

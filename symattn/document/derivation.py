@@ -256,12 +256,26 @@ class Derivation:
         Gradients are held against the derivatives of the entries, each line of a chain against the one before it, and
         claims against their own proof or counterexample; moments are computed again. A numeric check compares values,
         or central differences, on random arrays of two sets of generic sizes. ``budget`` is the time in seconds for
-        each proof. What is written afterwards shows how each step was checked.
+        each proof. Claims of the result that no claim below says are held in the same way. What is written afterwards
+        shows how each step was checked.
         Raises EvaluationError that names a false step, and shows a point at which it is false.
         """
-        written = roots(self.parts)
-        self._verified = tuple(verified(self.parts, Checker(written, budget), displayed_names(written)))
-        return Report(tuple(checks_of(self._verified)))
+        written = [*roots(self.parts), *(x for claim in self._claimed for x in claim.sides)]
+        checker = Checker(written, budget)
+        parts = tuple(verified(self.parts, checker, displayed_names(written)))
+        of_result = [
+            checker.related(f"result {k}", claim.left, claim.relation, claim.right)
+            for k, claim in enumerate(self._claimed, 1)
+        ]
+        self._verified = parts
+        return Report((*checks_of(parts), *of_result))
+
+    @property
+    def _claimed(self) -> list[Claim]:
+        """The claims of the result that no claim among the parts is."""
+        stated = [part.verdict.claim for part in self.steps if isinstance(part, Statement)]
+        known = [(claim.sides, claim.relation) for claim in stated if isinstance(claim, Claim)]
+        return [x for x in self.result if isinstance(x, Claim) and (x.sides, x.relation) not in known]
 
     # --- printing it ---
 

@@ -159,6 +159,22 @@ def test_claims_are_said_with_what_is_given():
         sa.Derivation("A", result=[bare])
 
 
+def test_a_claim_of_the_result_is_checked_too():
+    right = sa.eq(sa.sum(P, axis=-1), sa.ones(T))
+    assert str(sa.Derivation("A", result=[right]).extend(P).verify()).splitlines()[-1] == "result 1: proved"
+    assert len(sa.Derivation("A", result=[right]).claim(sa.prove(right)).verify()) == 1
+    with pytest.raises(sa.EvaluationError, match="step result 1 is false"):
+        sa.Derivation("A", result=[sa.eq(P, 2 * P)]).extend(P).verify()
+
+
+def test_what_is_independent_instead_is_said_with_what_is_given():
+    free = sa.prove(sa.independent(sa.cumsum(K, axis=0), K, lambda out, inp: inp[0] > out[0]), given=[sa.le(0, V)])
+    text = sa.Derivation("A").claim(sa.prove(P, 2 * P), holds=free).text()
+    assert "is independent of" in text
+    assert "given 0" in " ".join(text.split())
+    assert "✓ proved" in text
+
+
 def test_a_line_of_text_says_under_which_conditions_it_is_proved():
     x = sa.tensor("x", "n")
     note = sa.Derivation("A").extend(sa.eq(x / x, sa.ones("n")))
