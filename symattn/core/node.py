@@ -279,15 +279,23 @@ def _minus_infinity(node: Tensor) -> bool:
     formula = node.params.get("formula")
     if formula is not None and formula.has(sympy.S.NegativeInfinity):
         return True
+    rule = node.op.minus_infinity
+    if callable(rule):
+        return rule(*node.inputs, **node.params)
     for x in node.inputs:
         if x.holds_minus_infinity:
-            if node.op.minus_infinity == "refused":
-                raise OperandError(
-                    f"{node.op.title} of {x.brief()}, which may hold -oo: -oo is allowed in additive masks only, "
-                    "that is, added to logits on their way into softmax, logsumexp or exp"
-                )
-            return node.op.minus_infinity == "kept"
+            if rule == "refused":
+                raise refused_minus_infinity(node.op.title, x)
+            return rule == "kept"
     return False
+
+
+def refused_minus_infinity(title: str, x: Tensor) -> OperandError:
+    """The error of an operation that takes no -oo, and met a tensor that may hold it."""
+    return OperandError(
+        f"{title} of {x.brief()}, which may hold -oo: -oo is allowed in additive masks only, "
+        "that is, added to logits on their way into softmax, logsumexp or exp"
+    )
 
 
 def topological(

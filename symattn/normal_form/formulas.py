@@ -250,8 +250,9 @@ class Reader:
 
     def _compared(self, e: Any, a: Poly, b: Poly) -> Poly:
         """A relation of values."""
-        if any(atom is MINUS_INFINITY for p in (a, b) for _, t in p.terms for atom, _e in t.factors):
-            raise Unsupported("a comparison with -oo")
+        (a_finite, a), (b_finite, b) = (functions.finite_part(self.ring, p) for p in (a, b))
+        if a_finite.number != 1 or b_finite.number != 1:
+            return self._with_minus_infinity(e, (a_finite, a), (b_finite, b))
         gap = self.ring.subtract(a, b)
         if isinstance(e, sympy.Eq):
             if functions.is_binary(self.ring, a) and functions.is_binary(self.ring, b):
@@ -260,6 +261,16 @@ class Reader:
         if isinstance(e, sympy.Lt):
             return functions.positive(self.ring, self.ring.scale(-1, gap))
         return self.ring.complement(functions.positive(self.ring, gap))
+
+    def _with_minus_infinity(self, e: Any, left: tuple[Poly, Poly], right: tuple[Poly, Poly]) -> Poly:
+        """A relation of values of which one may be -oo: where it is, it is the smaller."""
+        (a_finite, a), (b_finite, b) = left, right
+        if b_finite.number == 1:
+            inside = self.ring.multiply(a_finite, self._compared(e, a, b))
+            return inside if isinstance(e, sympy.Eq) else self.ring.add(self.ring.complement(a_finite), inside)
+        if a_finite.number == 1:
+            return self.ring.multiply(b_finite, self._compared(e, a, b))
+        raise Unsupported("a comparison of two values that may be -oo")
 
     def choice(self, e: Any, env: Env) -> Poly:
         """``[C] a + (1 - [C]) b``; a side that is never taken is not read."""

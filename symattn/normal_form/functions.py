@@ -51,12 +51,11 @@ def exp(ring: Ring, poly: Poly) -> Poly:
     factors: list[Factor] = []
     parts: list[Poly] = []
     switched: dict[int, tuple[list[Factor], list[tuple[Number, Term]]]] = {}
-    held = [part for part in poly.terms if any(atom is MINUS_INFINITY for atom, _ in part[1].factors)]
-    if held:
-        parts.append(_exp_of_minus_infinity(ring, held))
+    is_finite, poly = finite_part(ring, poly)
+    if is_finite.number != 1:
+        ring.use("exp(-oo) = 0")
+        parts.append(is_finite)
     for c, term in poly.terms:
-        if (c, term) in held:
-            continue
         chosen = [f for f in term.factors if ring.is_indicator(f[0]) and not f[0].free & set(term.bound)]
         rest = Term(term.bound, tuple(f for f in term.factors if f not in chosen))
         if chosen:
@@ -73,9 +72,25 @@ def exp(ring: Ring, poly: Poly) -> Poly:
     return result
 
 
-def _exp_of_minus_infinity(ring: Ring, terms: Sequence[tuple[Number, Term]]) -> Poly:
-    """``exp(-oo (1 - M)) = M`` and ``exp(-oo (1 - M) - oo (1 - N)) = M N`` for indicators M and N."""
-    ring.use("exp(-oo) = 0")
+def finite_part(ring: Ring, poly: Poly) -> tuple[Poly, Poly]:
+    """Where a value is not -oo, as an indicator, and what it is there."""
+    held = [part for part in poly.terms if any(atom is MINUS_INFINITY for atom, _ in part[1].factors)]
+    if not held:
+        return ONE, poly
+    indicator = _where_finite(ring, held)
+    return indicator, _where(ring, indicator, [part for part in poly.terms if part not in held])
+
+
+def _where(ring: Ring, indicator: Poly, terms: Sequence[tuple[Number, Term]]) -> Poly:
+    """The terms where an indicator is 1, and so is each factor of it."""
+    whole = indicator.terms[0][1].factors if len(indicator.terms) == 1 else ()
+    known = {ring.term_key(Term((), (f,))) for f in whole}
+    rest = ((c, t.bound, [f for f in t.factors if ring.term_key(Term((), (f,))) not in known]) for c, t in terms)
+    return ring.total((1, ring.simplified(*part)) for part in rest)
+
+
+def _where_finite(ring: Ring, terms: Sequence[tuple[Number, Term]]) -> Poly:
+    """M for ``-oo (1 - M)`` and M N for ``-oo (1 - M) - oo (1 - N)``, where M and N are indicators."""
     barred = ring.total(
         (1, ring.simplified(c, t.bound, [f for f in t.factors if f[0] is not MINUS_INFINITY])) for c, t in terms
     )

@@ -261,6 +261,11 @@ def is_zero(x: Tensor) -> bool:
     return x.params.get("formula") == 0
 
 
+def is_minus_infinity(x: Tensor) -> bool:
+    """Whether the node is a constant -oo of any shape."""
+    return x.params.get("formula") == sympy.S.NegativeInfinity
+
+
 def is_eye(x: Tensor) -> bool:
     """Whether the node is an identity matrix."""
     return x.op is from_index_op and x.rank == 2 and x.params["formula"] == sympy.KroneckerDelta(*INDICES[:2])

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import sympy
 
 from ..core.boxes import Fence, Sign, row
-from ..core.node import Tensor
+from ..core.node import Tensor, refused_minus_infinity
 from ..core.operation import Notation, Operation
 from ..errors import OperandError
 from ..scalars.formulas import choose, compared
@@ -40,6 +40,13 @@ def _indicator(name: str, formula: Any, text: str, notation: Notation, reason: s
     return entrywise(name, formula, numpy, notation=notation, reason=reason, kind="binary", **FLAT, **more)
 
 
+def _on_one_side(a: Tensor, b: Tensor) -> bool:
+    """-oo is below every number; where both sides may hold it, a difference would not tell."""
+    if a.holds_minus_infinity and b.holds_minus_infinity:
+        raise refused_minus_infinity("the comparison", b)
+    return False
+
+
 def _relation(name: str, relation: Any, sign: str, mark: str, **more: Any) -> tuple[Operation, Binary]:
     op = _indicator(
         name,
@@ -49,7 +56,7 @@ def _relation(name: str, relation: Any, sign: str, mark: str, **more: Any) -> tu
         "a comparison is constant between its jumps",
         called="the comparison",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
-        **more,
+        **{"minus_infinity": _on_one_side, **more},
     )
     return op, lambda a, b: op(as_tensor(a), as_tensor(b))
 

@@ -31,11 +31,12 @@ def _notation(p: Any, node: Tensor) -> Written:
 
 placeholder_op = Operation(
     "placeholder",
-    shape=lambda role, number, shape, kind, tracing=None: shape,
+    shape=lambda role, number, shape, kind, tracing=None, infinite=False: shape,
     entry=_without_value,
     numpy=_without_value,
     notation=_notation,
     reason="a state of a recurrence",
-    kind=lambda role, number, shape, kind, tracing=None: kind,
+    kind=lambda role, number, shape, kind, tracing=None, infinite=False: kind,
+    minus_infinity=lambda role, number, shape, kind, tracing=None, infinite=False: infinite,
     **FLAT,
 )

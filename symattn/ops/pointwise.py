@@ -16,7 +16,7 @@ from ..scalars.formulas import choose, compared, plainly_joined, without_piecewi
 from .arithmetic import add, back_by_slopes, divide, entrywise, multiply, negative, product_rule, subtract
 from .broadcasting import broadcast, broadcast_index, broadcast_to, unbroadcast
 from .domain import is_total
-from .leaves import as_tensor, constant, scalar_value, zeros
+from .leaves import as_tensor, constant, is_minus_infinity, scalar_value, zeros
 from .logic import greater, greater_equal, less_equal
 from .notation import Binding, Written, call, enclosed, fitted, function, root, source
 
@@ -243,7 +243,7 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
     return broadcast_to(as_tensor(1), a.shape) if n == 0 and is_total(a) else power_op.node(a, b)
 
 
-def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) -> Operation:
+def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any], **record: Any) -> Operation:
     return entrywise(
         name,
         lambda a, b: choose(compared(relation, a, b), a, b),
@@ -253,10 +253,25 @@ def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any]) ->
         reason=f"the cotangent of a {name} goes to the entry that it takes",
         stays_whole=True,
         nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
+        **record,
     )
 
 
-maximum_op = _extreme("maximum", sympy.Ge, greater_equal)
+def _maximum(a: Tensor, b: Tensor) -> Tensor:
+    """-oo is below every number."""
+    for low, other in ((a, b), (b, a)):
+        if is_minus_infinity(low):
+            return broadcast_to(other, broadcast("maximum", a, b))
+    return maximum_op.node(a, b)
+
+
+maximum_op = _extreme(
+    "maximum",
+    sympy.Ge,
+    greater_equal,
+    minus_infinity=lambda a, b: a.holds_minus_infinity and b.holds_minus_infinity,
+    build=_maximum,
+)
 minimum_op = _extreme("minimum", sympy.Le, less_equal)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from ..core.naming import new_name
 from ..core.node import Graph, Table, Tensor, flatten, rebuild, topological, unflatten, with_inputs
 from ..ops.domain import domain
-from ..ops.leaves import computed, cotangent_op, let_op, variable
+from ..ops.leaves import computed, cotangent_op, let_op, stand_in
 from ..ops.placeholders import placeholder_op
 
 _bodies: WeakValueDictionary[Any, Body] = WeakValueDictionary()
@@ -40,6 +40,12 @@ class Step(NamedTuple):
         """What the step gives."""
         return (*self.after, *self.outputs)
 
+    @property
+    def is_total(self) -> bool:
+        """Whether it has a value for all values of its leaves."""
+        domains = map(domain, computed(self.roots))
+        return not any(found.conditions or found.inside for found in domains)
+
 
 class Body(Graph):
     """A step over placeholders of its own. Two are equal only if they are one object."""
@@ -65,8 +71,7 @@ class Body(Graph):
         inner = [g for node in nodes for g in node.params.values() if isinstance(g, Graph)]
         said = [node.op.nonsmooth for node in nodes if node.op.nonsmooth]
         self.nonsmooth = tuple(dict.fromkeys([*said, *(text for g in inner for text in g.nonsmooth)]))
-        domains = [domain(node) for node in computed(self.opened().roots)]
-        self.is_total = not any(found.conditions or found.inside for found in domains)
+        self.is_total = self.opened().is_total
 
     def __reduce__(self) -> Any:
         return _restored, (flatten([*self.step.leaves, *self.step.roots]), tuple(map(len, self.step)))
@@ -78,17 +83,16 @@ class Body(Graph):
         nodes = rebuild([*self.step.leaves, *self.step.roots], {}, symbols)
         return Body(_parted(nodes, tuple(map(len, self.step))))
 
-    def opened(self, taken: Iterable[str] = ()) -> Step:
-        """The step over named tensors, which derivatives, code and printing handle; none has a name in ``taken``."""
+    def opened(self, taken: Iterable[str] = (), infinite: Collection[int] = ()) -> Step:
+        """The step over named tensors, which derivatives, code and printing handle; none has a name in ``taken``.
+
+        The leaves that are counted in ``infinite`` are tensors that may hold -oo.
+        """
         names = {*taken, *(s.name for s in self.own_symbols)}
         letters = {"state": "s", "read": "x", "fixed": "c"}
         new = {
-            leaf: variable(
-                name=new_name(letters[leaf.params["role"]], names),
-                shape=leaf.shape,
-                hypotheses=() if leaf.kind == "real" else (leaf.kind,),
-            )
-            for leaf in self.step.leaves
+            leaf: stand_in(new_name(letters[leaf.params["role"]], names), leaf.shape, leaf.kind, n in infinite)
+            for n, leaf in enumerate(self.step.leaves)
         }
         return _parted(rebuild([*self.step.leaves, *self.step.roots], new), tuple(map(len, self.step)))
 

@@ -9,7 +9,7 @@ import sympy
 
 from ..core.arguments import check_takes, flag
 from ..core.node import Tensor, Tracing, rebuild, topological
-from ..core.sizes import as_size, same_shape, same_size, show_shape
+from ..core.sizes import Shape, as_size, same_shape, same_size, show_shape
 from ..errors import OperandError, ShapeError, described
 from ..ops.gather import flip
 from ..ops.leaves import as_tensor, constant, from_index_op
@@ -25,9 +25,10 @@ def scan(
 
     ``step(state, x) -> (state, output)``, as in ``jax.lax.scan``: state, x and output are a tensor or a tuple of
     tensors, and the output may be None. Sequences run along their first axis; without any, ``length`` says how many
-    steps there are, and x is None. With ``reverse`` the last element comes first. Raises OperandError for a step that
-    gives something else, for a state that changes its kind and for a step that uses the number of steps; ShapeError
-    for a state that changes its shape and for sequences of different length.
+    steps there are, and x is None. With ``reverse`` the last element comes first. A state may begin at -oo where one
+    step makes it a number. Raises OperandError for a step that gives something else, for a state that changes its kind
+    and for a step that uses the number of steps; ShapeError for a state that changes its shape and for sequences of
+    different length.
 
     >>> import symattn as sa
     >>> K, V, Q = sa.tensor("K", "T d"), sa.tensor("V", "T e"), sa.tensor("Q", "T d")
@@ -49,8 +50,8 @@ def scan(
         sequences = [flip(x, 0) for x in sequences]
     tracing = Tracing()
     try:
-        states = [_leaf("state", n, x.shape, x.kind, tracing) for n, x in enumerate(first)]
-        reads = [_leaf("read", n, x.shape[1:], x.kind, tracing) for n, x in enumerate(sequences)]
+        states = [_leaf("state", n, x, x.shape, tracing) for n, x in enumerate(first)]
+        reads = [_leaf("read", n, x, x.shape[1:], tracing) for n, x in enumerate(sequences)]
         given = step(_like(init, states), None if xs is None else _like(xs, reads))
         after, outputs = _answer(given, first)
         roots, stays = _hoisted(states, reads, without_labels([*after, *outputs]), tracing)
@@ -86,8 +87,9 @@ def _number_of_steps(sequences: Sequence[Tensor], length: Any) -> sympy.Expr:
     return steps
 
 
-def _leaf(role: str, number: int, shape: Any, kind: str, tracing: Tracing) -> Tensor:
-    return placeholder_op(role=role, number=number, shape=shape, kind=kind, tracing=tracing)
+def _leaf(role: str, number: int, of: Tensor, shape: Shape, tracing: Tracing) -> Tensor:
+    infinite = {"infinite": True} if of.holds_minus_infinity else {}
+    return placeholder_op(role=role, number=number, shape=shape, kind=of.kind, tracing=tracing, **infinite)
 
 
 def _answer(given: Any, first: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
@@ -105,9 +107,6 @@ def _answer(given: Any, first: Sequence[Tensor]) -> tuple[list[Tensor], list[Ten
             raise ShapeError(f"scan: state {n} has the shape {change}")
         if new.kind != old.kind:
             raise OperandError(f"scan: state {n} is {old.kind} before a step and {new.kind} after it")
-    for x in (*first, *after, *outputs):
-        if x.holds_minus_infinity:
-            raise OperandError(f"scan: {x.brief()} may hold -oo, and states and outputs are real numbers")
     return after, outputs
 
 
@@ -126,7 +125,7 @@ def _hoisted(
                 f"scan: {sorted(map(str, scalars))[0]} stands within {node.op.title} in the step: multiply or add it "
                 "as a factor or a term of its own"
             )
-    leaves = {x: _leaf("fixed", n, x.shape, x.kind, tracing) for n, x in enumerate(outside)}
+    leaves = {x: _leaf("fixed", n, x, x.shape, tracing) for n, x in enumerate(outside)}
     return tuple(rebuild(roots, leaves)), {leaf: x for x, leaf in leaves.items()}
 
 

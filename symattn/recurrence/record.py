@@ -7,6 +7,7 @@ derivatives of the loop are loops over the derivatives of its body.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sympy
@@ -97,6 +98,36 @@ def _kind(body: Body, take: Take, steps: Any) -> str:
     return (body.step.after if what == "final" else body.step.outputs)[k].kind
 
 
+def _minus_infinity(*inputs: Tensor, body: Body, take: Take, steps: Any) -> bool:
+    """Whether the value may hold -oo, which inputs may if one step gives finite states."""
+    what, k = take
+    outputs = _beside(body, _infinite(inputs))
+    return what == "output" and k in outputs.infinite
+
+
+def _infinite(inputs: Sequence[Tensor]) -> frozenset[int]:
+    return frozenset(n for n, x in enumerate(inputs) if x.holds_minus_infinity)
+
+
+class _Outputs(NamedTuple):
+    """Which outputs may hold -oo, and whether a step has a value for all values of its leaves."""
+
+    infinite: frozenset[int]
+    is_total: bool
+
+
+@lru_cache(maxsize=256)
+def _beside(body: Body, infinite: frozenset[int]) -> _Outputs:
+    """What a step gives of leaves some of which may hold -oo; raises OperandError where states stay infinite."""
+    step = body.opened(infinite=infinite)
+    for n, x in enumerate(step.after):
+        if x.holds_minus_infinity:
+            raise OperandError(
+                f"scan: state {n} may be -oo after a step: a state may begin at -oo where one step makes it a number"
+            )
+    return _Outputs(_infinite(step.outputs), step.is_total if infinite else body.is_total)
+
+
 def _entry(read: Any, index: Any, node: Tensor) -> Any:
     """An entry that depends on all entries of all inputs, and is the same for equal inputs of one body."""
     step, take = node.params["body"].step, node.params["take"]
@@ -111,7 +142,7 @@ def _entry(read: Any, index: Any, node: Tensor) -> Any:
     body = node.params["body"]
     sizes = (number_of_steps(node), *(size for x in node.inputs for size in x.shape))
     name = f"scan{body.serial}{take[0][0]}{take[1]}"
-    return ScanEntry(terms, limits, index, name, sizes, body.is_total, timed)
+    return ScanEntry(terms, limits, index, name, sizes, _beside(body, _infinite(node.inputs)).is_total, timed)
 
 
 # --- derivatives ---
@@ -227,4 +258,5 @@ scan_op = Operation(
     reason="a recurrence, step by step backwards",
     called="the recurrence",
     kind=_kind,
+    minus_infinity=_minus_infinity,
 )

@@ -82,6 +82,11 @@ EQUAL = {
         sa.softmax(A + sa.where(N, 0, -sympy.oo) + sa.where(A > 0, 0, -sympy.oo)),
         sa.softmax(A, where=N & (A > 0)),
     ),
+    "a maximum with minus infinity": (
+        sa.maximum(sa.where(N, A, -sympy.oo), sa.sin(A)),
+        sa.where(N, sa.maximum(A, sa.sin(A)), sa.sin(A)),
+    ),
+    "a comparison with minus infinity": (sa.where(N, A, -sympy.oo) > sa.sin(A), N & (A > sa.sin(A))),
     "addition theorem": (sa.sin(x + c), sa.sin(x) * sa.cos(c * sa.ones(n)) + sa.cos(x) * sa.sin(c * sa.ones(n))),
     "tanh by sigmoid": (sa.tanh(x), 2 * sa.sigmoid(2 * x) - 1),
     "softplus": (sa.softplus(x) - sa.softplus(-x), x),
@@ -157,6 +162,10 @@ DIFFERENT = {
     "repeat is not tile": (sa.repeat(x, 2, 0), sa.tile(x, 2, 0)),
     "root of a square of unknown sign": (sa.sqrt(x * x), x),
     "weak for strict": (sa.tril(A), sa.tril(A, -1)),
+    "a maximum with what may be minus infinity": (
+        sa.maximum(sa.where(N, A, -sympy.oo), sa.sin(A)),
+        sa.maximum(A, sa.sin(A)),
+    ),
     "max is not min": (sa.max(x), sa.min(x)),
     "rows that may be empty": (sa.sum(sa.softmax(A + sa.where(A > 0, 0, -sympy.oo)), -1), sa.ones(n)),
     "unknown functions of other names": (sa.unknown("f", x), sa.unknown("g", x)),

@@ -55,7 +55,7 @@ REFUSED = {
     "/": (lambda: 1 / LOGITS, "the quotient of (... + Q @ Q.T)[T, T], which may hold -oo"),
     "**": (lambda: LOGITS**2, "the power of (... + Q @ Q.T)[T, T], which may hold -oo"),
     "@": (lambda: LOGITS @ Q, "the matrix product of (... + Q @ Q.T)[T, T], which may hold -oo"),
-    "<": (lambda: LOGITS < 0, "the comparison of (... + Q @ Q.T)[T, T], which may hold -oo"),
+    "<": (lambda: LOGITS < LOGITS.T, "the comparison of (...).T[T, T], which may hold -oo"),
     "a function": (lambda: sa.tanh(LOGITS), "tanh of (... + Q @ Q.T)[T, T], which may hold -oo"),
     "shapes of **": (lambda: Q**V, "the power of Q[T, d], V[S, d]: axis -2 has the sizes S and T"),
 }

@@ -47,6 +47,10 @@ LOOPS: dict[str, Callable[[], Any]] = {
     "a cell that begins with a tensor": lambda: sa.scan(cell, B, K)[1],
     "backwards": lambda: sa.scan(cell, sa.zeros(d), K, reverse=True)[1],
     "online": lambda: sa.scan(online, (x[0], 0), x)[0][1],
+    "online from -oo": lambda: sa.scan(online, (-sympy.oo, 0), x)[0][1],
+    "rows from -oo": lambda: sa.scan(online, (sa.from_index((d,), lambda i: -sympy.oo), sa.zeros(d)), K)[0][1],
+    "what was largest": lambda: sa.exp(sa.scan(lambda s, u: (sa.maximum(s, u), s), -sympy.oo, x)[1] - x),
+    "a sequence with -oo": lambda: sa.scan(lambda s, z: (s + sa.exp(z), None), 0, sa.where(m, x, -sympy.oo))[0],
     "with a mask": lambda: sa.scan(lambda s, r: (sa.where(r[1], s + r[0], s), None), 0, (x, m))[0] * sa.ones(1),
     "two outputs": lambda: sum(sa.scan(lambda s, k: (s * k, (s, k @ s)), sa.ones(d), K)[1][1:], sa.zeros(T)),
     "one in another": lambda: sa.scan(lambda s, k: (sa.scan(lambda a, b: (s * a + b, None), s, k)[0], s), 0, K)[1],
@@ -354,7 +358,23 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         sa.OperandError,
         "uses T, the number",
     ),
-    "-oo": (lambda: sa.scan(online, (-sympy.oo, 0), x), sa.OperandError, "may hold -oo"),
+    "stays -oo": (lambda: sa.scan(lambda s, u: (s + u, None), -sympy.oo, x), sa.OperandError, "state 0 may be -oo after"),
+    "-oo divided": (lambda: sa.scan(lambda s, u: (s / u, None), -sympy.oo, x), sa.OperandError, "may hold -oo"),
+    "-oo negated": (
+        lambda: sa.scan(lambda s, u: (sa.maximum(s, u), -s), -sympy.oo, x),
+        sa.OperandError,
+        "may hold -oo",
+    ),
+    "-oo in the end": (
+        lambda: sa.scan(lambda s, u: (s + u, None), 0, sa.where(m, x, -sympy.oo)),
+        sa.OperandError,
+        "state 0 may be -oo",
+    ),
+    "-oo put in": (
+        lambda: sa.scan(lambda s, u: (s + u, None), B, K)[0].subs({B: sa.from_index((d,), lambda i: -sympy.oo)}),
+        sa.OperandError,
+        "state 0 may be -oo",
+    ),
     "scalar": (
         lambda: sa.scan(
             lambda s, u: (sa.elementwise(sympy.Lambda(sympy.Symbol("u"), gamma * sympy.Symbol("u")), s), u), 0, x
