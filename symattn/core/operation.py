@@ -85,7 +85,8 @@ class Operation:
     kind: str | Callable[..., str] = "real"  # of the entries: "real", "binary", "integer", or "inputs": as they are
     masks: tuple[int, ...] = ()  # which inputs are read as True or False
     places: tuple[int, ...] = ()  # which inputs are read as indices
-    minus_infinity: str | Callable[..., bool] = "refused"  # such inputs: "refused", "kept", "absorbed", or as told of them
+    # An input that may hold -oo is "refused", "kept" or "absorbed"; or a function says whether the result may hold it
+    minus_infinity: str | Callable[..., bool] = "refused"
     build: Build | None = None
     broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
     spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign

@@ -358,7 +358,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         sa.OperandError,
         "uses T, the number",
     ),
-    "stays -oo": (lambda: sa.scan(lambda s, u: (s + u, None), -sympy.oo, x), sa.OperandError, "state 0 may be -oo after"),
+    "stays -oo": (lambda: sa.scan(lambda s, u: (s + u, None), -sympy.oo, x), sa.OperandError, "0 may be -oo after"),
     "-oo divided": (lambda: sa.scan(lambda s, u: (s / u, None), -sympy.oo, x), sa.OperandError, "may hold -oo"),
     "-oo negated": (
         lambda: sa.scan(lambda s, u: (sa.maximum(s, u), -s), -sympy.oo, x),

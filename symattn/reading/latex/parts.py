@@ -494,7 +494,6 @@ class Parts(Calculated):
         return x if missing else value
 
 
-
 def _alternatives(value: Any, name: str) -> tuple[Any, ...]:
     """The arguments of a maximum or a minimum: that one of them stays is enough."""
     return tuple(value.args) if isinstance(value, {"max": sympy.Max, "min": sympy.Min}[name]) else (value,)
