@@ -27,6 +27,7 @@ _HOMES = {
     "graph.entries": "entries",
     "calculus.gradient": "gradient jvp",
     "recurrence.loop": "scan",
+    "recurrence.scans": "scans",
     "calculus.jacobians": "jacobian hessian hvp",
     "codegen": "lambdify",
     "printing.asked": "latex",

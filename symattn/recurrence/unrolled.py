@@ -9,6 +9,7 @@ from ..core.arguments import few
 from ..core.node import Tensor, topological, with_inputs
 from ..ops.layout import concat
 from .record import loop_of, scan_op
+from .scans import loop_key
 
 _MOST = 10_000  # operations of one recurrence that are written out
 
@@ -22,7 +23,7 @@ def unrolled(x: Tensor) -> Tensor:
         new[node] = made
         if made.op is not scan_op or not loop_of(made).length.is_Integer:
             continue
-        key = made.params["body"], made.inputs, made.params["steps"]
+        key = loop_key(made)
         if key not in done:
             done[key] = _run(made)
         (what, k), (states, rows) = made.params["take"], done[key]

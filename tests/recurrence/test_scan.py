@@ -15,7 +15,8 @@ import symattn as sa
 from symattn.core.node import topological
 from symattn.proof.refute.refuter import Search
 from symattn.proof.rules.alike import facts
-from symattn.recurrence.record import scan_op
+from symattn.recurrence.record import loop_of, scan_op
+from symattn.recurrence.scans import states_and_outputs, step
 from symattn.recurrence.unrolled import unrolled
 
 T, d, e = sa.sizes("T d e")
@@ -205,6 +206,27 @@ def test_printing(y: Callable[[], Any], text: str, latex: str) -> None:
     assert sa.latex(y()) == latex
 
 
+def test_the_loops_of_an_expression_are_listed_inputs_first() -> None:
+    (S, O), first = sa.scan(linear, sa.zeros(d, e), (K, V, Q)), sa.scan(cell, B, K)[1]
+    assert sa.scans(sa.sum(O) + sa.sum(S)) == (O,)
+    second = sa.scan(cell, first[0], first)[0]
+    assert sa.scans(second) == (first, second)
+    assert sa.scans(K @ A) == ()
+    assert len(sa.scans(sa.gradient(second, [K]))) == 4
+    with pytest.raises(sa.OperandError, match="takes a tensor or a gradient"):
+        sa.scans(3)
+
+
+def test_a_loop_is_its_step_from_place_to_place() -> None:
+    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    assert states_and_outputs(O) == ((S,), (O,))
+    loop = loop_of(O)
+    assert (loop.first, loop.sequences, loop.length) == ((sa.zeros(d, e),), (K, V, Q), T)
+    after, outputs = step(O, loop.first, [x[0] for x in loop.sequences])
+    assert sa.prove(outputs[0], sa.sum(Q[0] * K[0]) * V[0])
+    assert step(O, after, [x[0] for x in loop.sequences])[0][0] is linear(after[0], (K[0], V[0], Q[0]))[0]
+
+
 # --- proofs ---
 
 
@@ -323,7 +345,7 @@ REFUSING: dict[str, Callable[[Any], Any]] = {
     "where": lambda y: sa.where(y > 0, y, B),
     "in a step": lambda y: sa.scan(lambda s, k: (s + y, None), sa.zeros(d), K), "pickle": pickle.dumps,
     "as a start": lambda y: sa.scan(lambda s, k: (s + k, None), y, K), "concat": lambda y: sa.concat([y, B]),
-    "expectation": lambda y: sa.expectation(y, {B: sa.iid(mean=0)}), "stop": sa.stop_gradient,
+    "expectation": lambda y: sa.expectation(y, {B: sa.iid(mean=0)}), "stop": sa.stop_gradient, "scans": sa.scans,
 }  # fmt: skip
 
 

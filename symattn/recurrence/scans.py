@@ -1,0 +1,56 @@
+"""The recurrences of an expression, and each as a loop: its step on any tensors, and all of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.node import Tensor, check_open
+from ..errors import OperandError, described
+from ..ops.leaves import computed
+from .body import Tensors
+from .record import loop_of, scan_op
+
+
+def scans(x: Any) -> tuple[Tensor, ...]:
+    """The recurrences that a tensor or a gradient is made from, each by one of its values, inputs before users.
+
+    >>> import symattn as sa
+    >>> x = sa.tensor("x", "T")
+    >>> y, _ = sa.scan(lambda s, u: (sa.tanh(s) * u, None), 1, x)
+    >>> [scan is y for scan in sa.scans(2 * y)]
+    [True]
+    >>> len(sa.scans(sa.gradient(y, [x])))
+    2
+    """
+    roots = list(x.values()) if isinstance(x, Mapping) else [x]
+    for root in roots:
+        if not isinstance(root, Tensor):
+            raise OperandError(f"scans takes a tensor or a gradient, not {described(root)}")
+        check_open(root)
+    first: dict[Any, Tensor] = {}
+    for node in computed(roots):
+        if node.op is scan_op:
+            first.setdefault(loop_key(node), node)
+    return tuple(first.values())
+
+
+def loop_key(scan: Tensor) -> Any:
+    """What is the same for all values of one loop, and differs between loops."""
+    return scan.params["body"], scan.inputs, scan.params["steps"]
+
+
+def step(scan: Tensor, states: Sequence[Tensor], reads: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
+    """One step of a recurrence on tensors: the new states and the outputs."""
+    return scan.params["body"].run([*states, *reads, *loop_of(scan).given])
+
+
+def states_and_outputs(scan: Tensor) -> tuple[Tensors, Tensors]:
+    """All values of the loop that a recurrence is a value of: its last states and its outputs."""
+    made = scan.params["body"].step
+    counts = {"final": len(made.after), "output": len(made.outputs)}
+    final, outputs = (
+        tuple(scan_op.node(*scan.inputs, **{**scan.params, "take": (what, k)}) for k in range(count))
+        for what, count in counts.items()
+    )
+    return final, outputs
