@@ -42,7 +42,7 @@ from ..printing.prose import Part as PagePart
 from ..printing.prose import Statement as PageStatement
 from ..printing.stated import sentence_words
 from ..printing.symbols import symbol
-from ..printing.table import Spellings, symbol_table
+from ..printing.table import Spellings, SymbolTable, symbol_table
 from ..probability.notation import Mean, Variance, box_writer
 from ..probability.report import Moments
 from ..probability.steps import ScalarLine
@@ -54,7 +54,8 @@ from .conventions import boxes_of, conventions
 from .families import as_families
 from .numbers import array_box
 from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Line, Listing, Statement, roots, steps
-from .prose import Prose, Speaker
+from .prose import Prose
+from .speaking import Speaker, Spoken
 
 if TYPE_CHECKING:
     from .derivation import Derivation
@@ -96,10 +97,22 @@ class Composer:
         """What writes sentences; ``plain`` says that symbols are printed as a person types them."""
         table = self.printer.table
         typed = table if plain else symbol_table(self.roots)
-        symbols = {s.name: symbol(s.name) for s in self._scalars()}
+        scalars = [Spoken(s.name, symbol(s.name), symbol(s.name)) for s in self._scalars()]
         letters = {*self.derivation.letters, *(["L"] if self._losses() else [])}
-        printed = {s.name: Fence(s.box) if s.binding < Binding.ATOM else s.box for s in table.values()}
-        return Speaker({**symbols, **typed.spelling()}, {**symbols, **printed}, letters)
+        names = (
+            Spoken(s.name, typed.box(s.name), s.box, len(s.shape or ()), s.binding < Binding.ATOM)
+            for s in table.values()
+            if s.name in typed
+        )
+        return Speaker([*scalars, *names, *self._parts_of_names(typed)], letters)
+
+    def _parts_of_names(self, typed: SymbolTable) -> Iterator[Spoken]:
+        """What lines take a tensor into, which has its letter and a number."""
+        for parts in self.rows.taken_apart:
+            name = self.printer.names[parts.whole]
+            pairs = zip(parts.boxes(typed.box(name)), parts.boxes(self.printer.table.box(name)), strict=True)
+            for k, (spoken, printed) in enumerate(pairs, 1):
+                yield Spoken(f"{name}_{k}", spoken, printed, parts.whole.rank)
 
     def _scalars(self) -> set[Any]:
         """The scalar symbols that are given or that moments speak of."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sympy
 
-from ..core.boxes import Matrix, Number
+from ..core.boxes import Box, Matrix, Number
 from ..core.node import Tensor, topological
 from ..core.sizes import same_size
 from ..ops.index import Item, index_op, reads_all
@@ -27,13 +27,18 @@ class Parts(NamedTuple):
     axis: int
     slices: Sequence[Sequence[Tensor]]
 
+    def boxes(self, whole: Box) -> list[Box]:
+        """The parts under the letter of the whole with numbers."""
+        return [subscripted(whole, Number(str(number))) for number, _ in enumerate(self.slices, 1)]
+
 
 class Rows:
     """Makes rows of lines, and before the first that has parts of a tensor a row that defines them."""
 
     def __init__(self, printer: Printer | IndexPrinter, expressions: Sequence[Tensor]) -> None:
         self.printer = printer
-        self._waiting = _taken_apart(expressions, printer.names) if isinstance(printer, Printer) else []
+        self.taken_apart = _taken_apart(expressions, printer.names)
+        self._waiting = self.taken_apart[:] if isinstance(printer, Printer) else []
 
     def of(self, lines: Iterable[tuple[str, Tensor, str, bool, str]]) -> Iterator[Step]:
         """The rows of lines ``(name, expression, reason, whether it is a definition, label)``."""
@@ -50,7 +55,7 @@ class Rows:
         """The row that defines the parts, which are written by their names from then on."""
         assert isinstance(self.printer, Printer)
         whole = self.printer.symbol(parts.whole)
-        boxes = [subscripted(whole, Number(str(number))) for number, _ in enumerate(parts.slices, 1)]
+        boxes = parts.boxes(whole)
         for alike, box in zip(parts.slices, boxes, strict=True):
             self.printer.known |= dict.fromkeys(alike, (box, Binding.ATOM))
         side_by_side = parts.axis == -1 and parts.whole.rank == 2

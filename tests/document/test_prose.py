@@ -34,6 +34,10 @@ def spoken(sentence: str, note: sa.Derivation = NOTE, **options: object) -> str:
         (r"in $(0, 1)$, at $\mathrm{e}^{-1}$, with $I$", "in (0, 1), at ℯ⁻¹, with I"),
         (r"a loss $L$ with $\partial L / \partial Q$", "a loss L with ∂L/∂Q"),
         (r"$\operatorname{Att}(Q, K, V)$ for \$5", "Att(Q, K, V) for $5"),
+        (r"$Z^{2} Z^{-1}$, $d^{1/2}$, $P^{\circ 2}$", "Z² Z⁻¹, d^(1/2), P^(∘ 2)"),
+        (r"row $P_i$, $P_{i, :}$, $Z_{1 2}$, $K_{j + 1}$", "row Pᵢ, P_(i, :), Z_(1 2), Kⱼ₊₁"),
+        (r"$\nabla_Z L$ and $\mathrm{dZ}$ are $\mathrm{d}Z = \nabla_{\!Z} L$", "dZ and dZ are dZ = ∇_Z L"),
+        (r"$d \cdot K$ and $d$", "d ⋅ K and d"),
     ],
 )
 def test_formulas_are_read_with_the_names_of_the_derivation(sentence, text):
@@ -44,6 +48,9 @@ def test_formulas_follow_spellings_and_gradients():
     sentence = r"Then $\mathrm{d}P = \mathrm{d}O V^{\top}$ weighs $P_{i j}$."
     assert spoken(sentence, names={P: r"\mathbf{A}"}) == "Then d𝐀 = dO Vᵀ weighs 𝐀ᵢⱼ."
     assert spoken(sentence, gradients="bar") == "Then P̄ = Ō Vᵀ weighs Pᵢⱼ."
+    assert spoken(r"$\mathrm{d}Z_{i j}$, $\nabla_Z L$", gradients="bar") == "Z̄ᵢⱼ, Z̄"
+    assert spoken(r"$\mathrm{d}Z_{i j} + \mathrm{d}Z$", gradients="nabla") == "(∇_Z L)ᵢⱼ + ∇_Z L"
+    assert spoken("$Z_{i j}^2$", names={Z: "A_1"}) == "(A₁)ᵢⱼ²"
 
 
 def test_a_letter_below_a_symbol_stands_for_each_of_several():
@@ -73,6 +80,59 @@ def test_a_letter_below_a_symbol_stands_for_each_of_several():
 def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, message):
     with pytest.raises(sa.NamingError, match=message):
         spoken(sentence)
+
+
+@pytest.mark.parametrize("way", ["d", "nabla"])
+@pytest.mark.parametrize(
+    ("formula", "way_out"),
+    [
+        *[(formula, r"there is Z, above which stand powers and \\top") for formula in (
+            "Z'", "Z''", "Z^{\\prime}", "Z^{(1)}", "Z^*", "Z^\\star", "Z^{\\dagger}", "Z^+", "Z^{Q}",
+            r"Z^{\text{new}}", "Z_{i j}'", r"Z'^{\top}",
+        )],
+        *[(formula, "there is Z, of which an entry is .Z_{i j}.") for formula in (
+            "Z_3", "Z_{12}", "Z_{i j k}", r"Z_{\mathrm{max}}", r"Z_{\text{max}}", "Z_+", "Z_3^{\\top}",
+        )],
+        *[(rf"\{font}{{Z}}", r"Z is written \$Z\$, .* its gradient is written \$\\mathrm{d}Z") for font in (
+            "mathbf", "mathcal", "mathrm", "mathsf", "boldsymbol", "bar", "hat", "tilde", "dot", "vec", "underline",
+        )],
+        *[(formula, "there is [Td], which is one number") for formula in ("T_1", "T_{i}", "d_k")],
+        ("T'", "there is T, above which"),
+        (r"\hat{d}", "d is written .d., and printed as names= says;"),
+        ("Z^T", r"Z transposed is written \$Z\^{\\top}"),
+        (r"\mathrm{d}Z'", "there is dZ, above which"),
+        (r"\mathrm{d}Z_3", "there is dZ, of which an entry"),
+        (r"\mathrm{d}Y", "there is Y, and no gradient by it"),
+        (r"\mathbf{dZ}", "dZ is written"),
+        ("dZ", r"a gradient is written \$\\mathrm{d}Z\$, and the size d times it \$d \\cdot Z"),
+        ("2dZ_{i j}", "a gradient is written"),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_name_and_is_none_is_an_error_with_the_way_out(formula, way_out, way):
+    note = NOTE.extend(sa.let("Y", Q + 1))
+    with pytest.raises(sa.NamingError, match=f"paragraph speaks of .* which is no name of the derivation: {way_out}"):
+        spoken(f"${formula}$", note, gradients=way)
+
+
+def test_letters_that_stand_for_anything_have_any_marks():
+    note = sa.Derivation("Any", letters="Z A").extend(Z)
+    assert spoken(r"$Z'' A_3 \mathbf{A} \hat{Z} Z^{(1)}$", note) == "Z′′ A₃ 𝐀 Ẑ Z⁽¹⁾"
+
+
+def test_heads_are_said_above_what_has_them():
+    X = sa.tensor("X", "h T d")
+    note = sa.Derivation("Heads", given={X: "tokens"}, letters="a")
+    assert spoken(r"$X^{(a)}_{i j} X^{(1)\top}$", note) == "Xᵢⱼ⁽ᵃ⁾ X⁽¹⁾ᵀ"
+
+
+def test_parts_of_a_tensor_are_names():
+    one, two = sa.tensor("A_1", T, d), sa.tensor("A_2", T, S)
+    P = sa.let("P", sa.softmax(sa.concat([one, two], axis=1)))
+    note = sa.Derivation("Parts").extend(P, sa.let("O", P[:, :d] @ one.T + P[:, d:] @ two.T))
+    assert spoken("$P_1 A_1$ and $P_2$", note, names={P: "W"}) == "W₁ A₁ and W₂"
+    assert spoken("$P_1$", note, style="index") == "P₁"
+    with pytest.raises(sa.NamingError, match="there is P, of which"):
+        spoken("$P_3$", note)
 
 
 def test_a_letter_of_which_there_are_several_names_them():
