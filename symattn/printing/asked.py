@@ -23,6 +23,7 @@ from .matrix import MOST_DEFINITIONS, Printer, checked_style, latex_printer, pri
 from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.spelling import PLAIN
+from .misleading import check_functions, words_of
 from .prose import DEFINED, EQUALS
 from .scalars import constants_in, scalar_box
 from .symbols import symbol
@@ -104,8 +105,11 @@ def definitions_in(x: Tensor, printer: Printer) -> list[Box]:
 def _scalar(x: Any, names: Spellings | None) -> Box:
     if names is not None:
         return symbol_table([as_tensor(x)], names).scalar(x)
-    check_apart({name: symbol(name) for name in sorted(s.name for s in x.free_symbols)}, constants_in(x))
-    return scalar_box(x)
+    printed = {name: symbol(name) for name in sorted(s.name for s in x.free_symbols)}
+    check_apart(printed, constants_in(x))
+    box = scalar_box(x)
+    check_functions(words_of(printed.values()), box)
+    return box
 
 
 _TAKE_OPTIONS = {

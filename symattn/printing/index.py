@@ -219,7 +219,7 @@ class EntryScalars(Scalars):
         self, table: SymbolTable, shapes: Mapping[str, Shape], taken: Collection[str], letters: Collection[str]
     ) -> None:
         super().__init__(table.spelling())
-        self.is_name = table.is_name
+        self.is_name, self.told_apart = table.is_name, table.told_apart
         self.shapes, self.letters = shapes, letters
         self.taken = {*taken, *letters}
         self.plain_delta = "delta" not in taken
@@ -230,7 +230,7 @@ class EntryScalars(Scalars):
         self.place = {name: number for number, name in enumerate(order)}
         self.bound: dict[sympy.Dummy, str] = {}
         self.free = free_letters(BOUND_LETTERS, self.taken)
-        return self.box(formula)
+        return self.told_apart(self.box(formula))
 
     def name(self, name: str) -> Box:
         """A tensor's name, as a whole."""

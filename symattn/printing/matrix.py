@@ -89,7 +89,8 @@ class Printer:
         for node in topological([x], stop=self.names):
             if node not in self.known:
                 self.known[node] = self._notation(node)
-        return self.known[x][0]
+        box = self.known[x][0]
+        return box if self.code else self.table.told_apart(box)
 
     def row(self, name: str, x: Tensor, reason: str) -> Step:
         """The line ``name = x``; no name continues the line above."""

@@ -7,10 +7,11 @@ constants. A subscript, a prime, an accent or a letter of one's own makes a name
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.boxes import (
+    Accent,
     Box,
     Code,
     Differential,
@@ -125,3 +126,39 @@ def _is_power(above: Any) -> bool:
         case Row(parts=(Sign(mark="−"), Name(letters="T"))):
             return True
     return False
+
+
+# --- words ---
+
+
+def words_of(printed: Iterable[Box]) -> dict[str, set[Name]]:
+    """The words by which symbols are printed, below their scripts and accents, with the boxes of each."""
+    found: dict[str, set[Name]] = {}
+    for box in printed:
+        base = box
+        while isinstance(base, (Script, Accent)):
+            base = base.base
+        word = base.name if isinstance(base, Function) else base
+        if isinstance(word, Name) and len(word.letters) > 1:
+            found.setdefault(word.letters, set()).add(word)
+    return found
+
+
+def check_functions(words: Mapping[str, Collection[Name]], formula: Box) -> None:
+    """No function of a formula is written by the word of a symbol; raises NamingError.
+
+    An unknown function is a symbol itself, and is written by the box of that.
+    """
+    pending = [formula] if words else []
+    while pending:
+        box = pending.pop()
+        pending += box.kids
+        match box:
+            case Function(name=Name(letters=word) as name) if word in words and name not in words[word]:
+                raise _beside(word, "function")
+            case Sign(mark=word) if word in words:
+                raise _beside(word, "sign")
+
+
+def _beside(word: str, kind: str) -> NamingError:
+    return NamingError(f"{word} is how a symbol is printed and the {kind} {word}: rename it, or spell it by names=")

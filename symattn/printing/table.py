@@ -7,7 +7,7 @@ user: its gradient, its tangent, its parts, what has its letter and a number or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -27,7 +27,7 @@ from .gradients import Gradients, accented, differential, gradient_box, names_th
 from .media.latex import latex
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
-from .misleading import by_shape, check_spellings, ink, is_unseen
+from .misleading import by_shape, check_functions, check_spellings, ink, is_unseen, words_of
 from .scalars import FUNCTION_LETTERS, Scalars, constants_in, scalar_box
 from .symbols import letters_of, symbol
 
@@ -57,6 +57,7 @@ class SymbolTable(Mapping[str, Symbol]):
         self.names = names
         self._symbols = {} if symbols is None else symbols
         self._below: set[str] | None = None  # the symbols that have a subscript, as they are seen
+        self._words: Mapping[str, Collection[Name]] | None = None
         self._spelled = {s.name for s in self._symbols.values() if not s.shape and s.box is not symbol(s.name)}
 
     @classmethod
@@ -108,6 +109,13 @@ class SymbolTable(Mapping[str, Symbol]):
         if self._below is None:
             self._below = {as_seen(known.box) for known in self._symbols.values() if isinstance(known.box, Script)}
         return bool(self._below) and as_seen(box) in self._below
+
+    def told_apart(self, formula: Box) -> Box:
+        """A formula, of which no function is written by the word of a name; raises NamingError."""
+        if self._words is None:
+            self._words = words_of([*self.spelling().values(), *map(self.box, self.names.values())])
+        check_functions(self._words, formula)
+        return formula
 
     def letters(self) -> set[str]:
         """What no index may be called: each name, its letter without a subscript, and the letter that is printed."""

@@ -13,6 +13,7 @@ from symattn.printing.media.unicode import unicode_text
 from symattn.printing.misleading import by_shape, ink
 from symattn.printing.symbols import symbol
 from symattn.printing.table import symbol_table
+from symattn.reading import read
 
 from ..typeset import compiled, needs_pdflatex
 
@@ -266,6 +267,43 @@ def test_a_spelling_that_is_an_expression_of_other_symbols_is_refused(spelled, s
 def test_a_spelling_that_is_a_constant_is_refused(spelled):
     with pytest.raises(sa.NamingError, match="names spells 'N' as .*, which is a constant"):
         sa.latex(M + N + sa.eye(T), names={N: spelled})
+
+
+WORDS = [  # a name, and what the function that is printed by this word is in
+    ("softmax", lambda X: sa.softmax(X)), ("rowmax", lambda X: sa.max(X, axis=1)), ("tr", lambda X: sa.trace(X) * X),
+    ("exp_2", lambda X: sa.exp(X)), ("diag", lambda X: sa.diag(sa.diag(X))), ("cumsum", lambda X: sa.cumsum(X)),
+    ("relu'", lambda X: sa.relu(X)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "function"), WORDS, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_name_that_is_printed_as_a_function_beside_it_is_refused(name, function):
+    named, word = sa.tensor(name, T, T), name.strip("'_2")
+    page = sa.Derivation("Words").extend(sa.let("B", named @ N)).extend(sa.let("C", function(N)))
+    alone, both = (lambda: sa.latex(function(named))), (lambda: sa.latex(named + function(N)))
+    for write in (alone, both, page.latex, page.html, page.markdown, page.text, page.json):
+        with pytest.raises(sa.NamingError, match=f"{word} is how a symbol is printed and the function {word}: rename"):
+            write()
+    assert sa.latex(named + function(N), names={named: "W"})
+
+
+def test_a_name_that_is_a_word_is_printed_where_that_function_is_not():
+    word = sa.tensor("max", T, T)
+    assert sa.latex(word @ sa.exp(word)) == r"\mathrm{max} \, \exp(\mathrm{max})"
+    with pytest.raises(sa.NamingError, match="max is how a symbol is printed and the sign max"):
+        sa.latex(sa.max(word, axis=1), style="index")
+    with pytest.raises(sa.NamingError, match="softmax is how a symbol is printed"):
+        sa.latex(sa.softmax(M), names={M: r"\mathrm{softmax}"})
+    with pytest.raises(sa.NamingError, match="softmax is how a symbol is printed"):
+        sa.latex(sa.unknown("softmax", sa.softmax(M)))
+    with pytest.raises(sa.NamingError, match="log is how a symbol is printed"):
+        sa.latex(sympy.log(sympy.Symbol("log")))
+
+
+def test_numpy_text_tells_a_name_from_a_function_by_the_call():
+    exp = sa.tensor("exp", T, T)
+    x = exp @ sa.exp(exp) + sa.exp(exp + M) * exp.T
+    assert read(str(x), {"exp": exp, "M": M}) is x
 
 
 @pytest.mark.parametrize("spelled", ["{}", r"\phantom{N}", r"\,", r"{}_{}", r"\quad"])
