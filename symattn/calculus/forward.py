@@ -13,7 +13,17 @@ from ..core.node import Tensor, topological, with_inputs
 from ..errors import NoRuleError
 from ..graph.canonical import Norm, norm, normaliser
 from ..graph.names import displayed_names, numbered
-from ..ops.leaves import by_derivative, constant, from_index_op, is_named, let_op, named, named_by, variable
+from ..ops.leaves import (
+    by_derivative,
+    constant,
+    from_index_op,
+    is_named,
+    let_op,
+    named,
+    named_by,
+    number_given,
+    variable,
+)
 
 Variable: TypeAlias = Tensor | sympy.Symbol
 
@@ -115,7 +125,7 @@ class Forward:
 
     def _naming(self, node: Tensor, shown: Mapping[Tensor, str]) -> dict[str, str]:
         """The name of a node among all, and who gives it now."""
-        name = {"name": shown[node]} if node in shown else {}
+        name = {"name": shown[node], **number_given(node, shown[node])} if node in shown else {}
         return {**name, **by_derivative(node)} if self.by == "derivative" else name
 
     def norm(self, node: Tensor) -> Norm | None:

@@ -9,7 +9,7 @@ import sympy
 from ..core.naming import CONSTANTS, new_name
 from ..core.node import Tensor, check_open, topological
 from ..errors import NamingError
-from ..ops.leaves import definition, is_named, named_by, variable
+from ..ops.leaves import cotangent_op, definition, is_named, is_numbered, named_by, variable
 from .canonical import without_names
 
 LONGEST = 400  # nodes of a printed tree; a larger one is asked to be named in parts
@@ -52,10 +52,32 @@ def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
     if constants := CONSTANTS.keys() & {*fixed, *symbols, *labels}:
         _check_numbers(order, sorted(constants))
     first = _same_quantity(order, labels)
-    apart = {label: list(dict.fromkeys(first.get(x, x) for x in nodes)) for label, nodes in labels.items()}
+    apart = {label: list(dict.fromkeys(y for x in nodes if _label(y := first.get(x, x)) == label))
+             for label, nodes in labels.items()}  # fmt: skip
     names = numbered(apart, {*fixed, *symbols})
+    given = {node: name for name, node in fixed.items()}
+    names = _following(apart, names, {*fixed, *symbols}, {**given, **{x: names[first.get(x, x)] for x in first}})
     shown = {node: names[first.get(node, node)] for nodes in labels.values() for node in nodes}
-    return {**{node: name for name, node in fixed.items()}, **shown}
+    return {**given, **shown}
+
+
+def _label(node: Tensor) -> str:
+    return str(node.params["name"])
+
+
+def _following(
+    labels: Mapping[str, Sequence[Tensor]], names: dict[Tensor, str], fixed: Collection[str], more: Mapping[Tensor, str]
+) -> dict[Tensor, str]:
+    """The names of nodes by their labels, where a gradient has the number of what it is by: dP_2 is that by P_2."""
+    shown = {**more, **names}
+    groups: dict[str, list[Tensor]] = {}
+    for label, nodes in labels.items():
+        for node in nodes:
+            by = node.inputs[1] if node.op is cotangent_op else node
+            follows = by is not node and by in shown and label == f"d{_label(by)}"
+            shown[node] = f"d{shown[by]}" if follows else shown[node]
+            groups.setdefault(shown[node] if follows else label, []).append(node)
+    return names if groups.keys() == labels.keys() else numbered(groups, fixed)
 
 
 def _check_numbers(order: Sequence[Tensor], names: Sequence[str]) -> None:
@@ -67,14 +89,25 @@ def _check_numbers(order: Sequence[Tensor], names: Sequence[str]) -> None:
 
 
 def _same_quantity(order: Sequence[Tensor], labels: Mapping[str, Sequence[Tensor]]) -> dict[Tensor, Tensor]:
-    """For nodes of one label: the first one that is the same but for names inside, such as automatic ones."""
-    if all(len(nodes) == 1 for nodes in labels.values()):
+    """For nodes of one label: the first one that is the same but for names inside, such as automatic ones.
+
+    What a gradient has given a number to is the same as what has the label without it.
+    """
+    plain = [(x, stem) for nodes in labels.values() for x in nodes if is_numbered(x) and (stem := _stem(x)) in labels]
+    if not plain and all(len(nodes) == 1 for nodes in labels.values()):
         return {}
     bare: dict[Tensor, Tensor] = {}
     for node in order:
         bare[node] = without_names(node, bare)
     first: dict[tuple[str, Tensor], Tensor] = {}
+    for x, stem in plain:
+        first.setdefault((stem, bare[x]), x)
     return {x: first.setdefault((label, bare[x]), x) for label, nodes in labels.items() for x in nodes}
+
+
+def _stem(x: Tensor) -> str:
+    """The label without its number."""
+    return _label(x).rpartition("_")[0]
 
 
 def _hypotheses(node: Tensor) -> str:

@@ -279,7 +279,7 @@ def scalar_value(x: Tensor) -> sympy.Expr | None:
 # --- names of intermediates ---
 
 # ``by`` says who gave the name: the user (""), a function of the "library", a "gradient", which says itself what its
-# names stand for, or a "derivative", whose text has to say it.
+# names stand for, or a "derivative", whose text has to say it; "number" is a name of the user with a number.
 let_op = Operation(
     "let",
     shape=lambda x, name, by="": x.shape,
@@ -320,7 +320,18 @@ def named_by(x: Tensor) -> str:
     """Who named an intermediate, "" for the user."""
     if x.op is cotangent_op:
         return "gradient"
-    return str(x.params.get("by", "")) if x.op is let_op else ""
+    by = str(x.params.get("by", "")) if x.op is let_op else ""
+    return "" if by == "number" else by
+
+
+def number_given(x: Tensor, name: str) -> dict[str, str]:
+    """The parameter of a name that is that of the user with a number, which tells it from others."""
+    return {"by": "number"} if x.op is let_op and not named_by(x) and x.params["name"] != name else {}
+
+
+def is_numbered(x: Tensor) -> bool:
+    """Whether the name is that of the user with a number."""
+    return x.op is let_op and x.params.get("by") == "number"
 
 
 def by_derivative(x: Tensor) -> dict[str, str]:

@@ -70,3 +70,31 @@ def test_long_chains_of_definitions_are_put_in_order():
     names = [line.partition(" ")[0] for line in lines(sa.gradient(sa.let("L", sa.sum(x)), [Q]))]
     assert [name for name in names if name.startswith("X")] == [f"X{subscript(k)}" for k in range(60)]
     assert names.index("X₇") < names.index("dX₇")
+
+
+def test_gradients_have_the_numbers_of_what_they_are_by():
+    T, S, d = sa.sizes("T S d")
+    Q, K, V, W = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, d), sa.tensor("W", d, d)
+
+    def weights(X):
+        return sa.let("P", sa.softmax(sa.let("Z", X @ K.T)))
+
+    by_w = sa.gradient(sa.let("M", weights(Q @ W @ W) @ V), [W])
+    by_q = sa.gradient(sa.let("N", weights(Q) @ V), [Q])
+    D = sa.Derivation("Three").extend(sa.let("A", weights(Q @ W) @ V), by_w, by_q)
+    names = [check.name for check in D.verify()]
+    assert [name for name in names if name[:2] in ("dP", "dZ")] == ["dP_2", "dZ_2", "dP_3", "dZ_3"]
+    assert all(f"{name[:2]}{'₀₁₂₃'[int(name[3])]} = " in D.text() for name in names if name[:2] in ("dP", "dZ"))
+
+
+def test_what_a_gradient_has_given_a_number_is_what_the_user_has_named():
+    T, d = sa.sizes("T d")
+    Q, K, V, W = sa.tensor("Q", T, d), sa.tensor("K", T, d), sa.tensor("V", T, d), sa.tensor("W", d, d)
+    P = [sa.let("P", sa.softmax(X @ K.T)) for X in (Q, Q @ W, Q @ W @ W)]
+    O = sa.let("O", P[0] @ V + P[1] @ V + P[2] @ V)
+    D = sa.Derivation("Three").extend(*P, O, sa.gradient(O, [W]))
+    assert [check.name for check in D.verify()][:4] == ["P_1", "P_2", "P_3", "O"]
+    assert "P₄" not in D.text()
+    X = sa.let("X", Q @ K.T)
+    other = [sa.let("X_1", X), sa.let("X_2", Q @ K.T)]  # names of the user are kept, though they mean the same
+    assert [check.name for check in sa.Derivation("Own").extend(X, *other).verify()] == ["X", "X_1", "X_2"]
