@@ -49,6 +49,8 @@ class Reverse:
         self.because: dict[Tensor, str] = {}
         self.shared: dict[Tensor, str] = {}  # forward nodes named on the way, under provisional names
         self.conditions: list[str] = []
+        self.awaited: Counter[Any] = Counter()  # how many results of a computation have no cotangent yet
+        self.known: dict[Any, dict[Tensor, Tensor]] = {}  # the cotangents of those that have
 
     # --- set-up ---
 
@@ -82,6 +84,7 @@ class Reverse:
 
     def run(self) -> Gradient:
         waiting = self._users()
+        self.awaited.update(_computation(node) for node in topological(self.outputs) if node in self.needed)
         ready: list[tuple[int, int, Tensor]] = []
         for y, cotangent in self.cotangents.items():
             new = self.forward.new[y]
@@ -91,7 +94,7 @@ class Reverse:
                 heapq.heappush(ready, self._priority(node))
         while ready:
             node = heapq.heappop(ready)[-1]
-            self._visit(node)
+            self._propagate(self._complete(node, self._visit(node)))
             for x in dict.fromkeys(node.inputs):
                 waiting[x] = waiting.get(x, 1) - 1
                 if not waiting[x] and x in self.needed:
@@ -109,10 +112,11 @@ class Reverse:
         """Shallow nodes first: a person writes dV before following P further down."""
         return node.height, self.forward.place[node], node
 
-    def _visit(self, node: Tensor) -> None:
+    def _visit(self, node: Tensor) -> Tensor | None:
+        """The cotangent of a node, if there is any."""
         contributions = sorted(self.bar.pop(node, ()), key=lambda part: part[0])
         if not contributions:
-            return
+            return None
         parts = sorted((part for _, part, _ in contributions), key=_is_subtracted)
         cotangent = sum_of(parts)
         if len(parts) > 1:
@@ -122,8 +126,16 @@ class Reverse:
         cotangent = self._name(node, cotangent, reasons, len(contributions))
         if node in self.targets:
             self.results[node] = cotangent
-        if not is_zero(cotangent):
-            self._propagate(node, cotangent)
+        return None if is_zero(cotangent) else cotangent
+
+    def _complete(self, node: Tensor, cotangent: Tensor | None) -> Mapping[Tensor, Tensor]:
+        """The cotangents of all results of one computation, once the last of them is known."""
+        computation = _computation(node)
+        known = self.known.setdefault(computation, {})
+        if cotangent is not None:
+            known[node] = cotangent
+        self.awaited[computation] -= 1
+        return {} if self.awaited[computation] else known
 
     def _name(self, node: Tensor, cotangent: Tensor, reasons: list[str], paths: int) -> Tensor:
         """Give the cotangent a name and a step where the node has a name, or needs one because it is used twice."""
@@ -144,20 +156,27 @@ class Reverse:
         branches = sum(x in self.needed for x in dict.fromkeys(node.inputs))
         if branches != 1 or node.op.vjp is None:
             return branches > 1
-        rule = zip(node.inputs, self._parts(node, cotangent), strict=True)
+        rule = zip(node.inputs, self._parts({node: cotangent}), strict=True)
         parts = [p for x, p in rule if x in self.needed and p is not None]
         known = ChainMap[Tensor, Any]({cotangent: 0}, self.forward.place, self.steps)
         fresh = topological([p for p in parts if p is not cotangent], stop=known)
         return sum(x is cotangent for new in fresh if new is not cotangent for x in new.inputs) > 1
 
-    def _parts(self, node: Tensor, cotangent: Tensor) -> Sequence[Tensor | None]:
-        assert node.op.vjp is not None
-        label = self.forward.label.get(node, node)
+    def _parts(self, cotangents: Mapping[Tensor, Tensor]) -> Sequence[Tensor | None]:
+        """What the results of one computation give each of its inputs."""
+        (node, cotangent), *_ = cotangents.items()
+        op, label = node.op, self.forward.label
+        assert op.vjp is not None
         whole = self.forward.norm(node)
         if whole is not None:
-            part = whole.slope(cotangent, label)
+            part = whole.slope(cotangent, label.get(node, node))
             return [part if x is whole.x else None for x in node.inputs]
-        return node.op.vjp(cotangent, label, *node.inputs, **node.params)
+        if not op.part:
+            return op.vjp(cotangent, label.get(node, node), *node.inputs, **node.params)
+        by_part = {y.params[op.part]: c for y, c in cotangents.items()}
+        results = {y.params[op.part]: label.get(y, y) for y in cotangents}
+        shared = {name: value for name, value in node.params.items() if name != op.part}
+        return op.vjp(by_part, results, *node.inputs, **shared)
 
     def _share(self, node: Tensor) -> None:
         """Name a forward node that the writer left unnamed."""
@@ -169,8 +188,12 @@ class Reverse:
         self.steps[step] = reason
         return step
 
-    def _propagate(self, node: Tensor, cotangent: Tensor) -> None:
-        self._to_symbols(node, cotangent)
+    def _propagate(self, cotangents: Mapping[Tensor, Tensor]) -> None:
+        if not cotangents:
+            return
+        for result, cotangent in cotangents.items():
+            self._to_symbols(result, cotangent)
+        node = next(iter(cotangents))
         wanted = [x in self.needed for x in node.inputs]
         if not any(wanted):
             return
@@ -182,7 +205,7 @@ class Reverse:
         loops = [body for body in node.params.values() if isinstance(body, Graph)]
         self.conditions += [said for body in loops for said in body.nonsmooth]
         why = op.reason if self.forward.norm(node) is None else "a norm, row by row"
-        for x, need, part in zip(node.inputs, wanted, self._parts(node, cotangent), strict=True):
+        for x, need, part in zip(node.inputs, wanted, self._parts(cotangents), strict=True):
             if not need or part is None:
                 continue
             part = tidy(part, self.tidied, self.forward.place)
@@ -256,6 +279,12 @@ class Reverse:
             if tied:
                 stated.append(f"the gradient by {v.name} is the ambient one: that {v.name} is {tied[0]} is not imposed")
         return stated
+
+
+def _computation(node: Tensor) -> Any:
+    """What all results of one computation have in common; most operations have one result."""
+    part = node.op.part
+    return (node.op, node.inputs, *(pair for pair in node.params.items() if pair[0] != part)) if part else node
 
 
 def _reason(reasons: Sequence[str], paths: int) -> str:

@@ -34,10 +34,10 @@ class Pullback(Protocol):
     """One cotangent an input, of ``*inputs`` and ``**params``; None where the derivative is zero wherever it exists.
 
     It is written in symattn's own operations. Extra leading axes of the cotangent are a batch, so axes are counted from
-    the end.
+    the end. Of an operation with several results, it takes those cotangents and results that matter, by their ``part``.
     """
 
-    def __call__(self, cotangent: Tensor, result: Tensor, /, *args: Any, **kwargs: Any) -> Sequence[Tensor | None]: ...
+    def __call__(self, cotangent: Any, result: Any, /, *args: Any, **kwargs: Any) -> Sequence[Tensor | None]: ...
 
 
 class Pushforward(Protocol):
@@ -87,6 +87,7 @@ class Operation:
     places: tuple[int, ...] = ()  # which inputs are read as indices
     # An input that may hold -oo is "refused", "kept" or "absorbed"; or a function says whether the result may hold it
     minus_infinity: str | Callable[..., bool] = "refused"
+    part: str = ""  # the parameter that says which of several results of one computation it is
     build: Build | None = None
     broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
     spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign

@@ -6,7 +6,7 @@ derivatives of the loop are loops over the derivatives of its body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -148,16 +148,19 @@ def _entry(read: Any, index: Any, node: Tensor) -> Any:
 # --- derivatives ---
 
 
-def _pullback(g: Tensor, y: Tensor, *inputs: Tensor, body: Body, take: Take, steps: Any) -> Sequence[Tensor | None]:
+def _pullback(
+    g: Mapping[Take, Tensor], y: Mapping[Take, Tensor], *inputs: Tensor, body: Body, steps: Any
+) -> Sequence[Tensor | None]:
     """A loop backwards, whose state is the cotangent of the state, and sums for what stays."""
     step = body.opened()
     first, sequences, given = parted(inputs, step)
-    length, batch = _length(inputs, body, steps), g.shape[: g.rank - y.rank]
-    what, k = take
+    length = _length(inputs, body, steps)
+    batch = next(c.shape[: c.rank - y[take].rank] for take, c in g.items())
     cotangents = {i: _leaf(f"g{i}", batch, s) for i, s in enumerate(step.states) if s.kind == "real"}
-    of_output = _leaf("e", batch, step.outputs[k]) if what == "output" else None
+    stacked = {k: c for (what, k), c in g.items() if what == "output"}
+    of_outputs = {k: _leaf(f"e{k}", batch, step.outputs[k]) for k in stacked}
     pairs = [(step.after[i], c) for i, c in cotangents.items()]
-    pairs += [] if of_output is None else [(step.outputs[k], of_output)]
+    pairs += [(step.outputs[k], c) for k, c in of_outputs.items()]
     slopes = _slopes(pairs, step.leaves)
     if not slopes:
         return [None] * len(inputs)
@@ -166,16 +169,15 @@ def _pullback(g: Tensor, y: Tensor, *inputs: Tensor, body: Body, take: Take, ste
     moved = [x for x in step.reads if x in slopes]
     back = Step(
         (*cotangents.values(), *sums.values()),
-        (*step.reads, *step.states, *(() if of_output is None else (of_output,))),
+        (*step.reads, *step.states, *of_outputs.values()),
         step.fixed,
         (*(slopes.get(step.states[i], nothing[step.states[i]]) for i in cotangents),
          *(add(total, slopes[c]) for c, total in sums.items())),
         tuple(slopes[x] for x in moved),
     )  # fmt: skip
     _, before = values_of(Loop(step._replace(outputs=step.states), first, sequences, given, length))
-    start = [g if (what, k) == ("final", i) else nothing[step.states[i]] for i in cotangents]
-    start += [nothing[c] for c in sums]
-    run = [*sequences, *before] + ([] if of_output is None else [_moved(g, 0, len(batch), -1)])
+    start = [g.get(("final", i), nothing[step.states[i]]) for i in cotangents] + [nothing[c] for c in sums]
+    run = [*sequences, *before, *(_moved(c, 0, len(batch), -1) for c in stacked.values())]
     final, outputs = values_of(Loop(back, tuple(start), tuple(flip(x, 0) for x in run), given, length))
     found = dict(zip([*(step.states[i] for i in cotangents), *sums], final, strict=True))
     found |= {x: _moved(flip(o, 0), len(batch), 0, 1) for x, o in zip(moved, outputs, strict=True)}
@@ -249,6 +251,7 @@ def _pushforward(
 
 scan_op = Operation(
     "scan",
+    part="take",
     shape=_shape,
     entry=_entry,
     vjp=_pullback,

@@ -42,6 +42,17 @@ def online(state: Any, z: Any) -> Any:
     return (new, total * sa.exp(top - new) + sa.exp(z - new)), new
 
 
+def pair(state: Any, read: Any) -> Any:
+    (s, t), (k, u) = state, read
+    s = sa.tanh(A @ s + k * t)
+    return (s, t + u * sa.sum(s)), (s * u, t)
+
+
+def every_value(final: Any, outputs: Any) -> Any:
+    (s, t), (rows, numbers) = final, outputs
+    return rows * numbers[:, None] + sa.sin(s) * t
+
+
 LOOPS: dict[str, Callable[[], Any]] = {
     "gated linear attention": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
     "its state": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[0],
@@ -54,6 +65,7 @@ LOOPS: dict[str, Callable[[], Any]] = {
     "a sequence with -oo": lambda: sa.scan(lambda s, z: (s + sa.exp(z), None), 0, sa.where(m, x, -sympy.oo))[0],
     "with a mask": lambda: sa.scan(lambda s, r: (sa.where(r[1], s + r[0], s), None), 0, (x, m))[0] * sa.ones(1),
     "two outputs": lambda: sum(sa.scan(lambda s, k: (s * k, (s, k @ s)), sa.ones(d), K)[1][1:], sa.zeros(T)),
+    "all of its values": lambda: every_value(*sa.scan(pair, (B, 1), (K, x))),
     "one in another": lambda: sa.scan(lambda s, k: (sa.scan(lambda a, b: (s * a + b, None), s, k)[0], s), 0, K)[1],
     "no sequence": lambda: sa.scan(lambda s, _: (sa.tanh(A @ s), s), B, length=T)[1] * K,
     "one after another": lambda: sa.scan(cell, B, sa.scan(cell, B, K)[1])[0],
@@ -212,9 +224,16 @@ def test_the_loops_of_an_expression_are_listed_inputs_first() -> None:
     second = sa.scan(cell, first[0], first)[0]
     assert sa.scans(second) == (first, second)
     assert sa.scans(K @ A) == ()
-    assert len(sa.scans(sa.gradient(second, [K]))) == 4
+    assert len(sa.scans(sa.gradient(second, [K]))) == 4  # two forwards, and both backwards
     with pytest.raises(sa.OperandError, match="takes a tensor or a gradient"):
         sa.scans(3)
+
+
+def test_the_values_of_a_loop_are_differentiated_by_one_loop() -> None:
+    y = LOOPS["all of its values"]()
+    assert len(sa.scans(y)) == 1
+    assert len(sa.scans(sa.gradient(y, [A, B, K, x]))) == 3  # itself, with its states, and backwards
+    assert len(sa.scans(sa.jacobian(y, K))) == 3
 
 
 def test_a_loop_is_its_step_from_place_to_place() -> None:
