@@ -145,7 +145,8 @@ class Derivation:
         r"""Go on from the last line: what stands there is equal to ``expr``, or ``<=``, ``<``, ``>=`` or ``>`` than it.
 
         By ``label``, text around the LaTeX refers to the line: ``\eqref{label}``. Raises OperandError if there is no
-        line to go on from, for another relation or a label that is taken, and ShapeError for another shape.
+        line to go on from, for another relation, one in the other direction than those before it or a label that is
+        taken, and ShapeError for another shape.
         """
         if not isinstance(relation, str) or relation not in RELATIONS:
             raise OperandError(f"then relates by one of {', '.join(RELATIONS)}, not {described(relation)}")
@@ -155,8 +156,20 @@ class Derivation:
         x, before = as_tensor(expr), last.expression
         if not same_shape(x.shape, before.shape):
             raise ShapeError(f"{x.brief()} cannot equal {before.brief()}: the shapes differ")
+        self._check_direction(relation)
         reason = prose(because, "because=")
         return self._with(Line(None, x, "further", reason, relation, self._new_label(label)))
+
+    def _check_direction(self, relation: str) -> None:
+        """A chain that goes up and down says nothing about its ends; raises OperandError."""
+        for line in reversed([part for part in self.parts if isinstance(part, Line)]):
+            if {relation[0], line.relation[0]} == {"<", ">"}:
+                raise OperandError(
+                    f"a chain that has {line.relation} cannot go on with {relation}, which says nothing about its "
+                    "ends: begin another one with extend(sa.le(...))"
+                )
+            if line.left is not None:
+                return
 
     def _new_label(self, label: Any) -> str:
         if not isinstance(label, str) or not all(c.isalnum() or c in "-_:." for c in label):
@@ -171,7 +184,7 @@ class Derivation:
         """Add a claim that was proved or refuted, with its proof or its counterexample.
 
         ``holds`` says what is true instead, in sentences or as a verdict; ``proof`` are steps for people: a derivation,
-        or expressions, each with a reason or without, that lead from the left side to the right. ``kind`` is "Claim",
+        or of an equation expressions, each with a reason or without, that lead from the left side to the right. ``kind`` is "Claim",
         "Lemma", "Proposition", "Theorem" or "Corollary"; a proved claim is a proposition unless it says otherwise.
         """
         if not isinstance(verdict, Verdict) or verdict.status == "unknown":
@@ -460,6 +473,11 @@ def _proof_of(verdict: Verdict, proof: Any) -> tuple[Part, ...]:
         raise OperandError("proof= is of a claim that is proved, and this one is refuted")
     if not isinstance(verdict.claim, Claim):
         raise OperandError("proof= leads from one side of an equation to the other: this claim has no sides")
+    if verdict.claim.relation != "=":
+        raise OperandError(
+            f"proof= of a claim with {verdict.claim.relation} is a derivation, which says by which relation each line "
+            "goes on: sa.Derivation('Proof').extend(sa.le(a, b)).then(c, '<=')"
+        )
     lines = list[Line]()
     for k, step in enumerate(given):
         expr, why = step if isinstance(step, tuple) else (step, "")

@@ -306,6 +306,23 @@ def test_relations_of_a_chain_are_proved():
         sa.Derivation("A").extend(P).then(2 * P, relation=">=").verify()
 
 
+def test_a_chain_goes_in_one_direction():
+    x, y = sa.tensor("x", "n", positive=True), sa.tensor("y", "n", positive=True)
+    up = sa.Derivation("A").extend(sa.eq(x, x + 0 * y)).then(x + y, "<").say("And on.").then(x + y).then(x + 2 * y, "<=")
+    assert [check.how for check in up.verify()] == ["proved"] * 4
+    for relation in (">", ">="):
+        with pytest.raises(sa.OperandError, match=f"a chain that has <= cannot go on with {relation}, which says"):
+            up.then(x, relation)
+    with pytest.raises(sa.OperandError, match="a chain that has > cannot go on with <="):
+        sa.Derivation("A").extend(sa.eq(x + y, y + x)).then(x, ">").then(x).then(x + y, "<=")
+    assert up.extend(sa.eq(x + y, y + x)).then(x, ">").verify()  # another chain
+    less = sa.prove(sa.le(x, x + y))
+    with pytest.raises(sa.OperandError, match="proof= of a claim with <= is a derivation, which says by which"):
+        up.claim(less, proof=[(x + y / 2, "half of it")])
+    steps = sa.Derivation("Proof").extend(sa.le(x, x + y / 2)).then(x + y, "<=")
+    assert "≤ x + y" in up.claim(less, proof=steps).text()
+
+
 def test_numbers_are_those_of_the_lines():
     note = sa.Derivation("A").extend(Z, P).example(values={Q: [[0, 0]], K: [[1, 2], [3, 4]]})
     inputs, outputs = note.composed().sections[0].parts[-2:]
