@@ -184,8 +184,9 @@ class Derivation:
         """Add a claim that was proved or refuted, with its proof or its counterexample.
 
         ``holds`` says what is true instead, in sentences or as a verdict; ``proof`` are steps for people: a derivation,
-        or of an equation expressions, each with a reason or without, that lead from the left side to the right. ``kind`` is "Claim",
-        "Lemma", "Proposition", "Theorem" or "Corollary"; a proved claim is a proposition unless it says otherwise.
+        or of an equation expressions, each with a reason or without, that lead from the left side to the right.
+        ``kind`` is "Claim", "Lemma", "Proposition", "Theorem" or "Corollary"; a proved claim is a proposition unless it
+        says otherwise.
         """
         if not isinstance(verdict, Verdict) or verdict.status == "unknown":
             raise OperandError(f"claim takes what sa.prove has proved or refuted, not {described(verdict)}")

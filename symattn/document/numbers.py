@@ -10,17 +10,21 @@ import sympy
 
 from ..codegen import lambdify
 from ..codegen.check import Point
-from ..core.boxes import Box, Matrix, Number, Script, Sign, juxtaposed, row
+from ..core.boxes import Box, Matrix, Number, Script, Sign, Text, juxtaposed, row
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..ops.leaves import computed, is_named, variable
+from ..printing.media.unicode import unicode_text
+from .declared import check_declared
 from .parts import Example, Line
 
 if TYPE_CHECKING:
     from .derivation import Derivation
 
 _SMALL = 5e-4  # what three digits do not show
+_LARGE = 1e6  # from which on it is a power of ten
 _MOST = 8  # entries of a row, or rows, that are shown
+_ROOM = 56  # letters in a row, with two between numbers
 
 
 def example(
@@ -38,22 +42,42 @@ def example(
     order = computed(shown)
     variables = [x for x in order if x.op is variable]
     symbols = {s for x in topological(shown) for s in x.own_symbols}
-    arrays = _arrays(values, variables)
-    numbers = {s: v for s, v in {**sizes, **values}.items() if isinstance(s, sympy.Symbol)}
+    if others := [s for s in sizes if not isinstance(s, sympy.Symbol)]:
+        raise OperandError(f"example has sizes by their symbols, {{T: 2}}, and {described(others[0])} is none")
+    numbers = {s: v for s, v in {**values, **sizes}.items() if isinstance(s, sympy.Symbol)}
     if unknown := [s for s in numbers if s not in symbols]:
         raise OperandError(f"example has a value for {unknown[0]}, which does not occur in what is shown")
-    if wrong := [f"{s} = {described(n)}" for s, n in sizes.items() if not isinstance(n, int) or n < 1]:
-        raise OperandError(f"example has sizes that are whole numbers from 1: not {wrong[0]}")
-    bound = _sizes(arrays, dict(sizes))
-    made = {x: _made_up(x, bound, seed) for seed, x in enumerate(variables) if x not in arrays}
-    arrays |= made
-    scalars = {s: v for s, v in numbers.items() if not s.is_integer}
+    scalars = {s: _scalar(s, v) for s, v in numbers.items() if not s.is_integer}
+    arrays = _arrays(values, variables)
+    bound = _sizes(arrays, {s: _size(s, n) for s, n in numbers.items() if s.is_integer})
+    for x, array in arrays.items():
+        check_declared(x, array)
+    arrays |= {x: _made_up(x, bound, seed) for seed, x in enumerate(variables) if x not in arrays}
     if missing := [s for s in symbols if s not in scalars and s not in bound]:
-        raise OperandError(f"example has no value for {missing[0]}: give it in values=")
+        where = "sizes" if missing[0].is_integer else "values"
+        raise OperandError(f"example has no value for {missing[0]}: give it in {where}=")
     point = Point(bound, {s: float(v) for s, v in scalars.items()}, arrays)
-    found = zip(shown, point.called(lambdify(list(arrays), shown)), strict=True)
-    results = {x: y for x, y in found if x not in arrays}
+    with np.errstate(all="ignore"):  # what is not finite is shown as such
+        found = point.called(lambdify(list(arrays), shown))
+    results = {x: y for x, y in zip(shown, found, strict=True) if x not in arrays}
     return Example({**arrays, **results}, bound, scalars, tuple(results))
+
+
+def _size(s: sympy.Symbol, n: Any) -> int:
+    if not isinstance(n, int) or isinstance(n, bool) or (s.is_positive and n < 1):
+        raise OperandError(f"example has sizes that are whole numbers from 1: not {s} = {described(n)}")
+    return n
+
+
+def _scalar(s: sympy.Symbol, value: Any) -> sympy.Expr:
+    """A number that has what is declared of its symbol."""
+    number = sympy.sympify(value) if isinstance(value, (int, float, sympy.Basic)) else None
+    if number is None or not number.is_number or not number.is_real:
+        raise OperandError(f"example has a real number for {s}, not {described(value)}")
+    for said in ("positive", "negative", "nonnegative", "nonpositive", "nonzero"):
+        if getattr(s, f"is_{said}") and getattr(number, f"is_{said}") is False:
+            raise OperandError(f"example has {s} = {number}, which is declared {said}")
+    return number
 
 
 def _arrays(values: Mapping[Any, Any], variables: Sequence[Tensor]) -> dict[Tensor, np.ndarray]:
@@ -78,11 +102,18 @@ def _arrays(values: Mapping[Any, Any], variables: Sequence[Tensor]) -> dict[Tens
 def _sizes(arrays: Mapping[Tensor, np.ndarray], sizes: dict[Any, int]) -> dict[Any, int]:
     """The sizes, as far as arrays tell them."""
     bound = dict(sizes)
-    for x, array in arrays.items():
-        for size, n in zip(x.shape, array.shape, strict=True):
-            if size.is_Symbol and bound.setdefault(size, n) != n:
-                raise OperandError(f"example: {size} is {bound[size]}, but {x.brief()} has {n} there")
+    lengths = [(x, size, n) for x, array in arrays.items() for size, n in zip(x.shape, array.shape, strict=True)]
+    for _, size, n in lengths:
+        if size.is_Symbol:
+            bound.setdefault(size, n)
+    for x, size, n in lengths:
+        if (known := size.subs(bound)).is_Integer and known != n:
+            raise OperandError(f"example: {_equal(size, known)}, but {x.brief()} has {n} there")
     return bound
+
+
+def _equal(size: sympy.Expr, known: sympy.Expr) -> str:
+    return f"a size is {known}" if size == known else f"{size} is {known}"
 
 
 def _made_up(x: Tensor, bound: Mapping[Any, int], seed: int) -> np.ndarray:
@@ -99,24 +130,46 @@ def _made_up(x: Tensor, bound: Mapping[Any, int], seed: int) -> np.ndarray:
 
 
 def array_box(array: np.ndarray) -> Box:
-    """An array of two axes at most as a matrix, a vector as a column, to three digits; ``…`` for what is too large."""
+    """An array of two axes at most as a matrix, a vector as a column; of a large one some entries and the size."""
     whole = bool(np.all(array == np.round(array)))
     if array.ndim == 0:
         return _number(float(array), whole)
-    if array.ndim > 2 or max(array.shape) > _MOST:
-        return Sign("…")
+    if array.ndim > 2:
+        return Text(f"an array of {' × '.join(map(str, array.shape))} numbers")
     cells = array[:, None] if array.ndim == 1 else array
-    return Matrix(tuple(tuple(_number(float(x), whole) for x in line) for line in cells))
+    rows = _shown(len(cells), _MOST)
+    boxes = [[_number(float(x), whole) for x in cells[i]] if i >= 0 else [] for i in rows]
+    widest = max((len(unicode_text(box)) for line in boxes for box in line), default=0)
+    columns = _shown(cells.shape[1], max(3, min(_MOST, _ROOM // (widest + 2))))
+    lines = [tuple(line[j] if line and j >= 0 else _DOTS[not line, j < 0] for j in columns) for line in boxes]
+    counted = f"{len(array)} entries" if array.ndim == 1 else f"{len(array)} × {array.shape[1]}"
+    return row(Matrix(tuple(lines)), *([Text(f" ({counted})")] if -1 in (*rows, *columns) else []))
+
+
+_DOTS = {(True, False): Sign("⋮"), (False, True): Sign("⋯"), (True, True): Sign("⋱")}  # rows left out, columns left out
+
+
+def _shown(length: int, most: int) -> list[int]:
+    """Which places of an axis are shown, with -1 for those that are not."""
+    return [*range(length)] if length <= most else [*range(most - 2), -1, length - 1]
 
 
 def _number(x: float, whole: bool) -> Box:
-    if x == 0 or whole or not np.isfinite(x):
-        return _signed(f"{x:g}".replace("inf", "∞"))
-    if abs(x) >= _SMALL:
-        return _signed(f"{x:.3f}")
-    digits, _, exponent = f"{x:.0e}".partition("e")
+    """A number to three digits behind the point, or to three digits times a power of ten."""
+    if np.isnan(x):
+        return Text("undefined")
+    if np.isinf(x):
+        return _signed("∞" if x > 0 else "-∞")
+    if x == 0:
+        return Number("0")
+    if (whole or abs(x) >= _SMALL) and abs(x) < _LARGE:
+        return _signed(f"{x:.0f}" if whole else f"{x:.3f}")
+    digits, _, exponent = f"{x:.2e}".partition("e")
     power = Script(Number("10"), above=_signed(str(int(exponent))))
-    return juxtaposed(_signed(digits), Sign("⋅", "product"), power)
+    short = digits.rstrip("0").rstrip(".")
+    if short in ("1", "-1"):
+        return power if short == "1" else row(Sign("−", "prefix"), power)
+    return juxtaposed(_signed(short), Sign("⋅", "product"), power)
 
 
 def _signed(digits: str) -> Box:

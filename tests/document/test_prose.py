@@ -308,7 +308,9 @@ def test_relations_of_a_chain_are_proved():
 
 def test_a_chain_goes_in_one_direction():
     x, y = sa.tensor("x", "n", positive=True), sa.tensor("y", "n", positive=True)
-    up = sa.Derivation("A").extend(sa.eq(x, x + 0 * y)).then(x + y, "<").say("And on.").then(x + y).then(x + 2 * y, "<=")
+    up = (
+        sa.Derivation("A").extend(sa.eq(x, x + 0 * y)).then(x + y, "<").say("And on.").then(x + y).then(x + 2 * y, "<=")
+    )
     assert [check.how for check in up.verify()] == ["proved"] * 4
     for relation in (">", ">="):
         with pytest.raises(sa.OperandError, match=f"a chain that has <= cannot go on with {relation}, which says"):

@@ -148,7 +148,9 @@ def _display(formulas: Sequence[Box], width: int) -> str:
         if not lines or _columns([*lines[-1], formula]) > width - 4:
             lines.append([])
         lines[-1].append(formula)
-    return "\n".join(line for several in lines for line in _side_by_side(several, width))
+    blocks = [_side_by_side(several, width) for several in lines]
+    between = "\n\n" if any(len(block) > 1 for block in blocks) else "\n"  # matrices one above the other stand apart
+    return between.join("\n".join(block) for block in blocks)
 
 
 def _columns(formulas: Sequence[Box]) -> int:
