@@ -18,7 +18,20 @@ from ..ops.arithmetic import multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to_op, summed
 from ..ops.index import index_op, only_adds_axes
 from ..ops.layout import transpose_op
-from ..ops.leaves import constant, cotangent_op, from_index_op, is_named, is_zero, named, operands, variable, zeros
+from ..ops.leaves import (
+    constant,
+    cotangent_op,
+    definition,
+    from_index_op,
+    is_named,
+    is_zero,
+    let_op,
+    named,
+    named_by,
+    operands,
+    variable,
+    zeros,
+)
 from .forward import Forward, Variable, dependent, partial, scalars_of
 from .result import Gradient, Step
 from .tidying import tidy
@@ -176,7 +189,8 @@ class Reverse:
         by_part = {y.params[op.part]: c for y, c in cotangents.items()}
         results = {y.params[op.part]: label.get(y, y) for y in cotangents}
         shared = {name: value for name, value in node.params.items() if name != op.part}
-        return op.vjp(by_part, results, *node.inputs, **shared)
+        wanted = [x in self.needed for x in node.inputs]
+        return op.vjp(by_part, results, *node.inputs, wanted=wanted, **shared)
 
     def _share(self, node: Tensor) -> None:
         """Name a forward node that the writer left unnamed."""
@@ -243,8 +257,10 @@ class Reverse:
     def _collect(self) -> Gradient:
         roots = [*self.steps]
         outputs = self._share_forward(roots)
-        in_order = sorted(self.shared, key=self.forward.place.__getitem__)
-        lets = {**outputs, **numbered({"U": in_order} if in_order else {}, self.forward.taken)}
+        groups = {"U": sorted(self.shared, key=self.forward.place.__getitem__)} if self.shared else {}
+        for x in self._named_by_rules([*roots, *self.results.values()]):
+            groups.setdefault(str(x.name), []).append(x)
+        lets = {**outputs, **numbered(groups, self.forward.taken)}
         final = _with_lets([*roots, *self.results.values()], lets)
         steps = tuple(Step(str(final[r].name), final[r].inputs[0], why) for r, why in self.steps.items())
         by_name = {str(final[r].name): final[r] for r in roots}
@@ -270,6 +286,11 @@ class Reverse:
                 elif not is_named(node) and node in self.outputs:
                     outputs[node] = str(self.names[node])
         return outputs
+
+    def _named_by_rules(self, roots: Sequence[Tensor]) -> list[Tensor]:
+        """What the rules of records made and named: the states of all steps of a loop."""
+        made = topological(roots, stop=self.forward.place)
+        return [x for x in made if x.op is let_op and x not in self.forward.place and named_by(x) == "gradient"]
 
     def _stated(self) -> list[str]:
         stated: list[str] = [*divisibility(size for node in self.forward.order for size in node.shape)]
@@ -315,7 +336,7 @@ def _with_lets(roots: Sequence[Tensor], lets: Mapping[Tensor, str]) -> dict[Tens
         follows = node.op is cotangent_op and node.inputs[1] in lets  # its provisional name follows its node's
         new[node] = with_inputs(node, new, **({"name": f"d{lets[node.inputs[1]]}"} if follows else {}))
         if node in lets:
-            new[node] = named(lets[node], new[node], by="gradient")
+            new[node] = named(lets[node], definition(new[node]), by="gradient")
     return new
 
 

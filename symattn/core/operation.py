@@ -34,7 +34,8 @@ class Pullback(Protocol):
     """One cotangent an input, of ``*inputs`` and ``**params``; None where the derivative is zero wherever it exists.
 
     It is written in symattn's own operations. Extra leading axes of the cotangent are a batch, so axes are counted from
-    the end. Of an operation with several results, it takes those cotangents and results that matter, by their ``part``.
+    the end. Of an operation with several results, it takes those cotangents and results that matter, by their ``part``,
+    and ``wanted`` says of which inputs cotangents are.
     """
 
     def __call__(self, cotangent: Any, result: Any, /, *args: Any, **kwargs: Any) -> Sequence[Tensor | None]: ...
@@ -56,6 +57,12 @@ class Notation(Protocol):
     """How it is written, and how tightly that binds (see ``ops/notation.py``)."""
 
     def __call__(self, printer: Any, node: Any, /) -> tuple[Box, int]: ...
+
+
+class NotationFromEnd(Protocol):
+    """How the result is written in the other order of its first axis, where that has a notation of its own."""
+
+    def __call__(self, printer: Any, node: Any, /) -> tuple[Box, int] | None: ...
 
 
 class Build(Protocol):
@@ -88,6 +95,7 @@ class Operation:
     # An input that may hold -oo is "refused", "kept" or "absorbed"; or a function says whether the result may hold it
     minus_infinity: str | Callable[..., bool] = "refused"
     part: str = ""  # the parameter that says which of several results of one computation it is
+    from_end: NotationFromEnd | None = None
     build: Build | None = None
     broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
     spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign

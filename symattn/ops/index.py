@@ -156,6 +156,14 @@ def steps_back(x: Tensor) -> bool:
     return any(item[0] == "slice" and item[2] < 0 for item in x.params["items"] if item != NEW)
 
 
+def is_flip(x: Tensor) -> bool:
+    """Whether a tensor is another one from the end of its first axis, and nothing else of it is moved."""
+    if x.op is not index_op or not x.rank or x.rank != x.inputs[0].rank:
+        return False
+    whole = (("slice", 0, 1, size) for size in x.inputs[0].shape[1:])
+    return x.params["items"] == (("slice", x.shape[0] - 1, -1, x.inputs[0].shape[0]), *whole)
+
+
 def _shown_item(p: Any, item: Item, size: sympy.Expr | None) -> Box:
     """A part of an index as it is written between brackets."""
     if item == NEW:

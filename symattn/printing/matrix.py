@@ -18,7 +18,7 @@ from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, displayed_names, mentioned_names, symbol_names, tree_size
 from ..ops.arithmetic import add_op
-from ..ops.index import index_op, steps_back
+from ..ops.index import index_op, is_flip, steps_back
 from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .counting import checked_first_index, from_one
@@ -163,6 +163,8 @@ class Printer:
         return self.known[x]
 
     def _notation(self, x: Tensor) -> Written:
+        if (written := self.from_end(x)) is not None:
+            return written
         backwards = self.first_index and x.op is index_op and steps_back(x)  # of which NumPy's slices count from 0
         entries = moves_entries(x) or multiplies_vectors_in_step(x) or backwards
         if not self.code and not is_named(x) and entries:
@@ -171,6 +173,12 @@ class Printer:
         if isinstance(box, Script) and not (self.code or is_named(x)) and self.table.is_name(box):
             box = Script(Fence(box.base), box.below, box.above)
         return box, binding
+
+    def from_end(self, x: Tensor) -> Written | None:
+        """What is another tensor from the end of its first axis, where that has a notation of its own."""
+        if not is_flip(x) or is_named(x.inputs[0]) or x.inputs[0].op.from_end is None:
+            return None
+        return x.inputs[0].op.from_end(self, x.inputs[0])
 
     def symbol(self, node: Tensor) -> Box:
         """The name under which a node is shown."""
@@ -326,7 +334,21 @@ def printer_in(
     first = checked_first_index(first_index)
     if checked_style(style) == "matrix":
         return latex_printer(roots, names, gradients, first)
-    return IndexPrinter(roots, symbol_table(roots, names, checked_gradients(gradients)), first_index=first)
+    table = _with_loops(roots, Printer(symbol_table(roots, names, checked_gradients(gradients)), False))
+    return IndexPrinter(roots, table, first_index=first)
+
+
+def _with_loops(roots: Sequence[Tensor], p: Printer) -> SymbolTable:
+    """The symbols with loops among them, of which index style has entries: their equations are those of matrices."""
+    boxes: dict[Tensor, Box] = {}
+    for x in topological(roots):
+        from_end = p.from_end(x)
+        if from_end is not None or (x.op.part and not is_named(x)):
+            boxes[x] = p.operand(x, Binding.ATOM) if from_end is None else from_end[0]
+    if not boxes:
+        return p.table
+    placed = {x: f" {n}" for n, x in enumerate(boxes)}
+    return SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, boxes)})
 
 
 def membership(name: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:

@@ -1,21 +1,26 @@
 r"""How a recurrence is written: in text as the call that makes it, in mathematics by its equations.
 
 ``\left(s_T : s_0 = 0,\; s_t = s_{t-1} + x_t,\; t = 1, \ldots, T\right)`` is the last state, ``y_{1:T}`` the outputs.
+A loop that runs from the end of all its sequences begins with ``s_{T+1}``, and has ``t = T, \ldots, 1``. A value is
+written with the states and the sequences that matter to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.boxes import Box, Code, Fence, Function, Name, Number, Row, Script, Sign, applied, commas, row, separated
 from ..core.naming import free_letters, new_name
-from ..core.node import Tensor
-from ..ops.index import index_op
+from ..core.node import Tensor, topological
+from ..ops.arithmetic import multiply, split_scalar
+from ..ops.gather import flip
+from ..ops.index import is_flip
 from ..ops.leaves import is_named
 from ..ops.notation import Binding, Written
 from ..printing.matrix import Printer, Within
+from .body import Step, Tensors
 
 _LETTERS = "suvwzpq"  # of states
 _EQUALS = Sign("=", "relation")
@@ -23,38 +28,133 @@ _EQUALS = Sign("=", "relation")
 
 def scan_notation(p: Any, node: Tensor) -> Written:
     """A value of a recurrence, whole."""
-    return (_as_call if p.code else _as_equations)(p, node), Binding.ATOM
+    value = _value(p, node)
+    return _written(p, value, value.output is None and value.runs_back)
 
 
-def _within(p: Any, node: Tensor, boxes: Sequence[Box], taken: set[str]) -> tuple[Printer, Any]:
-    """The opened step, and a printer that writes its leaves by these boxes, and what stays by what it is."""
-    body = node.params["body"]
-    step = body.opened(taken)
-    stays = node.inputs[len(step.states) + len(step.reads) :]
-    written = [*((box, Binding.ATOM) for box in boxes), *((p.operand(x, Binding.OR), p.binding(x)) for x in stays)]
-    names = {**p.names, **{leaf: str(leaf.name) for leaf in step.leaves}}
+def scan_from_end(p: Any, node: Tensor) -> Written | None:
+    """The outputs of a recurrence that runs from the end of all sequences, in the order of these."""
+    value = _value(p, node)
+    return None if value.output is None or not value.runs_back else _written(p, value, True)
+
+
+def _written(p: Any, value: _Value, back: bool) -> Written:
+    return (_as_call if p.code else _as_equations)(p, value, back), Binding.ATOM
+
+
+class _Value(NamedTuple):
+    """What matters to one value of a recurrence, by the opened step; the state asked for comes at ``place``."""
+
+    states: Tensors
+    after: Tensors
+    first: Tensors
+    reads: Tensors
+    sequences: Tensors
+    fixed: tuple[tuple[Tensor, Tensor], ...]
+    output: Tensor | None
+    place: int
+    length: Any
+
+    @property
+    def runs_back(self) -> bool:
+        """Whether it reads sequences, and all from the end."""
+        return any(map(is_flip, self.sequences)) and None not in map(_from_end, self.sequences)
+
+    @property
+    def leaves(self) -> Tensors:
+        """The states, and the elements of the sequences."""
+        return (*self.states, *self.reads)
+
+
+def _value(p: Any, node: Tensor) -> _Value:
+    body, (what, k), inputs = node.params["body"], node.params["take"], node.inputs
+    step = body.opened(p.taken)
+    states, reads = len(step.states), len(step.reads)
+    root = step.after[k] if what == "final" else step.outputs[k]
+    kept = [*_states_below(step, [root, *([step.states[k]] if what == "final" else [])])]
+    below = set(topological([root, *(step.after[n] for n in kept)]))
+    read = [n for n, x in enumerate(step.reads) if x in below]
+    return _Value(
+        tuple(step.states[n] for n in kept),
+        tuple(step.after[n] for n in kept),
+        tuple(inputs[n] for n in kept),
+        tuple(step.reads[n] for n in read),
+        tuple(inputs[states + n] for n in read),
+        tuple(zip(step.fixed, inputs[states + reads :], strict=True)),
+        None if what == "final" else root,
+        kept.index(k) if what == "final" else 0,
+        inputs[states].shape[0] if reads else node.params["steps"],
+    )
+
+
+def _from_end(x: Tensor) -> Tensor | None:
+    """What a sequence is in the other order, if that is as plain."""
+    if is_flip(x):
+        return x.inputs[0]
+    factor, rest = split_scalar(x)
+    if factor != 1 and rest is not None:
+        back = _from_end(rest)
+        return None if back is None else multiply(factor, back)
+    return flip(x, 0) if x.op.part and any(map(is_flip, x.inputs)) else None
+
+
+def _states_below(step: Step, roots: Sequence[Tensor]) -> Iterator[int]:
+    """The states that some roots of a step are made from, at that step or at an earlier one."""
+    met: set[Tensor] = set()
+    waiting = list(roots)
+    while waiting:
+        below = topological(waiting)
+        new = [n for n, x in enumerate(step.states) if x in below and x not in met]
+        met |= {step.states[n] for n in new}
+        waiting = [step.after[n] for n in new]
+    yield from (n for n, x in enumerate(step.states) if x in met)
+
+
+def _sequences(value: _Value, back: bool) -> list[Tensor]:
+    """The sequences in the order in which they are written."""
+    return [back_x if back and (back_x := _from_end(x)) is not None else x for x in value.sequences]
+
+
+def _within(p: Any, value: _Value, boxes: Sequence[Box], taken: set[str]) -> Printer:
+    """A printer that writes the leaves of the step by these boxes, and what stays by what it is."""
+    names = {**p.names, **{leaf: str(leaf.name) for leaf in (*value.leaves, *(c for c, _ in value.fixed))}}
     inner = Printer(p.table, p.code, Within(p.heads, names, {*p.taken, *taken}), p.first_index)
-    inner.known.update(zip(step.leaves, written, strict=True))
-    return inner, step
+    inner.known.update((leaf, (box, Binding.ATOM)) for leaf, box in zip(value.leaves, boxes, strict=True))
+    inner.known.update((leaf, (p.operand(x, Binding.OR), p.binding(x))) for leaf, x in value.fixed)
+    return inner
 
 
 # --- text ---
 
+_NONE, _BACK = Code("None"), Code("reverse=True")
 
-def _as_call(p: Any, node: Tensor) -> Box:
-    body, (what, k) = node.params["body"].step, node.params["take"]
+
+def _as_call(p: Any, value: _Value, back: bool) -> Box:
     taken = set(p.taken)
     state, element = (new_name(letter, taken) for letter in "sx")
-    count = len(body.states)
-    leaves = [*_leaves(state, count), *_leaves(element, len(body.reads))]
-    inner, step = _within(p, node, leaves, taken)
-    after = _tuple([inner.box(x) for x in step.after])
-    outputs = inner.box(step.outputs[k]) if what == "output" else Code("None")  # the others are other values
-    rule = row(Code(f"lambda {state}, {element}: "), Fence(commas([after, outputs])))
-    run = [p.operand(x, Binding.OR) for x in node.inputs[: count + len(body.reads)]]
-    over = _tuple(run[count:]) if body.reads else row(Code("length="), p.scalar(node.params["steps"]))
-    which = "[1]" if what == "output" else "[0]" if count == 1 else f"[0][{k}]"
-    return row(applied(Function(Code("scan")), [rule, _tuple(run[:count]), over]), Code(which))
+    count = len(value.states)
+    inner = _within(p, value, [*_leaves(state, count), *_leaves(element, len(value.reads))], taken)
+    shown = [*value.after, *([] if value.output is None else [value.output])]
+    rows = _with_names(inner, shown, count, taken)
+    rule = row(Code(f"lambda {state}, {element}: "), Fence(commas([_tuple(rows[:count]), *(rows[count:] or [_NONE])])))
+    first = _tuple([p.operand(x, Binding.OR) for x in value.first])
+    run = [p.operand(x, Binding.OR) for x in _sequences(value, back)]
+    over = _tuple(run) if run else row(Code("length="), p.scalar(value.length))
+    which = "[1]" if value.output is not None else "[0]" if count == 1 else f"[0][{value.place}]"
+    return row(applied(Function(Code("scan")), [rule, first, over, *([_BACK] if back else [])]), Code(which))
+
+
+def _with_names(p: Printer, roots: Sequence[Tensor], count: int, taken: set[str]) -> list[Box]:
+    """The roots, of which those that later ones are made from get names there."""
+    boxes: list[Box] = []
+    for n, x in enumerate(roots):
+        box = p.box(x)
+        if n < count and x.inputs and any(x in topological([y]) for y in roots[n + 1 :]):
+            name = new_name("t", taken)
+            p.known[x] = Code(name), Binding.ATOM
+            box = row(Code(f"{name} := "), box)
+        boxes.append(box)
+    return boxes
 
 
 def _leaves(name: str, count: int) -> list[Box]:
@@ -68,47 +168,47 @@ def _tuple(boxes: Sequence[Box]) -> Box:
 # --- mathematics ---
 
 
-def _as_equations(p: Any, node: Tensor) -> Box:
-    body, (what, k) = node.params["body"].step, node.params["take"]
+def _as_equations(p: Any, value: _Value, back: bool) -> Box:
     taken = set(p.taken)
-    length = node.inputs[len(body.states)].shape[0] if body.reads else node.params["steps"]
-    letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(body.states))]
+    letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(value.states))]
     output = new_name(next(free_letters("yorhz", taken)), taken)
     time = new_name(next(free_letters("tnmr", taken)), taken)
-    before = row(Name(time), Sign("−", "sum"), Number("1"))
-    sequences = node.inputs[len(body.states) : len(body.states) + len(body.reads)]
-    boxes = [Script(p.letters(s), before) for s in letters] + [_element(p, x, Name(time)) for x in sequences]
-    inner, step = _within(p, node, boxes, taken)
-    starts = zip(letters, node.inputs, strict=False)
-    lines = [_equation(Script(p.letters(s), Number("0")), p.operand(x, Binding.OR)) for s, x in starts]
+    one, last = Number("1"), p.scalar(value.length)
+    begin, end = (p.scalar(value.length + 1), one) if back else (Number("0"), last)
+    before = row(Name(time), Sign("+" if back else "−", "sum"), one)
+    boxes = [Script(p.letters(s), before) for s in letters]
+    inner = _within(p, value, [*boxes, *(_element(p, x, Name(time)) for x in _sequences(value, back))], taken)
+    starts = zip(letters, value.first, strict=True)
+    lines = [_equation(Script(p.letters(s), begin), p.operand(x, Binding.OR)) for s, x in starts]
     now = [Script(p.letters(s), Name(time)) for s in letters]
-    lines += [_equation(box, inner.box(x)) for box, x in zip(now, step.after, strict=True)]
-    if what == "output":  # which is told by the new states
-        new = zip(step.after, now, strict=True)
-        inner.known.update((x, (box, Binding.ATOM)) for x, box in new if x.inputs)
-        lines.append(_equation(Script(p.letters(output), Name(time)), inner.box(step.outputs[k])))
-    last = p.scalar(length)
-    lines.append(row(Name(time), _EQUALS, commas([Number("1"), Sign("…"), last])))
-    runs = row(Number("1"), Sign(":"), last)
-    head = Script(p.letters(letters[k]), last) if what == "final" else Script(p.letters(output), runs)
+    lines += [_equation(box, made) for box, made in zip(now, _by_new_states(inner, value.after, now), strict=True)]
+    if value.output is None:
+        head = Script(p.letters(letters[value.place]), end)
+    else:
+        head = Script(p.letters(output), row(one, Sign(":"), last))
+        lines.append(_equation(Script(p.letters(output), Name(time)), inner.box(value.output)))
+    lines.append(row(Name(time), _EQUALS, commas([last if back else one, Sign("…"), end])))
     return Fence(row(head, Sign(":", "relation"), separated(Sign(",", "punctuation"), lines)))
+
+
+def _by_new_states(p: Printer, after: Sequence[Tensor], now: Sequence[Box]) -> list[Box]:
+    """What the new states are, by one another where one is made from others; the printer knows them from then on."""
+    made: dict[Tensor, Box] = {}
+    for x, box in sorted(zip(after, now, strict=True), key=lambda pair: pair[0].height):
+        if x not in made:
+            made[x] = p.box(x)
+            if x.inputs:
+                p.known[x] = box, Binding.ATOM
+    return [made[x] for x in after]
 
 
 def _element(p: Any, x: Tensor, time: Box) -> Box:
     """The element of a sequence at a step, by the name of the sequence where it has one; backwards, of what it is."""
-    if is_backwards(x):
+    if is_flip(x) and p.from_end(x) is None:
         x, time = x.inputs[0], row(p.scalar(x.shape[0] + 1), Sign("−", "sum"), time)
     box = p.operand(x, Binding.ATOM)
     plain = isinstance(box, (Name, Fence)) or (is_named(x) and not isinstance(box, (Script, Row)))
     return Script(box if plain else Fence(box), time)
-
-
-def is_backwards(x: Tensor) -> bool:
-    """Whether a sequence is another one from its end, and nothing else of it is moved."""
-    if x.op is not index_op:
-        return False
-    whole = (("slice", 0, 1, size) for size in x.inputs[0].shape[1:])
-    return x.params["items"] == (("slice", x.shape[0] - 1, -1, x.inputs[0].shape[0]), *whole)
 
 
 def _equation(left: Box, right: Box) -> Box:

@@ -20,10 +20,10 @@ from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add
 from ..ops.gather import flip
 from ..ops.layout import moveaxis
-from ..ops.leaves import constant, from_index_op, is_zero, variable, zeros
+from ..ops.leaves import constant, from_index_op, is_zero, named, variable, zeros
 from ..scalars.formulas import ScanEntry, bound
 from .body import Body, Step, Tensors, closed, without_labels
-from .notation import scan_notation
+from .notation import scan_from_end, scan_notation
 
 Take = tuple[str, int]  # "final" or "output", and which
 
@@ -149,10 +149,11 @@ def _entry(read: Any, index: Any, node: Tensor) -> Any:
 
 
 def _pullback(
-    g: Mapping[Take, Tensor], y: Mapping[Take, Tensor], *inputs: Tensor, body: Body, steps: Any
+    g: Mapping[Take, Tensor], y: Mapping[Take, Tensor], *inputs: Tensor, wanted: Sequence[bool], body: Body, steps: Any
 ) -> Sequence[Tensor | None]:
     """A loop backwards, whose state is the cotangent of the state, and sums for what stays."""
     step = body.opened()
+    asked = {leaf for leaf, is_wanted in zip(step.leaves, wanted, strict=True) if is_wanted}
     first, sequences, given = parted(inputs, step)
     length = _length(inputs, body, steps)
     batch = next(c.shape[: c.rank - y[take].rank] for take, c in g.items())
@@ -161,7 +162,7 @@ def _pullback(
     of_outputs = {k: _leaf(f"e{k}", batch, step.outputs[k]) for k in stacked}
     pairs = [(step.after[i], c) for i, c in cotangents.items()]
     pairs += [(step.outputs[k], c) for k, c in of_outputs.items()]
-    slopes = _slopes(pairs, step.leaves)
+    slopes = _slopes(pairs, [x for x in step.leaves if x in step.states or x in asked])
     if not slopes:
         return [None] * len(inputs)
     nothing = {x: zeros(*batch, *x.shape) for x in step.leaves}
@@ -177,11 +178,12 @@ def _pullback(
     )  # fmt: skip
     _, before = values_of(Loop(step._replace(outputs=step.states), first, sequences, given, length))
     start = [g.get(("final", i), nothing[step.states[i]]) for i in cotangents] + [nothing[c] for c in sums]
-    run = [*sequences, *before, *(_moved(c, 0, len(batch), -1) for c in stacked.values())]
+    passed = [named("S", x, by="gradient") for x in before]
+    run = [*sequences, *passed, *(_moved(c, 0, len(batch), -1) for c in stacked.values())]
     final, outputs = values_of(Loop(back, tuple(start), tuple(flip(x, 0) for x in run), given, length))
     found = dict(zip([*(step.states[i] for i in cotangents), *sums], final, strict=True))
     found |= {x: _moved(flip(o, 0), len(batch), 0, 1) for x, o in zip(moved, outputs, strict=True)}
-    return [found.get(leaf) for leaf in step.leaves]
+    return [found.get(leaf) if leaf in asked else None for leaf in step.leaves]
 
 
 def _leaf(name: str, batch: Shape, like: Tensor) -> Tensor:
@@ -194,7 +196,7 @@ def _moved(x: Tensor, start: int, end: int, sign: int) -> Tensor:
     return x if source == destination else moveaxis(x, source, destination)
 
 
-def _slopes(pairs: Iterable[tuple[Tensor, Tensor]], leaves: Tensors) -> dict[Tensor, Tensor]:
+def _slopes(pairs: Iterable[tuple[Tensor, Tensor]], leaves: Sequence[Tensor]) -> dict[Tensor, Tensor]:
     """What the cotangents of the roots of a step give for its leaves, where that is not zero."""
     seeds: dict[Tensor, Tensor] = {}
     for root, cotangent in pairs:
@@ -258,6 +260,7 @@ scan_op = Operation(
     jvp=_pushforward,
     numpy=lambda code, node, *operands: code.scan(node, operands),
     notation=scan_notation,
+    from_end=scan_from_end,
     reason="a recurrence, step by step backwards",
     called="the recurrence",
     kind=_kind,
