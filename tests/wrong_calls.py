@@ -44,6 +44,7 @@ _BETWEEN_PARTS = {
     "lines",
     "has_more_nodes",
 }  # called by the package
+_WRITES = {"pdf"}  # files, where somebody runs tests
 Drawn = tuple[list[Any], dict[str, Any]]
 
 
@@ -79,14 +80,15 @@ def _itself(subject: Any) -> Any:
 
 
 def public() -> dict[str, Callable[..., Any]]:
-    """The functions and classes of ``sa``, ``sa.attention`` and ``symattn.testing``, and the methods of results."""
-    found = {f"{m.__name__}.{name}": getattr(m, name) for m in (sa, sa.attention, testing) for name in m.__all__}
+    """The functions and classes of ``sa``, its modules and ``symattn.testing``, and the methods of results."""
+    modules = (sa, sa.attention, sa.plot, testing)
+    found = {f"{m.__name__}.{name}": getattr(m, name) for m in modules for name in m.__all__}
     found = {name: f for name, f in found.items() if callable(f) and not _is_error(f)}
     for label, make in subjects().items():
         kind = type(make())
         written = {name for base in kind.__mro__ if base.__module__.startswith("symattn") for name in vars(base)}
         for name in sorted(written | {"get"}):
-            asked = name in _OPERATORS or not (name.startswith("_") or name in _BETWEEN_PARTS)
+            asked = name in _OPERATORS or not (name.startswith("_") or name in _BETWEEN_PARTS | _WRITES)
             if asked and callable(getattr(kind, name, None)):
                 found[f"{label}.{name}"] = partial(_method, make, name)
                 found[f"{label}.{name}"].__signature__ = _signature(getattr(make(), name))  # type: ignore[attr-defined]

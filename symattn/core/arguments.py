@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Set
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 from ..errors import OperandError, described
@@ -23,6 +24,21 @@ def flag(what: str, keyword: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise OperandError(f"{what}: {keyword} is True or False, not {described(value)}")
     return value
+
+
+def text_of(what: str, keyword: str, value: Any) -> str:
+    """The value of a keyword that is text, or an OperandError."""
+    if not isinstance(value, str):
+        raise OperandError(f"{what}: {keyword} is text, not {described(value)}")
+    return value
+
+
+def whole_number(what: str, keyword: str, value: Any, least: int, most: int) -> int:
+    """The value of a keyword that counts something, or an OperandError."""
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if not least <= whole <= most:
+        raise OperandError(f"{what}: {keyword} is a whole number from {least} to {most}, not {described(value)}")
+    return whole
 
 
 def seeded(what: str, seed: Any) -> int:

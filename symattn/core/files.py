@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,10 +18,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises OSError, by the name that was asked for, where that cannot be written, and OperandError for what is no path.
     """
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise OperandError(f"a file is written by its path, not {described(path)}")
     target = Path(os.path.realpath(path))  # a link stays one
-    if target.exists() and not target.is_file():  # nothing takes the place of a pipe or a device
+    with _named(path):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        is_device = target.exists() and not target.is_file()
+    if is_device:  # nothing takes the place of it
         yield target
         return
     with _named(path):

@@ -15,12 +15,14 @@ from ..proof.verdict import Verdict
 from .parts import Cases, Folded, Line, Statement, roots_of_verdict
 
 
-def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
+def completed(parts: Sequence[Any], names: Mapping[Tensor, str], result: Iterable[Tensor] = ()) -> list[Any]:
     """The parts, with a line for each name that no line defines, before the first part that mentions it.
 
-    Definitions of the user read the names too that a gradient gave.
+    What only the result mentions is defined before all parts. Definitions of the user read the names too that a
+    gradient gave.
     """
-    missing = _missing([line for part in parts for line in _lines_of(part)], names)
+    asked = [_asked(x) for x in result]
+    missing = _missing([*(line for part in parts for line in _lines_of(part)), *asked], names)
     if not missing:
         return list(parts)
     fold = Folding(line.left for line in missing.values() if line.left is not None)
@@ -39,7 +41,7 @@ def completed(parts: Sequence[Any], names: Mapping[Tensor, str]) -> list[Any]:
         written[head:head] = before
         head += len(before)
         written.append(line)
-    return written
+    return [*(needed for line in asked for needed in _taken(line, missing, names)), *written]
 
 
 def _lines_of(part: Any) -> list[Line]:

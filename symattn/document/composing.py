@@ -83,7 +83,8 @@ class Composer:
             raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
         tensors = [x for x in derivation.given if isinstance(x, Tensor)]
         written = [*roots(parts), *roots(derivation.result), *tensors]
-        self.parts = completed(parts, displayed_names(written))
+        mentioned = roots(x for x in derivation.result if not isinstance(x, Moments))
+        self.parts = completed(parts, displayed_names(written), mentioned)
         self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
         self.lines = [line for line in steps(self.parts) if isinstance(line, Line)]

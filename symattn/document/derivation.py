@@ -14,7 +14,8 @@ import sympy
 
 from ..calculus.gradient import gradient
 from ..calculus.result import Gradient
-from ..core.arguments import each_of
+from ..core.arguments import each_of, text_of
+from ..core.boxes import Name
 from ..core.naming import nearest
 from ..core.node import Tensor
 from ..core.sizes import same_shape
@@ -23,6 +24,7 @@ from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, let_op, named, scalar_value, variable
 from ..printing import prose as page
 from ..printing.align import TEXT_WIDTH
+from ..printing.symbols import letters_of
 from ..printing.table import Spellings
 from ..probability.report import Moments
 from ..proof.claims import Claim
@@ -91,9 +93,7 @@ class Derivation:
         self.given = _given(given)
         self.result = tuple(prose(x, "the result") if isinstance(x, str) else _shown(x) for x in each_of(result))
         self.references = tuple(prose(x, "a reference") for x in each_of(references))
-        if not isinstance(letters, str):
-            raise OperandError(f"letters= are letters with spaces between them, not {described(letters)}")
-        self.letters = frozenset(letters.split())
+        self.letters = frozenset(_letters(letters))
         self.parts: tuple[Part, ...] = ()
         self.command = ""
         self._verified: tuple[Part, ...] | None = None
@@ -190,12 +190,12 @@ class Derivation:
         """
         if not isinstance(verdict, Verdict) or verdict.status == "unknown":
             raise OperandError(f"claim takes what sa.prove has proved or refuted, not {described(verdict)}")
-        kind = kind or ("Proposition" if verdict else "Claim")
+        kind = text_of("claim", "kind", kind) or ("Proposition" if verdict else "Claim")
         if kind not in _KINDS:
             raise OperandError(f"kind= is one of {', '.join(_KINDS)}, not {described(kind)}")
         held = tuple(prose(x, "holds=") if isinstance(x, str) else _proved(x) for x in each_of(holds))
-        heading = prose(title, "the title of a claim") if title else None
-        lead = (prose(because, "because="),) if because else ()
+        heading, why = _said(title, "the title of a claim"), _said(because, "because=")
+        lead = () if why is None else (why,)
         return self._with(Statement(verdict, kind, heading, held, (*lead, *_proof_of(verdict, proof))))
 
     def cases(self, table: Mapping[str, Any] | Iterable[Sequence[Any]], head: Sequence[str] = ()) -> Self:
@@ -220,7 +220,7 @@ class Derivation:
         """Add a picture that ``sa.plot`` has made."""
         if not isinstance(figure, page.Figure):
             raise OperandError(f"figure takes what sa.plot has drawn, not {described(figure)}")
-        return self._with(Illustration(figure, prose(caption, "the caption") if caption else None))
+        return self._with(Illustration(figure, _said(caption, "the caption")))
 
     def fold(self, title: str, derivation: Derivation) -> Self:
         """Add what is opened by those who want it: the parts of another derivation."""
@@ -232,7 +232,7 @@ class Derivation:
         """Add source code."""
         if not isinstance(source, str):
             raise OperandError(f"code takes text, not {described(source)}")
-        return self._with(Listing(source, language))
+        return self._with(Listing(source, text_of("code", "language", language)))
 
     def checked_by(self, command: str) -> Self:
         """Say by which command the derivation is checked again."""
@@ -249,7 +249,7 @@ class Derivation:
     def __getitem__(self, title: str) -> Self:
         """One section, by its title, as a derivation. Raises AbsentError, which lists the sections."""
         titles = [part.title.source for part in self.parts if isinstance(part, Heading)]
-        if title not in titles:
+        if not isinstance(title, str) or title not in titles:
             raise AbsentError(f"there is no section {described(title)}; there are {', '.join(titles) or 'none'}")
         start = self._place(title) + 1
         end = next((k for k in range(start, len(self.parts)) if isinstance(self.parts[k], Heading)), len(self.parts))
@@ -363,12 +363,27 @@ class Derivation:
 # --- what is given to it ---
 
 
+def _letters(given: Any) -> Iterator[str]:
+    """Letters with spaces between them, Greek ones by their names."""
+    for word in given.split() if isinstance(given, str) else [given]:
+        letter = letters_of(word.removeprefix("\\")) if isinstance(word, str) else None
+        if not isinstance(letter, Name) or len(letter.letters) != 1 or not letter.letters.isalpha():
+            raise OperandError(f"letters= are letters with spaces between them, not {described(word)}")
+        yield letter.letters
+
+
+def _said(sentence: Any, where: str) -> Prose | None:
+    """A sentence, or none."""
+    said = prose(sentence, where)
+    return said if said.source else None
+
+
 def _given(given: Any) -> dict[Any, Prose]:
-    meanings = dict(given) if isinstance(given, Mapping) else dict.fromkeys(each_of(given), "")
-    for x in meanings:
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(x, "") for x in each_of(given)]
+    for x, _ in pairs:
         if not isinstance(x, sympy.Symbol) and not (isinstance(x, Tensor) and x.op is variable):
             raise OperandError(f"given holds tensors and scalar symbols with what they mean, not {described(x)}")
-    return {x: prose(meaning, f"what {x.name} means") for x, meaning in meanings.items()}
+    return {x: prose(meaning, f"what {x.name} means") for x, meaning in pairs}
 
 
 def _shown(x: Any) -> Any:
@@ -479,11 +494,14 @@ def _proof_of(verdict: Verdict, proof: Any) -> tuple[Part, ...]:
             f"proof= of a claim with {verdict.claim.relation} is a derivation, which says by which relation each line "
             "goes on: sa.Derivation('Proof').extend(sa.le(a, b)).then(c, '<=')"
         )
-    lines = list[Line]()
+    lines, left = list[Line](), verdict.claim.left
     for k, step in enumerate(given):
-        expr, why = step if isinstance(step, tuple) else (step, "")
-        kind, left = ("further", None) if k else ("equation", verdict.claim.left)
-        lines.append(Line(left, as_tensor(expr), kind, prose(why, "proof=")))  # type: ignore[arg-type]
+        expr, why = step if isinstance(step, tuple) and len(step) == 2 else (step, "")
+        x = as_tensor(expr)
+        if not same_shape(x.shape, left.shape):
+            raise ShapeError(f"{x.brief()} is no step of a proof from {left.brief()}: the shapes differ")
+        first = Line(left, x, "equation", prose(why, "proof="))
+        lines.append(first._replace(left=None, kind="further") if k else first)
     if lines[-1].expression is not verdict.claim.right:
         lines.append(Line(None, verdict.claim.right, "further"))
     return tuple(lines)
@@ -498,8 +516,8 @@ def _cases(table: Any, head: Any) -> Cases:
         titles = titles or tuple(prose(said, "the head of a table") for said in ("If", "quantity", "mean", "variance"))
         rows = tuple((prose(case, "a case"), m.quantity, m.mean, m.variance) for case, m in table.items())
         return Cases(titles, rows, moments)
-    listed = [each_of(row) for row in each_of(table)]
-    if not listed or any(len(row) != len(titles or listed[0]) for row in listed):
+    listed = [each_of(row) for row in each_of(table) if isinstance(row, (list, tuple))]
+    if not listed or len(listed) < len(each_of(table)) or any(len(row) != len(titles or listed[0]) for row in listed):
         raise OperandError("cases takes rows of one length, that of their head, or moments by the case they are of")
     return Cases(titles, tuple(tuple(map(_cell, row)) for row in listed))
 

@@ -175,6 +175,10 @@ def roots(parts: Iterable[Any]) -> list[Tensor]:
             found += [x for x in (part.left, part.expression) if x is not None]
         elif isinstance(part, Tensor):
             found.append(part)
+        elif isinstance(part, Verdict):
+            found += roots_of_verdict(part)
+        elif isinstance(part, Claim):
+            found += part.sides
         elif hasattr(part, "roots"):
             found += part.roots
     return found

@@ -7,25 +7,28 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.core.function import AppliedUndef
 
 from ..attention.kernels import kernel_regression as regression
 from ..calculus.jacobians import jacobian
 from ..codegen import lambdify
-from ..core.arguments import each_of
+from ..core.arguments import each_of, whole_number
 from ..core.node import Tensor, topological
-from ..errors import OperandError
+from ..errors import OperandError, described
 from ..ops.leaves import as_tensor, tensor, variable
 from ..ops.rows import softmax
 from ..printing.matrix import latex_printer
 from ..printing.media.unicode import unicode_text
-from ..printing.prose import Figure, Words
+from ..printing.prose import Figure
 from ..printing.scalars import scalar_box
 from ..probability.laws import Iid
 from ..probability.moments import variance as exact_variance
-from .arrays import array_of
+from .arrays import array_of, captioned, number_of, numbers_of
 from .chart import FIRST, INK, SECOND, THIRD, Chart, label
 
 _COLOURS = (FIRST, SECOND, THIRD)
+_LONGEST = 1000  # rows of scores
+_MOST = 10**6  # samples, and sizes that they are drawn for
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -50,6 +53,12 @@ def variance(
     Var(qᵀ k) = d  1  4  16
     """
     scores = [as_tensor(x) for x in each_of(quantities)]
+    if not (scores and each_of(at)) or not isinstance(size, sympy.Symbol):
+        raise OperandError(
+            f"variance draws quantities against a size, not {described(quantities)} against {described(size)}"
+        )
+    at = [whole_number("variance", "at", n, 1, _MOST) for n in each_of(at)]
+    samples = whole_number("variance", "samples", samples, 0, _MOST)
     lines = [(x, sympy.sympify(exact_variance(x, law))) for x in scores]
     for x, found in lines:
         if found.free_symbols - {size}:
@@ -76,11 +85,9 @@ def variance(
 
     points = f" Points: variances of {samples} samples each." if samples else ""
     text = _table([[str(size), *map(str, at)], *rows])
-    return Figure(Chart(6.4, 3.2, paint), f"Variance against {size}. {told}.{points}", _caption(caption), text=text)
-
-
-def _caption(caption: str) -> Words:
-    return (caption,) if caption else ()
+    return Figure(
+        Chart(6.4, 3.2, paint), f"Variance against {size}. {told}.{points}", captioned("variance", caption), text=text
+    )
 
 
 def _check_laws(scores: Sequence[Tensor], law: Mapping[Any, Any], samples: int) -> None:
@@ -139,15 +146,16 @@ def kernel_regression(
     >>> sa.plot.kernel_regression([0, 1, 2], [1, 3, 2], bandwidths=[1]).alternative
     'Kernel regression through 3 points from (0, 1) to (2, 2). Bandwidth 1: from 1.77 to 2.27.'
     """
-    keys, formula = array_of("kernel_regression", x, {}), None if truth is None else _of_one_symbol(truth)
-    made = 0 if formula is None else formula(keys) + noise * np.random.default_rng(0).standard_normal(keys.shape)
-    values = array_of("kernel_regression", made if y is None else y, {})
+    keys, formula = array_of("kernel_regression", x), None if truth is None else _of_one_symbol(truth)
+    spread, widths = number_of("kernel_regression", "noise", noise), _bandwidths(bandwidths)
+    made = 0 if formula is None else formula(keys) + spread * np.random.default_rng(0).standard_normal(keys.shape)
+    values = array_of("kernel_regression", made if y is None else y)
     if keys.ndim != 1 or keys.shape != values.shape:
         raise OperandError(
             f"kernel_regression takes as many points as values, not {list(keys.shape)} and {list(values.shape)}"
         )
     queries = np.linspace(keys.min(), keys.max(), 161)
-    fits = {h: _fitted(queries, keys, values, h, kernel) for h in bandwidths}
+    fits = {h: _fitted(queries, keys, values, h, kernel) for h in widths}
     first, last = keys.argmin(), keys.argmax()
     told = " ".join(f"{_named(h).capitalize()}: from {fit[0]:.3g} to {fit[-1]:.3g}." for h, fit in fits.items())
     ends = f"({keys[first]:.3g}, {values[first]:.3g}) to ({keys[last]:.3g}, {values[last]:.3g})"
@@ -166,11 +174,26 @@ def kernel_regression(
     rows = [[_named(h), *(f"{fit[k]:.3g}" for k in shown)] for h, fit in fits.items()]
     text = _table([["query", *(f"{queries[k]:.3g}" for k in shown)], *rows])
     alternative = f"Kernel regression through {len(keys)} points from {ends}. {told}"
-    return Figure(Chart(6.4, 3.4, paint), alternative, _caption(caption), text=text)
+    return Figure(Chart(6.4, 3.4, paint), alternative, captioned("kernel_regression", caption), text=text)
+
+
+def _bandwidths(given: Any) -> list[Any]:
+    """Positive numbers, as they were given, or infinite."""
+    widths = each_of(given.tolist() if isinstance(given, np.ndarray) else given)
+    finite = [h for h in widths if not _is_infinite(h)]
+    if finite or not widths:
+        numbers_of("kernel_regression", "bandwidths", finite, positive=True)
+    return widths
+
+
+def _is_infinite(bandwidth: Any) -> bool:
+    return isinstance(bandwidth, (float, sympy.Expr)) and bandwidth in (sympy.oo, float("inf"))
 
 
 def _of_one_symbol(truth: Any) -> Callable[[np.ndarray], np.ndarray]:
-    symbols = sympy.sympify(truth).free_symbols
+    if not isinstance(truth, sympy.Expr) or truth.has(AppliedUndef):
+        raise OperandError(f"truth= is a formula of one symbol, not {described(truth)}")
+    symbols = truth.free_symbols
     if len(symbols) != 1:
         raise OperandError(f"truth= is a formula of one symbol, and {truth} has {len(symbols)}")
     compiled: Any = sympy.lambdify(list(symbols), truth, "numpy")
@@ -178,7 +201,7 @@ def _of_one_symbol(truth: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _fitted(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, bandwidth: Any, kernel: str) -> np.ndarray:
-    if bandwidth in (sympy.oo, float("inf")):
+    if _is_infinite(bandwidth):
         return np.full(queries.shape, values.mean())
     x, z, y = tensor("x", "T"), tensor("z", "S"), tensor("y", "S")
     fit = lambdify([x, z, y], regression(x, z, y, kernel=kernel, bandwidth=bandwidth))
@@ -186,7 +209,7 @@ def _fitted(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, bandwidth
 
 
 def _named(bandwidth: Any) -> str:
-    return "average" if bandwidth in (sympy.oo, float("inf")) else f"bandwidth {bandwidth}"
+    return "average" if _is_infinite(bandwidth) else f"bandwidth {bandwidth}"
 
 
 def saturation(gaps: Sequence[float] = (0.5, 1, 2), n: int = 8, most: float = 16, caption: str = "") -> Figure:
@@ -199,6 +222,8 @@ def saturation(gaps: Sequence[float] = (0.5, 1, 2), n: int = 8, most: float = 16
     scale     0       4         8        12        16
     gap 1  0.25  0.0177  0.000335  6.14e-06  1.13e-07
     """
+    gaps, most = numbers_of("saturation", "gaps", gaps), number_of("saturation", "most", most, positive=True)
+    n = whole_number("saturation", "n", n, 2, _LONGEST)
     scales = np.linspace(0, most, 129)
     curves = {gap: _largest(scales, gap, n) for gap in gaps}
     shown = np.linspace(0, 128, 5).astype(int)
@@ -217,7 +242,7 @@ def saturation(gaps: Sequence[float] = (0.5, 1, 2), n: int = 8, most: float = 16
         place.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.88))
 
     what = f"Largest entry of the Jacobian of softmax for {n} scores, against their scale; never above 1/4."
-    return Figure(Chart(6.4, 3.2, paint), f"{what} {told}", _caption(caption), text=text)
+    return Figure(Chart(6.4, 3.2, paint), f"{what} {told}", captioned("saturation", caption), text=text)
 
 
 def _largest(scales: np.ndarray, gap: float, n: int) -> np.ndarray:

@@ -17,7 +17,8 @@ from ..ops.leaves import cotangent_op, definition, is_named, variable
 from ..ops.notation import sizes_apart
 from ..printing.matrix import Printer, latex_printer
 from ..printing.media.unicode import is_token, unicode_text
-from ..printing.prose import Figure, Words
+from ..printing.prose import Figure
+from .arrays import captioned
 from .words import Runs, columns_of, runs_of, svg_text
 
 _NAME, _SMALL = 17.0, 14.0  # sizes of letters
@@ -49,29 +50,32 @@ def flow(of: Tensor | Gradient | Derivation, caption: str = "") -> Figure:
     output, gradients = _asked(of)
     graph = _Graph(output, gradients)
     formula = graph.formula()
-    told: Words = (caption,) if caption else ()
+    told = captioned("flow", caption)
     return Figure(_Picture(graph).svg(), graph.in_words(), told, formula, unicode_text(formula))
 
 
 def _asked(of: Any) -> tuple[Tensor, dict[Tensor, Tensor]]:
     """The output, and the gradients by what is computed on the way to it."""
     match of:
-        case Tensor() if is_named(of) and of.op is not variable:
+        case Tensor() if _is_drawn(of):
             return of, {}
-        case Gradient():
-            steps = [of.named[step.name] for step in of.steps]
-            return next(iter(of.cotangents)), _by_variable(steps)
+        case Gradient() if _is_drawn(output := next(iter(of.cotangents))):
+            return output, _by_variable(of.named[step.name] for step in of.steps)
         case Derivation():
             lines = [line for line in of.steps if isinstance(line, Line) and line.left is not None]
             defined = [line.left for line in lines if line.is_definition]
             back = _by_variable(line.left for line in lines if line.kind == "gradient")
             outputs = [x.inputs[2] for x in back.values()] or defined[-1:]
-            if outputs and outputs[0] is not None:
+            if outputs and outputs[0] is not None and _is_drawn(outputs[0]):
                 return outputs[0], back
     raise OperandError(
-        f"flow draws what leads to a tensor named by sa.let, to a gradient, or to the last definition of a derivation, "
-        f"not {described(of)}"
+        "flow draws what leads to a tensor named by sa.let, its gradient, or what leads to the last definition of a "
+        f"derivation, not {described(of)}"
     )
+
+
+def _is_drawn(x: Tensor) -> bool:
+    return is_named(x) and x.op is not variable
 
 
 def _by_variable(gradients: Iterable[Any]) -> dict[Tensor, Tensor]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.node import Tensor
+from ..core.arguments import text_of
 from ..errors import OperandError, ShapeError, described
 from ..printing.prose import Figure
-from .arrays import array_of
-from .chart import FIRST, INK, SECOND, Chart
+from .arrays import array_of, captioned
+from .chart import FIRST, INK, Chart
 
 _STRONGEST = 0.85  # opacity of the largest weight, on which numbers can still be read
 _WRITTEN = 8  # rows and columns of which the numbers are written into the cells
@@ -40,19 +40,21 @@ def attention_map(
       0  ██  ░░
       1  ▒▒  ██
     """
-    array = array_of("attention_map", weights, values or {})
+    array = array_of("attention_map", weights, values)
     if array.ndim not in (2, 3):
         raise ShapeError(f"attention_map draws weights [T, S], or [h, T, S] by heads, not {list(array.shape)}")
+    if array.min() < 0:
+        raise OperandError(f"attention_map draws weights, which are not negative, and one of them is {array.min():.3g}")
     heads = array if array.ndim == 3 else array[None]
     rows, columns = _tokens("queries", queries, array.shape[-2]), _tokens("keys", keys, array.shape[-1])
     titles = [f"head {k}" for k in range(len(heads))] if array.ndim == 3 else [""]
     panels = dict(zip(titles, heads, strict=True))
-    said = [f'"{token}"' for token in rows] if queries else [f"query {token}" for token in rows]
-    seen = [f'"{token}"' for token in columns] if keys else [f"key {token}" for token in columns]
+    said = [f'"{token}"' for token in rows] if queries is not None else [f"query {token}" for token in rows]
+    seen = [f'"{token}"' for token in columns] if keys is not None else [f"key {token}" for token in columns]
     told = " ".join(_told(title, head, said, seen, _LISTED // len(heads)) for title, head in panels.items())
     text = "\n\n".join(_shaded(title, head, rows, columns) for title, head in panels.items())
     chart = _chart(panels, rows, columns)
-    return Figure(chart, f"Attention map. {told}", (caption,) * bool(caption), text=text)
+    return Figure(chart, f"Attention map. {told}", captioned("attention_map", caption), text=text)
 
 
 def mask(masks: Any, values: Mapping[Any, Any] | None = None, caption: str = "") -> Figure:
@@ -69,20 +71,29 @@ def mask(masks: Any, values: Mapping[Any, Any] | None = None, caption: str = "")
       ■ ■ ■
     """
     given = masks if isinstance(masks, Mapping) else {"": masks}
-    panels = {str(title): array_of("mask", x, values or {}) != 0 for title, x in given.items()}
-    for array in panels.values():
-        if array.ndim != 2:
-            raise ShapeError(f"mask draws masks [T, S], not {list(array.shape)}")
+    if not given:
+        raise OperandError("mask draws a mask, or several by their titles: there is none")
+    panels = {text_of("mask", "a title", title): _allowing(x, values) for title, x in given.items()}
     told = " ".join(_allowed(title, array) for title, array in panels.items())
     text = "\n\n".join(_squares(title, array) for title, array in panels.items())
     chart = _chart(panels, [], [])
-    return Figure(chart, f"Masks. {told}", (caption,) * bool(caption), text=text)
+    return Figure(chart, f"Masks. {told}", captioned("mask", caption), text=text)
+
+
+def _allowing(x: Any, values: Mapping[Any, Any] | None) -> np.ndarray:
+    array = array_of("mask", x, values)
+    if array.ndim != 2:
+        raise ShapeError(f"mask draws masks [T, S], not {list(array.shape)}")
+    if not np.isin(array, (0, 1)).all():
+        raise OperandError("mask draws masks, 0 where a key is hidden and 1 elsewhere; attention_map draws weights")
+    return array != 0
 
 
 def _tokens(what: str, tokens: Sequence[str] | None, size: int) -> list[str]:
     if tokens is None:
         return [str(k) for k in range(size)]
-    if isinstance(tokens, (str, Tensor)) or len(tokens) != size:
+    is_list = isinstance(tokens, (list, tuple)) and len(tokens) == size
+    if not is_list or not all(isinstance(token, (str, int)) for token in tokens):
         raise OperandError(f"{what}= are {size} tokens, one for each of them, not {described(tokens)}")
     return [str(token) for token in tokens]
 
@@ -128,9 +139,9 @@ def _shaded(title: str, array: np.ndarray, rows: list[str], columns: list[str]) 
     widths = [max(2, len(token)) for token in columns]
     lines = [f"{title}"] * bool(title)
     lines.append(" " * left + " ".join(["", *(f"{token:>{w}}" for token, w in zip(columns, widths, strict=True))]))
-    largest = max(float(np.abs(array).max()), 1e-300)
+    largest = max(float(array.max()), 1e-300)
     for token, line in zip(rows, array, strict=True):
-        shades = (_SHADES[min(4, int(np.ceil(4 * abs(x) / largest)))] for x in line)
+        shades = (_SHADES[min(4, int(np.ceil(4 * x / largest)))] for x in line)
         cells = " ".join(f"{shade * 2:>{w}}" for shade, w in zip(shades, widths, strict=True))
         lines.append(f"{token:>{left}} {cells}".rstrip())
     return "\n".join(lines)
@@ -169,14 +180,13 @@ def _chart(panels: Mapping[str, np.ndarray], rows: list[str], columns: list[str]
 def _matrix(place: Any, array: np.ndarray) -> None:
     """Cells, each as opaque as its weight is large, with its number in it where there are few."""
     height, width = array.shape
-    largest = max(float(np.abs(array).max()), 1e-300)
+    largest = max(float(array.max()), 1e-300)
     place.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     for side in ("top", "right"):
         place.spines[side].set_visible(True)
     colours = np.zeros((height, width, 4))
-    for sign, colour in ((1, FIRST), (-1, SECOND)):
-        colours[sign * array > 0, :3] = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    colours[..., 3] = _STRONGEST * np.abs(array) / largest
+    colours[..., :3] = [int(FIRST[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    colours[..., 3] = _STRONGEST * array / largest
     place.imshow(colours, extent=(0, width, height, 0), interpolation="nearest")
     if max(height, width) <= 2 * _WRITTEN:
         place.hlines(range(1, height), 0, width, color=INK, alpha=0.15, linewidth=0.5)

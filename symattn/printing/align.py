@@ -27,6 +27,7 @@ Environment = Literal["align*", "align", "gather*", "aligned", "equation"]
 Numbered = Literal["none", "referenced", "all"]
 
 TEXT_WIDTH = 34.5  # em: of an article in 10pt on letter paper
+ENVIRONMENTS = ("align*", "align", "gather*", "aligned", "equation")
 _ROUNDING = 1e-9  # em that adding widths up in another order may make
 _SURE = 0.9  # of the room: the estimate of widths may be a tenth too small
 _NARROWEST = 10.0
@@ -67,7 +68,7 @@ def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_
 
     Without ``numbered``, the environments that number their rows do so.
     """
-    one_of("latex", "environment", environment, "align*", "align", "gather*", "aligned", "equation")
+    one_of("latex", "environment", environment, *ENVIRONMENTS)
     has_numbers = environment in ("align", "equation")
     if numbered is None:
         numbered = "all" if has_numbers else "none"

@@ -219,6 +219,14 @@ def test_claims_are_said_with_what_is_given():
         sa.Derivation("A", result=[bare])
 
 
+def test_what_the_result_alone_mentions_is_defined():
+    for result in (sa.prove(sa.sum(P, axis=-1), sa.ones(T)), sa.eq(P + P, 2 * P), P):
+        page = sa.Derivation("A", result=[result]).composed()
+        (chain,) = page.sections[0].parts
+        assert [said((step.left,)) for step in chain.steps] == ["Z", "P"]
+        assert [said((row.symbol,)) for row in page.given] == ["Q", "K"]
+
+
 def test_a_claim_of_the_result_is_checked_too():
     right = sa.eq(sa.sum(P, axis=-1), sa.ones(T))
     assert str(sa.Derivation("A", result=[right]).extend(P).verify()).splitlines()[-1] == "result 1: proved"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.arguments import flag
 from ...core.boxes import Box, row
 from ...printing.breaking import Piece
 from ...printing.prose import (
@@ -40,7 +41,7 @@ _LONG_LEFT = 5.0  # em: of a left side
 def html(document: Document, standalone: bool = True) -> str:
     """The whole file; or, for a notebook, the article with its style, which touches nothing else there."""
     article = _Page().article(document)
-    return whole(plain(document.title), article) if standalone else f"{_style()}{article}\n"
+    return whole(plain(document.title), article) if flag("html", "standalone", standalone) else f"{_style()}{article}\n"
 
 
 def parts_html(parts: Sequence[Part]) -> str:

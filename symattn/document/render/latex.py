@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ...core.arguments import flag, one_of
 from ...core.boxes import Box, Sign, row
-from ...printing.align import TEXT_WIDTH, Page, has_number, itemised, page_of, tex_text, tex_words
+from ...printing.align import ENVIRONMENTS, TEXT_WIDTH, Page, has_number, itemised, page_of, tex_text, tex_words
 from ...printing.media.latex import latex as formula
 from ...printing.prose import (
     MARKS,
@@ -58,14 +59,15 @@ def latex(
     on, with ``proof``, of amsthm. Of the ``pictures``, files stand beside it: see ``picture_name``. Raises
     OperandError for another environment, numbering or width.
     """
-    page = replace(_page(environment, numbered, width), theorems=theorems, pictures=pictures)
+    page = replace(_page(environment, numbered, width), theorems=flag("latex", "theorems", theorems), pictures=pictures)
     text = "\n\n".join(_written(document, page)) + "\n"
-    return _article(text, document, page) if standalone else text
+    return _article(text, document, page) if flag("latex", "standalone", standalone) else text
 
 
 def _page(environment: str, numbered: str, width: float) -> Page:
     """The page of the blocks: those of which no row is referred to are the starred ones by themselves."""
-    if numbered == "referenced":
+    one_of("latex", "environment", environment, *ENVIRONMENTS)
+    if one_of("latex", "numbered", numbered, "none", "referenced", "all") == "referenced":
         environment = "align" if environment == "align*" else environment
         numbered = "none" if environment in ("gather*", "aligned") else numbered
     return page_of(environment, numbered, width)

@@ -30,15 +30,13 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
             f"a PDF file is set by TeX, and none of {', '.join(_ENGINES)} is installed: "
             "install one (Debian: texlive-latex-extra), or write LaTeX and compile it elsewhere"
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with replacing(path) as beside, tempfile.TemporaryDirectory() as folder:
         source, pictures = Path(folder, "page.tex"), drawn_pictures(document)
         for k, figure in enumerate(pictures):
             Path(folder, picture_name(k)).write_bytes(figure.pdf)
         text = latex(document, width=_WIDTH, standalone=True, theorems=True, pictures=pictures)
         source.write_text(text, encoding="utf-8")
-        made = _typeset(engine, source)
-        with replacing(path) as beside:
-            shutil.copyfile(made, beside)
+        shutil.copyfile(_typeset(engine, source), beside)
 
 
 def is_possible() -> bool:
