@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,20 @@ from .completing import completed, occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
 from .numbers import array_box
-from .parts import Calculation, Cases, Example, Folded, Heading, Illustration, Line, Listing, Statement, roots, steps
+from .parts import (
+    Calculation,
+    Cases,
+    Example,
+    Folded,
+    Heading,
+    Illustration,
+    Line,
+    Listing,
+    Statement,
+    roots,
+    statuses,
+    steps,
+)
 from .prose import Prose
 from .speaking import Speaker, Spoken
 
@@ -84,6 +97,7 @@ class Composer:
         tensors = [x for x in derivation.given if isinstance(x, Tensor)]
         written = [*roots(parts), *roots(derivation.result), *tensors]
         mentioned = roots(x for x in derivation.result if not isinstance(x, Moments))
+        self.checked = parts  # of which definitions that nobody wrote are none
         self.parts = completed(parts, displayed_names(written), mentioned)
         self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
@@ -92,6 +106,9 @@ class Composer:
         self.given = [*derivation.given, *occurring(self.roots, derivation.given)]
         self.speaker = self._speaker(plain=names is None and gradients == "d")
         self.defined = {self.printer.names[line.name] for line in self.lines if line.name is not None}
+        self.asserted: list[tuple[Any, Status]] = [
+            (x, "unverified" if check is None else check.status) for x, check in derivation.asserted
+        ]
         self.number, self.told = 0, set[str]()
 
     def _speaker(self, plain: bool) -> Speaker:
@@ -139,7 +156,7 @@ class Composer:
         return Document(
             title=self.words(self.derivation.titled),
             summary=self.words(self.derivation.summary),
-            tally=self._tally(sections),
+            tally=self._tally(),
             result=result,
             given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
             conventions=conventions(boxes, self._gradient_convention()),
@@ -174,13 +191,9 @@ class Composer:
                 yield Section(title, tuple(self._composed(inside)), name and name + number)
             title, inside = self.words(part.title) if part is not None else (), []
 
-    def _tally(self, sections: Iterable[Section]) -> tuple[tuple[Status, int], ...]:
-        counts = Counter(_statuses(part for section in sections for part in section.parts))
-        for part in steps(self.parts):
-            if isinstance(part, Cases):
-                cells = [cell for line in part.rows for cell in line if isinstance(cell, Verdict)]
-                counts.update("proved" if cell else "refuted" for cell in cells)
-                counts["computed" if part.checks else "unverified"] += len(part.moments)
+    def _tally(self) -> tuple[tuple[Status, int], ...]:
+        counts = Counter(statuses(self.checked))
+        counts.update(status for _, status in self.asserted)
         return tuple((status, counts[status]) for status in MARKS if counts[status])
 
     # --- what is given ---
@@ -239,11 +252,17 @@ class Composer:
             heads = [] if made.each is None else [Fence(made.each)]
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
         elif isinstance(part, Moments):
-            yield from (row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None)
+            lines = [row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None]
+            yield from (row(line, *self._doubt(part)) for line in lines)
         elif isinstance(part, Verdict):
             yield row(*(Text(piece) if isinstance(piece, str) else piece for piece in self._said(part)))
         elif isinstance(part, Claim):
-            yield self._claim(part)
+            yield row(self._claim(part), *self._doubt(part))
+
+    def _doubt(self, x: Claim | Moments) -> list[Box]:
+        """What is said behind a line of the result that no step proves."""
+        found = next((status for part, status in self.asserted if part is x), None)
+        return [] if found in (None, "proved", "computed") else [Text(f" ({MARKS[found].word})")]
 
     def _moments(self, moments: Moments) -> list[Step]:
         """Mean and variance."""
@@ -319,19 +338,18 @@ class Composer:
         reason = self.words(line.reason) if isinstance(line.reason, Prose) else (line.reason,) * bool(line.reason)
         left = self.printer.box(line.left) if line.kind == "equation" and line.left is not None else made.left
         relation = DEFINED if line.is_definition else _RELATIONS[line.relation]
-        status, detail = self._checked(line.check, "defined" if line.is_definition else "unverified")
-        yield replace(made, left=left, reason=reason, relation=relation, status=status, detail=detail, label=line.label)
+        made = replace(made, left=left, reason=reason, relation=relation, label=line.label)
+        yield replace(made, status=line.status, detail=self._detail(line.check))
 
     def _statement(self, part: Statement) -> PageStatement:
         verdict, claim = part.verdict, part.verdict.claim
-        status, _ = self._checked(part.check, "proved" if verdict else "refuted")
         telling = verdict.telling(self.printer.table)
         is_formula = isinstance(claim, Claim)
         return PageStatement(
             part.kind,
             part.number,
             self.words(part.title),
-            status,
+            part.status,
             (self._claim(claim),) if isinstance(claim, Claim) else (),
             () if is_formula else telling.claim,
             self._premises(verdict),
@@ -354,12 +372,11 @@ class Composer:
         elif verdict.proof is not None:
             told = verdict.proof.argument.told(table)
             yield Fold(("Proof by the machine",), told, for_machines=bool(part.proof))
-        checks = iter(part.checks_of_holds)
-        for held in part.holds:
+        for held, check in part.held:
             if isinstance(held, Prose):
                 yield Paragraph(("What holds: ", *self.words(held)))
             else:
-                yield self._held(held, next(checks, None))
+                yield self._held(held, check)
 
     def _held(self, verdict: Verdict, check: Check | None) -> PagePart:
         """What is true instead, with what was done to check it."""
@@ -367,7 +384,7 @@ class Composer:
         if not isinstance(claim, Claim):
             return Paragraph(self._marked(verdict))
         left, right = map(self.printer.box, claim.sides)
-        status, _ = self._checked(check, "proved")
+        status = "proved" if check is None else check.status
         under = self._given(verdict)
         return Chain((self._numbered(Step(left, right, under, _RELATIONS[claim.relation], None, status)),))
 
@@ -400,8 +417,7 @@ class Composer:
         way = (" ", *sentence_words(found.way, self.printer.table))
         yield Paragraph(assumed if found.way in self.told else (*assumed, *way))
         self.told.add(found.way)
-        status, detail = self._checked(part.check, "unverified")
-        yield Chain(tuple(map(self._numbered, self._rows_of(part.moments, status, detail))))
+        yield Chain(tuple(map(self._numbered, self._rows_of(part.moments, part.status, self._detail(part.check)))))
 
     def _rows_of(self, moments: Moments, status: Status | None = None, detail: Words = ()) -> list[Step]:
         """The lines that lead to mean and variance; the quantity has the name under which it is shown."""
@@ -439,26 +455,15 @@ class Composer:
         for pairs in ([*scalars, *inputs], outputs):
             yield Display(tuple(row(left, EQUALS, right) for left, right in pairs))
 
-    def _checked(self, check: Check | None, otherwise: Status) -> tuple[Status, Words]:
-        """What was done for a step, and under which conditions or with which errors."""
+    def _detail(self, check: Check | None) -> Words:
+        """Under which conditions a step holds, or with which errors it was checked."""
         if check is None:
-            return otherwise, ()
+            return ()
         table = self.printer.table
         conditions = listed((sentence_words(said, table) for said in check.conditions), ", ")
         told: list[Words] = [("where ", *conditions)] if conditions else []
         told += [(f"largest error {check.error:.0e}",)] if check.error is not None else []
-        return check.status, listed([*told, *(sentence_words(said, table) for said in check.remarks)])
-
-
-def _statuses(parts: Iterable[PagePart]) -> Iterator[Status]:
-    for part in parts:
-        if isinstance(part, Chain):
-            yield from (step.status for step in part.steps if step.status is not None)
-        elif isinstance(part, PageStatement):
-            yield part.status
-            yield from _statuses(part.parts)
-        elif isinstance(part, Fold) and not part.for_machines:
-            yield from _statuses(part.parts)
+        return listed([*told, *(sentence_words(said, table) for said in check.remarks)])
 
 
 def _anchor(title: Words) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -29,7 +30,7 @@ from ..printing.table import Spellings
 from ..probability.report import Moments
 from ..proof.claims import Claim
 from ..proof.verdict import Verdict
-from .checks import Report
+from .checks import Check, Report
 from .composing import Composer
 from .numbers import example
 from .parts import (
@@ -97,9 +98,10 @@ class Derivation:
         self.parts: tuple[Part, ...] = ()
         self.command = ""
         self._verified: tuple[Part, ...] | None = None
+        self._of_result: tuple[Check, ...] = ()
 
     def _with(self, *parts: Part) -> Self:
-        return self._changed(parts=numbered((*self.parts, *parts)), _verified=None)
+        return self._changed(parts=numbered((*self.parts, *parts)), _verified=None, _of_result=())
 
     @property
     def steps(self) -> tuple[Line | Statement | Calculation | Cases, ...]:
@@ -255,8 +257,9 @@ class Derivation:
         end = next((k for k in range(start, len(self.parts)) if isinstance(self.parts[k], Heading)), len(self.parts))
         verified = None if self._verified is None else self._verified[start:end]
         titled, summary = prose(title, "the title"), prose("", "the summary")
+        parts = self.parts[start:end]
         return self._changed(
-            title=title, titled=titled, parts=self.parts[start:end], summary=summary, result=(), _verified=verified
+            title=title, titled=titled, parts=parts, summary=summary, result=(), _verified=verified, _of_result=()
         )
 
     def _place(self, title: str) -> int:
@@ -274,22 +277,26 @@ class Derivation:
         shows how each step was checked.
         Raises EvaluationError that names a false step, and shows a point at which it is false.
         """
-        written = [*roots(self.parts), *(x for claim in self._claimed for x in claim.sides)]
+        written = [*roots(self.parts), *roots(self.result), *(x for claim in self._claims for x in claim.sides)]
         checker = Checker(written, budget)
         parts = tuple(verified(self.parts, checker, displayed_names(written)))
-        of_result = [
-            checker.related(f"result {k}", claim.left, claim.relation, claim.right)
-            for k, claim in enumerate(self._claimed, 1)
-        ]
-        self._verified = parts
+        of_result = tuple(_checked(x, f"result {k}", checker) for k, (x, _) in enumerate(self.asserted, 1))
+        self._verified, self._of_result = parts, of_result
         return Report((*checks_of(parts), *of_result))
 
     @property
-    def _claimed(self) -> list[Claim]:
-        """The claims of the result that no claim among the parts is."""
-        stated = [part.verdict.claim for part in self.steps if isinstance(part, Statement)]
+    def asserted(self) -> list[tuple[Claim | Moments, Check | None]]:
+        """The claims and moments of the result that none of the steps is, with what was done to check them."""
+        stated = [step.verdict.claim for step in self.steps if isinstance(step, Statement)]
         known = [(claim.sides, claim.relation) for claim in stated if isinstance(claim, Claim)]
-        return [x for x in self.result if isinstance(x, Claim) and (x.sides, x.relation) not in known]
+        shown = {_said_by(m) for step in self.steps if isinstance(step, (Calculation, Cases)) for m in step.every}
+        alone: list[Claim | Moments] = [x for x in self._claims if (x.sides, x.relation) not in known]
+        alone += [x for x in self.result if isinstance(x, Moments) and _said_by(x) not in shown]
+        return [*zip_longest(alone, self._of_result)]
+
+    @property
+    def _claims(self) -> list[Claim]:
+        return [x for x in self.result if isinstance(x, Claim)]
 
     # --- printing it ---
 
@@ -398,6 +405,16 @@ def _proved(x: Any) -> Verdict:
     if isinstance(x, Verdict) and x.status == "proved":
         return x
     raise OperandError(f"holds= takes sentences and proved claims, not {described(x)}")
+
+
+def _said_by(moments: Moments) -> tuple[Any, ...]:
+    return moments.quantity, moments.mean, moments.variance, moments.assumptions
+
+
+def _checked(x: Claim | Moments, name: str, checker: Checker) -> Check:
+    if isinstance(x, Moments):
+        return checker.moments(name, x)
+    return checker.related(name, x.left, x.relation, x.right)
 
 
 class _Reasons:

@@ -9,10 +9,9 @@ from ..core.boxes import Box, Name, Number, Script, Sign, commas, fold, rebuilt,
 from ..core.naming import free_letters
 from ..printing.align import tex_words
 from ..printing.media.latex import latex
-from ..printing.prose import EQUALS, Status, Step, Words
+from ..printing.prose import EQUALS, Step, Words, listed
 
 _LETTERS = "ijkl"
-_WORST: tuple[Status, ...] = ("refuted", "unverified", "assumed", "numeric", "computed", "proved", "defined")
 
 
 def as_families(steps: Sequence[Step], taken: Iterable[str]) -> Iterator[Step]:
@@ -51,7 +50,9 @@ def _pattern(step: Step, number: int, letter: Name) -> str | None:
     if latex(left) == latex(step.left) or _has_numbers(left) or _has_numbers(right):
         return None
     said = tex_words(_words(step.reason, number, letter))
-    return f"{latex(left)} {step.relation.mark} {latex(right)} {said}"
+    return (
+        f"{latex(left)} {step.relation.mark} {latex(right)} {said} {step.status}"  # what differs in that stands apart
+    )
 
 
 def with_letter(root: Box, number: int, letter: Box) -> Box:
@@ -81,16 +82,20 @@ def _family(members: Sequence[Step], letter: Name) -> Step:
     assert first.left is not None
     numbers = [Number(str(n)) for n in range(1, len(members) + 1)]
     shown = numbers if len(numbers) <= 3 else [numbers[0], numbers[1], Sign("…"), numbers[-1]]
-    statuses = [step.status for step in members if step.status is not None]
     return replace(
         first,
         left=with_letter(first.left, 1, letter),
         right=with_letter(first.right, 1, letter),
         reason=_words(first.reason, 1, letter),
         each=row(letter, EQUALS, commas(shown)),
-        status=min(statuses, key=_WORST.index, default=None),
-        detail=tuple(dict.fromkeys(piece for step in members for piece in step.detail)),
+        detail=_details(members, letter),
     )
+
+
+def _details(members: Sequence[Step], letter: Name) -> Words:
+    """What is said of each member, once where it is the same but for the number."""
+    told = (_words(step.detail, number, letter) for number, step in enumerate(members, 1))
+    return listed({tex_words(words): words for words in told if words}.values())
 
 
 def _words(words: Words, number: int, letter: Name) -> Words:

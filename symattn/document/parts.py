@@ -11,6 +11,7 @@ import sympy
 from ..core.node import Tensor
 from ..ops.leaves import named_by
 from ..printing import prose as page
+from ..printing.prose import Status
 from ..probability.report import Moments
 from ..proof.claims import Claim
 from ..proof.verdict import Verdict
@@ -39,6 +40,10 @@ class Line(NamedTuple):
     @property
     def is_definition(self) -> bool:
         return self.kind in ("definition", "where")
+
+    @property
+    def status(self) -> Status:
+        return self.check.status if self.check is not None else "defined" if self.is_definition else "unverified"
 
     @property
     def is_found(self) -> bool:
@@ -81,6 +86,16 @@ class Statement:
         return f"{self.kind.lower()} {self.number}"
 
     @property
+    def status(self) -> Status:
+        return self.check.status if self.check is not None else _found(self.verdict)
+
+    @property
+    def held(self) -> Iterator[tuple[Prose | Verdict, Check | None]]:
+        """What holds instead, and what was done to check the claims of it."""
+        checks = iter(self.checks_of_holds)
+        return ((said, None if isinstance(said, Prose) else next(checks, None)) for said in self.holds)
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
         return self.verdict, *(said for said in self.holds if isinstance(said, Verdict))
 
@@ -103,6 +118,14 @@ class Calculation:
         return f"calculation {self.number}"
 
     @property
+    def status(self) -> Status:
+        return "unverified" if self.check is None else self.check.status
+
+    @property
+    def every(self) -> tuple[Moments, ...]:
+        return (self.moments,)
+
+    @property
     def roots(self) -> list[Tensor]:
         return self.moments.roots
 
@@ -118,6 +141,19 @@ class Cases:
     rows: tuple[tuple[Any, ...], ...]
     moments: tuple[Moments, ...] = ()
     checks: tuple[Check, ...] = ()
+
+    @property
+    def every(self) -> tuple[Moments, ...]:
+        return self.moments
+
+    @property
+    def statuses(self) -> list[Status]:
+        """What was done for each claim and each row of moments."""
+        if self.checks:
+            return [check.status for check in self.checks]
+        claims = [_found(cell) for row in self.rows for cell in row if isinstance(cell, Verdict)]
+        moments: list[Status] = ["unverified"] * len(self.moments)
+        return [*claims, *moments]
 
     @property
     def roots(self) -> list[Tensor]:
@@ -165,6 +201,10 @@ class Listing:
 
 
 Part: TypeAlias = "Prose | Heading | Line | Statement | Calculation | Cases | Example | Illustration | Folded | Listing"
+
+
+def _found(verdict: Verdict) -> Status:
+    return "proved" if verdict else "refuted"
 
 
 def roots(parts: Iterable[Any]) -> list[Tensor]:
@@ -217,3 +257,19 @@ def steps(parts: Iterable[Any]) -> Iterator[Line | Statement | Calculation | Cas
             yield from steps(part.proof)
         if isinstance(part, Folded):
             yield from steps(part.parts)
+
+
+def statuses(parts: Iterable[Any]) -> Iterator[Status]:
+    """What was done for each step, as often as a report has a line."""
+    for part in parts:
+        match part:
+            case Line() | Calculation() | Statement():
+                yield part.status
+            case Cases():
+                yield from part.statuses
+        if isinstance(part, Statement):
+            claims = ((said, check) for said, check in part.held if isinstance(said, Verdict))
+            yield from ("proved" if check is None else check.status for _, check in claims)
+            yield from statuses(part.proof)
+        elif isinstance(part, Folded):
+            yield from statuses(part.parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import sympy
 
@@ -21,6 +23,7 @@ def continued(name: str) -> list[str]:
 def test_every_step_is_proved(name):
     report = shipped(name).verify()
     assert report.proved
+    assert Counter(check.status for check in report) == dict(shipped(name).composed().tally)
     assert {check.how for check in report} <= {
         "proved",
         "by definition",

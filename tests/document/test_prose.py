@@ -6,6 +6,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.document.checks import Check
 from symattn.document.render.text import said
 from symattn.printing.prose import Paragraph
 
@@ -235,6 +236,19 @@ def test_a_claim_of_the_result_is_checked_too():
         sa.Derivation("A", result=[sa.eq(P, 2 * P)]).extend(P).verify()
 
 
+def test_what_only_the_result_says_is_marked_until_it_is_checked():
+    x = sa.tensor("x", "n")
+    right, moments = sa.eq(sa.sum(P, axis=-1), sa.ones(T)), sa.moments(sa.sum(x), {x: sa.iid()})
+    note = sa.Derivation("A", result=[right, moments]).extend(P)
+    assert note.text().count("(not verified)") == 3
+    assert note.composed().tally == (("unverified", 2), ("defined", 1))
+    assert [str(check) for check in note.verify()][-2:] == ["result 1: proved", "result 2: computed again, exactly"]
+    assert "(not verified)" not in note.text()
+    assert note.composed().tally == (("proved", 1), ("computed", 1), ("defined", 1))
+    assert "(not verified)" not in sa.Derivation("A", result=[moments]).extend(moments).text()
+    assert note.extend(Z).text().count("(not verified)") == 3  # another derivation
+
+
 def test_what_is_independent_instead_is_said_with_what_is_given():
     free = sa.prove(sa.independent(sa.cumsum(K, axis=0), K, lambda out, inp: inp[0] > out[0]), given=[sa.le(0, V)])
     text = sa.Derivation("A").claim(sa.prove(P, 2 * P), holds=free).text()
@@ -248,6 +262,21 @@ def test_a_line_of_text_says_under_which_conditions_it_is_proved():
     note = sa.Derivation("A").extend(sa.eq(x / x, sa.ones("n")))
     note.verify()
     assert "where x ≠ 0" in note.text()
+
+
+def test_members_of_a_family_are_counted_and_have_one_mark():
+    one, two = sa.tensor("X_1", T, d), sa.tensor("X_2", T, d)
+    own = [sa.let("M_1", one / one), sa.let("M_2", two / two)]
+    same = [sa.eq(x, sa.ones(T, d)) for x in own]
+    note = sa.Derivation("A").extend(*own, *same)
+    note.verify()
+    assert note.composed().tally == (("proved", 2), ("defined", 2))
+    assert "✓ Mᵢ = 𝟏_(T × d)    (i = 1, 2)  where Xᵢ ≠ 0\n" in note.text()
+    steps = list(note._verified)
+    steps[-1] = steps[-1]._replace(check=Check("M_2", "checked numerically only", error=1e-9))
+    apart = note._changed(_verified=tuple(steps)).text()
+    assert "✓ M₁ = " in apart
+    assert "≈ M₂ = " in apart
 
 
 def test_letters_of_families_are_free():
