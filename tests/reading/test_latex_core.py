@@ -218,7 +218,7 @@ REFUSED: list[tuple[str, str]] = [
     (r"\sum_{i < j} A_{ij}", "whether the sum is over j as well"),
     (r"A^2_{ij}", "not decided"),
     (r"[A_{i, 2 j}]_{ij} \in \mathbb{R}^{n \times n}", "stays within an axis of n is not seen"),
-    (r"(A B)_{1, 2}", "where its indices begin is not decided"),
+    (r"(A B)_{1, 2}", "counted from 0 or from 1"),
     (r"A \mathbf{1} \in \mathbb{R}^{1 \times n}", "the formula says"),
     (r"\operatorname{entmax}(M)", "its power 1.5"),
     (r"A \text{ is symmetric}", "these words are not read"),

@@ -83,7 +83,10 @@ class Algebra(Scripts):
         if any(map(is_dots, tree.factors)):
             return self._with_dots(tree, "∏", list(tree.factors), len(set(tree.signs)) == 1)
         factors, signs = self.gathered(tree)
-        signs, terms = self._with_inner_products(["", *signs], [self.term(factor) for factor in factors])
+        terms = [self.term(factor) for factor in factors]
+        if not any(signs):
+            self.factors_of[tree] = terms
+        signs, terms = self._with_inner_products(["", *signs], terms)
         out = terms[0]
         for sign, right in zip(signs[1:], terms[1:], strict=True):
             if sign == "⋅":
@@ -128,6 +131,8 @@ class Algebra(Scripts):
         for n in range(len(factors) - 1, 0, -1):
             if _is_lookup(factors[n]) and not signs[n]:
                 raise self.error("an entry is written as x_i, not as x[i]", factors[n])
+            if not signs[n]:
+                self._check_no_call(factors[n - 1], factors[n])
             if _is_indicator(factors[n - 1], factors[n]):  # ``\\mathbf{1}[j \\le i]``
                 del factors[n - 1], signs[n]
                 continue
@@ -138,6 +143,23 @@ class Algebra(Scripts):
                 factors[n - 1 : n + 1] = [joined]
                 del signs[n]
         return factors, signs[1:]
+
+    def _check_no_call(self, left: Tree, right: Tree) -> None:
+        """That ``x(t)`` of a declared x is no value of a function: a factor by itself needs no parentheses."""
+        entry = self.names.find(left)
+        alone = isinstance(right, Fence) and right.left == "(" and len(right.items) == 1
+        if entry is None or entry.is_function or not alone or not isinstance(right, Fence):
+            return
+        inside = right.items[0]
+        of = self.names.find(inside)
+        number = isinstance(inside, Number) or (of is not None and not isinstance(of.value, Tensor))
+        if number or (key_of(inside) and not isinstance(entry.value, Tensor)):
+            shown = f"{self.shown(left)} {self.shown(inside)}"
+            raise self.undecided(
+                f"whether this is a product or the value of a function is not decided: write {shown}, or declare "
+                f"{self.shown(left)} as a function",
+                Span(left.span.start, right.span.end),
+            )
 
     def derivative(self, left: Tree, right: Tree, before: Tree | None = None) -> Tree | None:
         r"""``dQ`` and ``\nabla_Q L`` as the name of a derivative."""
@@ -276,6 +298,12 @@ class Algebra(Scripts):
                     span,
                 )
             if of_a is not None and of_b is not None and len(of_a.core) == len(of_b.core) == 1:
+                if of_a.cols is None and of_b.rows is None:
+                    raise self.undecided(
+                        r"whether a column \cdot a row is a number or a matrix is not decided: write x \cdot y, or "
+                        r"x y^\top",
+                        span,
+                    )
                 return self.inner(span, a, b)
         self.side_by_side.append((a, b))
         return self.multiplied(span, a, b)
@@ -313,12 +341,26 @@ class Algebra(Scripts):
         if tree.sign == "/":
             return self.divided(tree.span, a, b)
         if tree.sign in ("⊙", "∘"):
+            self._check_beside_entrywise(tree, a, b)
             return self.entrywise(tree.span, a, b, multiply, lambda x, y: x * y, "the entrywise product", scalars=True)
         if tree.sign == "⊘":
             return self.entrywise(tree.span, a, b, divide, self.quotient(tree.right.span), "the quotient", scalars=True)
         if tree.sign == "⊗":
             return self._outer(tree, a, b)
         raise self.error(f"what {tree.sign} means here is not read", tree)
+
+    def _check_beside_entrywise(self, tree: Infix, a: Term, b: Term) -> None:
+        r"""That ``A \odot B C`` is not of matrices that fit as ``(A \odot B) C`` too, which people also mean by it."""
+        for side, other, step in ((tree.right, a, 1), (tree.left, b, -1)):
+            forms = [term.slot.form for term in self.factors_of.get(side, ())[::step]]
+            whole = [form for form in forms if form is not None and not form.is_scalar]
+            if len(whole) > 1 and other.slot.form is not None and self.shapes.alike(whole[0], other.slot.form):
+                shown = [f"({self.shown(x)})" if isinstance(x, Product) else self.shown(x) for x in (tree.left, tree.right)]
+                raise self.undecided(
+                    rf"whether \odot or the product comes first is not decided: write {shown[0]} \odot {shown[1]}, or "
+                    "parentheses around the entrywise product",
+                    tree,
+                )
 
     def _outer(self, tree: Infix, a: Term, b: Term) -> Term:
         of_a, of_b = self.form(a), self.form(b)

@@ -106,7 +106,8 @@ class Derived(Algebra):
                 raise self.error("a derivative of an entry is by an entry: write both with all of their indices", tree)
             return self.indexed_by(tree, jacobian(y, x) if y.rank else gradient(y, [x])[x], letters, tree)
         if not y.rank:
-            return self.of_tensor(tree.span, gradient(y, [x])[x], self.conventions.vectors_are_rows)
+            found = self.of_tensor(tree.span, gradient(y, [x])[x], self.conventions.vectors_are_rows)
+            return self.transposed(tree.span, found) if self._is_turned(by) else found
         if (y.rank, x.rank) != (1, 1):
             raise self.error(
                 rf"{self.shown(tree)} has {y.rank + x.rank} axes: write its entries, as "

@@ -306,7 +306,13 @@ class Names:
         if key in self.sizes:
             return Entry(self.sizes[key], key)
         plain = key.replace("^", ",") if "_" in key else key.replace("^", "_")
-        return self.entries.get(plain) if "^" in key and not _is_power(tree) else None
+        entry = self.entries.get(plain) if "^" in key and not _is_power(tree) else None
+        return None if entry is not None and self._is_raised(tree, entry) else entry
+
+    def _is_raised(self, tree: Tree, entry: Entry) -> bool:
+        """Whether ``d^k`` is a power rather than the number d_k: of a number that is declared without its script."""
+        number = not isinstance(entry.value, Tensor) and not entry.is_function
+        return number and isinstance(tree, Scripted) and key_of(tree.base) in {*self.entries, *self.sizes}
 
     def family(self, tree: Tree) -> tuple[Entry, tuple[Tree, ...]] | None:
         """The family that a name with indices belongs to, and the indices."""

@@ -496,7 +496,16 @@ class Parser:
                 above = script
         if below is above is None and not primes:
             return base
+        if above is not None or primes:
+            self._check_shows(base)
         return Scripted(Span(base.span.start, self.tokens[self.at - 1].span.end), base, below, above, primes)
+
+    def _check_shows(self, base: Tree) -> None:
+        r"""That what a superscript stands at shows: nobody sees the braces of ``{A B}^\top``."""
+        inside = base.items[0] if isinstance(base, Fence) and base.left == "{}" else None
+        bare = isinstance(inside, Apply) and not self.text.part(inside.span).endswith((")", "]", "}"))
+        if bare or isinstance(inside, (Total, Product, Infix, Large, Relation, Prefix)):
+            raise self.error(r"braces do not show what a superscript is of: write (A B)^\top, or A B^\top", base.span)
 
     def script(self) -> Tree:
         """What stands behind ``_`` or ``^``."""

@@ -14,7 +14,7 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import never_negative
 from ...ops import logic
-from ...ops.leaves import as_tensor
+from ...ops.leaves import as_tensor, from_index
 from .calculus import Calculated
 from .names import items_of, key_of
 from .places import extremes
@@ -449,9 +449,17 @@ class Parts(Calculated):
         if all(form == SCALAR for form in forms):
             values = [[self.value(cell) for cell in row] for row in cells]
             if not any(isinstance(value, Tensor) for row in values for value in row):
-                return self.of_tensor(tree.span, symattn.from_sympy(sympy.ImmutableMatrix(values)))
+                return self._of_numbers(tree, [[as_number(value) for value in row] for row in values])
         rows = [self._row(tree, row) for row in cells]
         return rows[0] if len(rows) == 1 else self.joined(tree.span, rows, across=False)
+
+    def _of_numbers(self, tree: Grid, values: list[list[Any]]) -> Term:
+        """A matrix of numbers; those in one column, or in one row, are a vector."""
+        flat = [value for row in values for value in row]
+        if len(flat) == 1 or (len(values) > 1 and len(values[0]) > 1):
+            return self.of_tensor(tree.span, symattn.from_sympy(sympy.ImmutableMatrix(values)))
+        x = from_index((len(flat),), lambda i: sum(v * sympy.KroneckerDelta(i, n) for n, v in enumerate(flat)))
+        return self.of_tensor(tree.span, x, row=len(values) == 1)
 
     def _row(self, tree: Grid, cells: list[Term]) -> Term:
         return cells[0] if len(cells) == 1 else self.joined(tree.span, cells, across=True)
@@ -500,7 +508,8 @@ def _alternatives(value: Any, name: str) -> tuple[Any, ...]:
 
 
 def _complementary(values: list[Any]) -> bool:
-    return len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
+    comparisons = all(isinstance(value, sympy.core.relational.Relational) for value in values)
+    return comparisons and len(values) == 2 and sympy.Not(values[0]) in (values[1], values[1].reversed)
 
 
 _SIGNS: dict[str, set[int]] = {"==": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}

@@ -68,10 +68,13 @@ class Places(Terms):
         if len(told) > len(axes) or (whole and len(told) != len(axes)) or not all(map(self._is_item, items)):
             raise self.error(f"{self.shown(tree)} has {len(told)} indices, and there {self.shapes.shown(form)}", tree)
         numbers = [item.digits for item in items if isinstance(item, Number)]
-        undecided = self.names.first_index is None and "0" not in numbers
-        if numbers and undecided and not self.is_part(items):
+        begins = [*numbers, *(begin.digits for begin in map(_begin, items) if isinstance(begin, Number))]
+        decided = self.names.first_index is not None or 0 in self.names.bases | self.names.declared_bases()
+        if begins and not decided and "0" not in begins:
             raise self.error(
-                f"{self.shown(tree)}: where its indices begin is not decided: write 0, or A_{{1, :}}", tree
+                f"{self.shown(tree)}: whether it is counted from 0 or from 1 is not decided: give first_index=0, or "
+                "first_index=1",
+                tree,
             )
         if numbers or any(isinstance(part, Number) for item in items for part in _ends(item)):
             self.set_base(self.names.first_place, tree)
@@ -305,6 +308,11 @@ def extremes(value: sympy.Expr, ends: dict[sympy.Symbol, sympy.Expr]) -> tuple[s
 def _is_formula(item: Tree) -> bool:
     """Whether a place is a formula of indices: a sum, a multiple, a quotient that is rounded down."""
     return isinstance(item, (Total, Product, Infix, Fence))
+
+
+def _begin(item: Tree) -> Tree | None:
+    """Where a stretch from place to place begins; ``1:`` without an end is written in code only, which counts from 0."""
+    return item.parts[0] if isinstance(item, Slice) and item.parts[1] is not None else None
 
 
 def _ends(item: Tree) -> list[Tree]:

@@ -39,42 +39,49 @@ class Quantifier:
             return Parser(self.text, self.tokens, lambda head: False).read()
         if self.fenced and [t.mark for t in self.tokens[1:4:2]] == ["≤", "≤"] and self.tokens[2].kind == "letter":
             return Parser(self.text, self.tokens, lambda head: False).read()
-        if not any(token.mark == "…" for token in self.tokens) or len(self.tokens) < 5:
+        front = 0  # the letters before the last one, as in ``i, j = 1, \\ldots, n``
+        while [t.kind == "letter" or t.mark for t in self.tokens[front : front + 2]] == [True, ","]:
+            front += 2
+        behind = self.tokens[front:]
+        if len(behind) < 5 or behind[0].kind != "letter":
             return None
-        if self.tokens[1].mark != "=" or self.tokens[0].kind != "letter":
+        if behind[1].mark == "∈" and behind[2].kind == "open" and behind[2].mark in "{[":
+            return Parser(self.text, self.tokens, lambda head: False).read()
+        if behind[1].mark != "=" or not any(token.mark == "…" for token in behind):
             return None
         tree = Parser(self.text, self.tokens, lambda head: False).read()
-        return tree if isinstance(tree, Items) and _is_range(tree.items) else None
+        return tree if isinstance(tree, Items) and _is_range(tree.items[front // 2 :]) else None
 
     def declare(self, tree: Tree, size_of: Sizes) -> None:
         """Has the names know the indices and their ranges. Raises ParseError for what says something else."""
         items = tree.items if isinstance(tree, Items) else (tree,)
-        if _is_range(items):
-            first = items[0]
-            assert isinstance(first, Relation)
-            self._ranged(first.sides[0], size_of(first.sides[1]), size_of(items[-1]))
-        elif isinstance(items[-1], Relation):
-            letters = (*items[:-1], *self._related(items[-1], size_of))
-            for letter in letters:
-                self._plain(letter)
-        else:
+        at = next((n for n, item in enumerate(items) if isinstance(item, Relation)), len(items))
+        if at == len(items):
             for letter in items:
                 self._plain(letter)
+        else:
+            first = items[at]
+            assert isinstance(first, Relation)
+            if _is_range(items[at:]):
+                last, low, high = first.sides[0], first.sides[1], items[-1]
+            elif at == len(items) - 1:
+                last, low, high = self._related(first)
+            else:
+                raise self._error(tree)
+            for letter in (*items[:at], last):
+                self._ranged(letter, size_of(low), size_of(high))
         self.names.indices = frozenset(self.names.ranges)
 
-    def _related(self, tree: Relation, size_of: Sizes) -> list[Tree]:
-        r"""``i \in \{1, \ldots, n\}``, ``i \in [n]``, ``1 \le i \le n``."""
+    def _related(self, tree: Relation) -> tuple[Tree, Tree, Tree]:
+        r"""The index of ``i \in \{1, \ldots, n\}``, ``i \in [n]``, ``1 \le i \le n``, and its ends."""
         if tree.signs == ("≤", "≤") and isinstance(tree.sides[1], Symbol):
-            self._ranged(tree.sides[1], size_of(tree.sides[0]), size_of(tree.sides[2]))
-            return []
-        of = tree.sides[-1]
+            return tree.sides[1], tree.sides[0], tree.sides[2]
+        letter, of = tree.sides[0], tree.sides[-1]
         if tree.signs == ("∈",) and isinstance(of, Fence):
-            if of.left == "{" and len(of.items) > 2 and is_dots(of.items[-2]):
-                self._ranged(tree.sides[0], size_of(of.items[0]), size_of(of.items[-1]))
-                return []
+            if of.left == "{" and _is_progression(of.items):
+                return letter, of.items[0], of.items[-1]
             if of.left == "[" and len(of.items) == 1:
-                self._ranged(tree.sides[0], sympy.S.One, size_of(of.items[0]))
-                return []
+                return letter, Number(of.span, "1"), of.items[0]
         raise self._error(tree)
 
     def _ranged(self, letter: Tree, low: sympy.Expr, high: sympy.Expr) -> None:
@@ -109,6 +116,14 @@ class Quantifier:
 
 def _is_range(items: Sequence[Tree]) -> bool:
     """Whether these are ``i = 1``, perhaps a 2, dots, and a last place."""
-    begins = len(items) > 2 and isinstance(items[0], Relation) and items[0].signs == ("=",)
-    between = all(is_dots(item) or isinstance(item, Number) for item in items[1:-1])
-    return begins and between and is_dots(items[-2])
+    first = items[0]
+    begins = isinstance(first, Relation) and first.signs == ("=",)
+    return begins and _is_progression((first.sides[1], *items[1:]))
+
+
+def _is_progression(items: Sequence[Tree]) -> bool:
+    """Whether these are a first place, perhaps those that follow it, dots, and the last one: ``1, 2, \\ldots, n``."""
+    if len(items) < 3 or not is_dots(items[-2]):
+        return False
+    told = [int(x.digits) if isinstance(x, Number) and x.digits.isdecimal() else None for x in items[:-2]]
+    return told[0] is None and len(told) == 1 or told == [(told[0] or 0) + n for n in range(len(told))]

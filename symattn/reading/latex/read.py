@@ -37,6 +37,7 @@ from .tree import (
     Fence,
     Fraction,
     Items,
+    Large,
     Mark,
     Product,
     Relation,
@@ -45,6 +46,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    is_turn,
     moment_of,
     parts_of,
 )
@@ -332,6 +334,8 @@ class _Statement(Declarations):
 
     def _definition(self, left: Tree, right: Tree, shape: Any) -> Definition:
         derivative = self._derivative(left)
+        if isinstance(derivative, Scripted) and is_turn(derivative.above):
+            raise self.error("the derivative by a transpose is not defined: say what the one by the name itself is", left)
         if derivative is None:
             left, right, shape = self._solved(left, right, shape)
             for name in {left, named_inside(left)} - ({left} if is_square(left) else set()):
@@ -348,6 +352,7 @@ class _Statement(Declarations):
         )
         free = tuple(letter for letter, _ in reader.form(term).labels)
         self._check_no_recursion(left, right, free)
+        self._check_indices(left, right, letters, free)
         indices = tuple(letter for letter in letters if letter in free)
         if indices and len(indices) != len(letters):
             raise self.error(f"not all indices on the left stand on the right: there are {', '.join(free)}", left)
@@ -369,6 +374,21 @@ class _Statement(Declarations):
         if entry is not None and isinstance(entry.value, Tensor):
             self._check_shape(value, entry.value.shape, 0, right)
         return self._defined(name_tree, left, value, parameters, order if indices else ())
+
+    def _check_indices(self, left: Tree, right: Tree, letters: Sequence[str], free: Sequence[str]) -> None:
+        """That the left side has the indices that are free on the right, each of them once, and none that is bound."""
+        bound = {key_of(x) for part in parts_of(right) if isinstance(part, Large) and part.below for x in parts_of(part.below)}
+        if not free and bound.intersection(letters):
+            raise self.error("an index on the left is bound by a sum on the right: use another letter there", left)
+        if len(set(letters)) < len(letters):
+            raise self.error("an index twice on the left says a diagonal only: write all entries, as W_{ij}", left)
+        told = {*letters, *map(key_of, parts_of(left))}
+        extra = [letter for letter in free if letter not in told]
+        if extra:
+            raise self.error(
+                f"the index {extra[0]} is free on the right, and not on the left: write it there too, or a sum over it",
+                left,
+            )
 
     def _check_no_recursion(self, left: Tree, right: Tree, free: Sequence[str] | None = None) -> None:
         """That nothing is defined by what it was a step before: of a declared step, at all places of an index."""
@@ -440,6 +460,8 @@ class _Statement(Declarations):
             a, b = reader.term(left), reader.term(right)
             zero = [reader.form(t).is_scalar and not reader.form(t).labels for t in (a, b)]
             plain = any(zero) and not all(zero)
+            if plain and sign in "=≡" and reader.form((a, b)[zero.index(False)]).core:
+                self._check_zero(reader, (a, b)[zero.index(True)])
             slot = reader.shapes.entrywise(a.slot, b.slot, None, "the two sides", scalars=plain)
             out = Term(right.span, slot, lambda: (a, b))
             return out
@@ -459,6 +481,15 @@ class _Statement(Declarations):
             values.append(broadcast_to(spread(x, of_x, form, core=True) if of_x.axes else x, axes))
         self._check_shape(reader.with_axes_of_one(out, values[0], shape), shape, len(form.labels), right)
         return compared(values[0], _CLAIMED[sign], values[1])
+
+    def _check_zero(self, reader: Parts, number: Term) -> None:
+        """That the number that a vector or matrix is equal to is 0: another one may be meant on a diagonal."""
+        value = reader.value(number)
+        if isinstance(value, Tensor) or value != 0:
+            raise reader.undecided(
+                r"a number beside a vector or matrix is not decided: write \mathbf{1}, c I, or c \mathbf{1} \mathbf{1}^\top",
+                number.span,
+            )
 
     # --- expressions ---
 

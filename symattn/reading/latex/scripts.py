@@ -96,6 +96,10 @@ class Scripts(Places):
         if form is not None and form.is_scalar:
             if not declared:
                 raise self.undecided("^T of a scalar is not decided: declare T, or leave it out", tree)
+            if isinstance(tree.base, Symbol) and form.labels:
+                raise self.undecided(
+                    "a power of an entry or its transpose is not decided: write (A_{ij})^{T}, or A_{ji}", tree
+                )
             return True
         square = form is not None and len(form.core) == 2 and same_size(*map(self.shapes.size, form.core))
         if declared and square:
@@ -334,6 +338,8 @@ class Scripts(Places):
             with self.bound(letters):
                 inside = self.term(base)
                 if self.form(inside).is_scalar:
+                    if len(set(letters)) < len(letters):
+                        raise self.undecided("an index twice has no axis of its own: write two, as [x_i y_j]_{ij}", tree)
                     for letter in letters:
                         if letter not in self.firsts:
                             self.firsts[letter] = sympy.Integer(self.names.first_place)

@@ -294,6 +294,13 @@ class Shapes:
             joined.append(size)
         return tuple(reversed(joined))
 
+    def alike(self, a: Form, b: Form) -> bool:
+        """Whether two forms are matrices of one shape, as far as their sizes are known."""
+        known = [[self.size(size) for size in form.core] for form in (a, b)]
+        if len(known[0]) != 2 or len(known[1]) != 2:
+            return False
+        return all(isinstance(x, Unknown) or isinstance(y, Unknown) or same_size(x, y) for x, y in zip(*known))
+
     def _same(self, a: Form, b: Form) -> bool:
         alike = [letter for letter, _ in a.labels] == [letter for letter, _ in b.labels]
         shapes = (a.rows is None, a.cols is None, len(a.lead)) == (b.rows is None, b.cols is None, len(b.lead))

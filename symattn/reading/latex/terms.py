@@ -85,6 +85,7 @@ class Terms:
         self.given_first = None if given is None else sympy.Integer(given)
         self.assumed: set[str] = set()  # indices that are counted as places are, as nothing says where they begin
         self.uses_vectors = self.uses_parts = False
+        self.factors_of: dict[Tree, list[Term]] = {}  # of products side by side
         self.side_by_side: list[tuple[Term, Term]] = []  # the factors of products
         self.undeclared: dict[str, tuple[Tree, Slot]] = {}
         self.made: dict[Term, Value] = {}
@@ -220,7 +221,11 @@ class Terms:
     def known_size(self, size: Any, of: str, span: Span) -> sympy.Expr:
         size = self.shapes.size(size)
         if isinstance(size, Unknown):
-            raise self.error(f"how long {of} is does not follow from what is declared", span)
+            raise self.error(
+                f"how long {of} is does not follow from what is declared: say it, as by i = 1, \\ldots, n for an index "
+                r"i, or by \mathbf{1}_n",
+                span,
+            )
         return size
 
     def dummy(self, letter: str) -> sympy.Symbol:
