@@ -59,7 +59,7 @@ def _read(text: str) -> str:
         (r"G_{ij} = i - j, \quad \forall i, j \in [n]", "G = from_index((n, n), lambda i, j: i - j)"),
         (r"G_{ij} = i - j \quad (i, j = 1, \ldots, n)", "G = from_index((n, n), lambda i, j: i - j)"),
         (r"f_i = i \beta, i \in \{1, \ldots, n\}", "f = from_index((n,), lambda i: b*(i + 1))"),
-        (r"\begin{bmatrix} 1 \\ 2 \end{bmatrix}", "from_index((2,), lambda i: KroneckerDelta(0, i) + 2*KroneckerDelta(1, i))"),
+        (r"\begin{bmatrix} \beta \\ 0 \end{bmatrix}", "from_index((2,), lambda i: b*KroneckerDelta(0, i))"),
         (r"f = \operatorname{tr}(A^\top B); \frac{\partial f}{\partial A^\top} + A", "f = trace(A.T @ B); dA.T + A"),
         (r"x = 0; 0 \le x", "x = zeros(n); zeros(n) <= x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),

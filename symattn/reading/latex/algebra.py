@@ -355,7 +355,8 @@ class Algebra(Scripts):
             forms = [term.slot.form for term in self.factors_of.get(side, ())[::step]]
             whole = [form for form in forms if form is not None and not form.is_scalar]
             if len(whole) > 1 and other.slot.form is not None and self.shapes.alike(whole[0], other.slot.form):
-                shown = [f"({self.shown(x)})" if isinstance(x, Product) else self.shown(x) for x in (tree.left, tree.right)]
+                sides = (tree.left, tree.right)
+                shown = [f"({self.shown(x)})" if isinstance(x, Product) else self.shown(x) for x in sides]
                 raise self.undecided(
                     rf"whether \odot or the product comes first is not decided: write {shown[0]} \odot {shown[1]}, or "
                     "parentheses around the entrywise product",

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import calculus_trees
+from . import calculus_trees, grids
 from .lexer import Token
 from .text import FormulaText, Span
 from .tree import (
     Apply,
     Fence,
     Fraction,
-    Grid,
     Infix,
     Items,
     Large,
@@ -72,7 +71,7 @@ class Parser:
             self.next()
             items.append(self.expression(0))
         if self.token.kind != "end":
-            raise self.error(f"{self._shown(self.token)} is not expected here")
+            raise self.error(f"{self.shown(self.token)} is not expected here")
         return items[0] if len(items) == 1 else Items(self.since(items[0].span.start), tuple(items))
 
     # --- tokens ---
@@ -97,7 +96,7 @@ class Parser:
     def error(self, problem: str, span: Span | None = None) -> Exception:
         return self.text.error(problem, span or self.token.span)
 
-    def _shown(self, token: Token) -> str:
+    def shown(self, token: Token) -> str:
         return "the end" if token.kind == "end" else repr(self.text.part(token.span))
 
     def since(self, start: int) -> Span:
@@ -340,7 +339,7 @@ class Parser:
                 return self._command(token)
             case "sign" if token.mark in _MARKS:
                 return Mark(token.span, token.mark)
-        raise self.error(f"{self._shown(token)} cannot begin an expression", token.span)
+        raise self.error(f"{self.shown(token)} cannot begin an expression", token.span)
 
     def _fence(self, opened: Token) -> Tree:
         self.bars.append(opened.mark)
@@ -353,7 +352,7 @@ class Parser:
             elif not self.meets("close"):
                 raise self.error(
                     f"expected {_CLOSES[opened.mark]} for the {opened.mark} at character "
-                    f"{opened.span.start + 1}, not {self._shown(self.token)}"
+                    f"{opened.span.start + 1}, not {self.shown(self.token)}"
                 )
         self.expect("close", _CLOSES[opened.mark], opened)
         self.bars.pop()
@@ -448,7 +447,7 @@ class Parser:
             inside = self.argument(token)
             return Root(self.since(start), inside, degree)
         if token.mark == r"\begin":
-            return self._grid(token)
+            return grids.grid(self, token)
         if token.mark in _BRACES:
             inside = self.argument(token)
             if self.token.kind in ("_", "^"):
@@ -540,58 +539,6 @@ class Parser:
         if token.kind == "sign" and token.mark in _MARKS and self.tokens[self.at + 1].kind == "}":
             return Mark(token.span, self.next().mark)
         return self.expression(0)
-
-    # --- matrices ---
-
-    def _grid(self, token: Token) -> Tree:
-        name = self._environment(token)
-        rows: list[tuple[Tree, ...]] = []
-        cells: list[Tree] = []
-        self.bars.append("&")
-        while True:
-            if not (self.meets("&") or self.meets("row") or self._ends()):
-                cells.append(self._cell())
-            if self.meets("&"):
-                self.next()
-                continue
-            if cells:
-                rows.append(tuple(cells))
-            cells = []
-            if self._ends():
-                break
-            if not self.meets("row"):
-                raise self.error(f"{self._shown(self.token)} is not expected in a cell")
-            self.next()
-        end = self.next()
-        if self._environment(end) != name:
-            raise self.error(f"\\begin{{{name}}} is closed by another \\end", end.span)
-        self.bars.pop()
-        return Grid(self.since(token.span.start), name, tuple(rows))
-
-    def _ends(self) -> bool:
-        return self.meets("command", r"\end") or self.meets("end")
-
-    def _environment(self, token: Token) -> str:
-        if token.kind == "end" or not self.meets("{"):
-            raise self.error(r"\begin{...} needs its \end{...}", token.span)
-        self.next()
-        name = ""
-        while not self.meets("}") and not self.meets("end"):
-            name += self.next().mark
-        self.next()
-        return name.replace("∗", "*")
-
-    def _cell(self) -> Tree:
-        """A cell; words such as "if" say nothing, and "otherwise" is a condition of its own."""
-        while self.meets("prose") and self.token.mark not in ("otherwise", "else"):
-            self.next()
-        if self.meets("prose"):
-            token = self.next()
-            return Symbol(token.span, "otherwise", "upright")
-        tree = self.expression(0)
-        while self.meets("sign", ",") or self.meets("sign", "."):
-            self.next()
-        return tree
 
 
 UNBRACKETED = frozenset(

@@ -1,7 +1,7 @@
 r"""Entries and parts at places: indices, numbers, places that are calculated from indices, stretches of an axis.
 
-A place that is a number is counted from 0, as in NumPy, unless a text is said to count from 1: then the end of a
-stretch is part of it, too. One that is calculated is counted from where its indices are.
+A place that is a number is counted from where a text says that it counts; from 1, the end of a stretch is part of it.
+One that is calculated is counted from where its indices are.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _is_formula(item: Tree) -> bool:
 
 
 def _begin(item: Tree) -> Tree | None:
-    """Where a stretch from place to place begins; ``1:`` without an end is written in code only, which counts from 0."""
+    """Where a stretch from place to place begins; ``1:`` without an end is of code, which counts from 0."""
     return item.parts[0] if isinstance(item, Slice) and item.parts[1] is not None else None
 
 

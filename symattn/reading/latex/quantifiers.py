@@ -117,8 +117,9 @@ class Quantifier:
 def _is_range(items: Sequence[Tree]) -> bool:
     """Whether these are ``i = 1``, perhaps a 2, dots, and a last place."""
     first = items[0]
-    begins = isinstance(first, Relation) and first.signs == ("=",)
-    return begins and _is_progression((first.sides[1], *items[1:]))
+    if not isinstance(first, Relation) or first.signs != ("=",):
+        return False
+    return _is_progression((first.sides[1], *items[1:]))
 
 
 def _is_progression(items: Sequence[Tree]) -> bool:
@@ -126,4 +127,4 @@ def _is_progression(items: Sequence[Tree]) -> bool:
     if len(items) < 3 or not is_dots(items[-2]):
         return False
     told = [int(x.digits) if isinstance(x, Number) and x.digits.isdecimal() else None for x in items[:-2]]
-    return told[0] is None and len(told) == 1 or told == [(told[0] or 0) + n for n in range(len(told))]
+    return told == [None] or told == [(told[0] or 0) + n for n in range(len(told))]

@@ -339,7 +339,7 @@ class Scripts(Places):
                 inside = self.term(base)
                 if self.form(inside).is_scalar:
                     if len(set(letters)) < len(letters):
-                        raise self.undecided("an index twice has no axis of its own: write two, as [x_i y_j]_{ij}", tree)
+                        raise self.undecided("an index twice has one axis: write two, as [x_i y_j]_{ij}", tree)
                     for letter in letters:
                         if letter not in self.firsts:
                             self.firsts[letter] = sympy.Integer(self.names.first_place)

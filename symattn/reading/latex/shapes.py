@@ -296,10 +296,10 @@ class Shapes:
 
     def alike(self, a: Form, b: Form) -> bool:
         """Whether two forms are matrices of one shape, as far as their sizes are known."""
-        known = [[self.size(size) for size in form.core] for form in (a, b)]
-        if len(known[0]) != 2 or len(known[1]) != 2:
+        if len(a.core) != 2 or len(b.core) != 2:
             return False
-        return all(isinstance(x, Unknown) or isinstance(y, Unknown) or same_size(x, y) for x, y in zip(*known))
+        pairs = [(self.size(x), self.size(y)) for x, y in zip(a.core, b.core, strict=True)]
+        return all(isinstance(x, Unknown) or isinstance(y, Unknown) or same_size(x, y) for x, y in pairs)
 
     def _same(self, a: Form, b: Form) -> bool:
         alike = [letter for letter, _ in a.labels] == [letter for letter, _ in b.labels]

@@ -201,13 +201,11 @@ def _without_formula(stretch: list[Token]) -> list[list[Token]]:
     n = dots + 2 if dots else 1
     while not dots and n < len(segments) and len(_stripped(segments[n])) == 1:
         n += 1
-    if not dots and n < len(segments) and [t.kind if t.kind == "letter" else t.mark for t in segments[n][:2]] == _WITHIN:
+    within = [t.kind if t.kind == "letter" else t.mark for t in segments[min(n, len(segments) - 1)][:2]]
+    if not dots and n < len(segments) and within == ["letter", "∈"]:
         n += 1  # the last index, and what all of them are in
     behind = sum(map(len, segments[:n])) + n
     return [stretch[: behind - 1], stretch[behind:]]
-
-
-_WITHIN = ["letter", "∈"]
 
 
 def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
