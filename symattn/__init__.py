@@ -41,6 +41,7 @@ _HOMES = {
     "proof.claims": "eq le lt independent",
     "proof.engine": "prove",
     "proof.equivariance": "equivariance",
+    "proof.induction.plan": "induction",
     "core.node": "Tensor",
     "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError",
 }

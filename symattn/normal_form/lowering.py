@@ -196,10 +196,11 @@ class Lowering:
             self.alike.setdefault(key, []).append(found)
             self._defined[node] = key, tuple(words), used
 
-    def take_apart(self) -> None:
+    def take_apart(self, gap: Poly) -> None:
         """Take a range apart that some node reads by two digits, or in parts; what is left as it is raises nothing.
 
-        Only one side may do so: heads that are split, or a sum of the sums over two halves.
+        Only one side may do so: heads that are split, or a sum of the sums over two halves. The sums of what is left
+        of the difference may be over ranges of which one is a part of another.
         """
         if self.partition.split_alike():
             raise Repartition("a range is taken as two digits everywhere")
@@ -211,6 +212,11 @@ class Lowering:
         for size in dict.fromkeys(self.partition.digits.values()):
             if size.is_Integer and size <= SMALLEST_PIECES and not self.partition.holds(size) and size != 1:
                 self.partition.cut(size, sympy.S.One)
+        ranges = self.ring.ranges
+        summed = dict.fromkeys(ranges[s] for _, term in gap.terms for s in term.bound if s in ranges)
+        for size, part in itertools.permutations(summed, 2):
+            if never_negative(size - part - 1) and not self.partition.holds(size):
+                self.partition.cut(size, part)
 
     def _take_apart(self, size: sympy.Expr, place: Any, index: tuple[Any, ...], shape: tuple[Any, ...]) -> None:
         for inner in _strides(place):

@@ -17,7 +17,7 @@ import sympy
 
 from ..core.exact import INDICES
 from ..core.node import Tensor, topological
-from ..core.sizes import divisibility, inequality, never_negative
+from ..core.sizes import divisibility, inequality, never_negative, same_shape
 from ..scalars.affine import affine, ends
 from ..scalars.formulas import Choice, Held, InverseEntry, Max, Min, Ranged, ScanEntry, Unknown
 from ..scalars.functions import FUNCTIONS, ScalarFunction
@@ -302,9 +302,37 @@ def _to_invert(x: Tensor) -> Tensor | None:
         if node.op is variable:
             return None if INVERTIBLE & set(node.params["hypotheses"]) else x
         entry = template(node)
-        if isinstance(entry.formula, InverseEntry):
+        if isinstance(entry.formula, InverseEntry) or _is_unit_triangular(node):
             return None
         k, where = entry.reads.get(entry.formula, (0, ()))
         if where != (*entry.index[:-2], *entry.index[:-3:-1]):
             return x
         x = node.inputs[k]
+
+
+_SHIFT = sympy.Symbol("s", integer=True, positive=True)
+_NESTED = 8  # operations through which zeros of a triangle are followed
+
+
+def _is_unit_triangular(x: Tensor) -> bool:
+    """Whether one triangle is seen to be zero and the diagonal a number that is not, so that there is an inverse."""
+    diagonal = _value_at(x, 0, _NESTED)
+    one_sided = x.shape[-1] == 1 or any(_value_at(x, shift, _NESTED) == 0 for shift in (_SHIFT, -_SHIFT))
+    return one_sided and diagonal is not None and diagonal.is_nonzero is True
+
+
+def _value_at(x: Tensor, shift: Any, depth: int) -> sympy.Expr | None:
+    """The number that all entries at ``[i, i + shift]`` of a matrix are, if they are seen to be one."""
+    node = bare(x)
+    if node.op in (variable, placeholder_op) or node.rank < 2 or not depth:
+        return None
+    entry = template(node)
+    value, (i, j) = entry.formula, entry.index[-2:]
+    for symbol, (k, where) in entry.reads.items():
+        same = same_shape(node.inputs[k].shape, node.shape) and all(
+            place == at or size == 1 for place, at, size in zip(where, entry.index, node.shape, strict=True)
+        )
+        known = _value_at(node.inputs[k], shift, depth - 1) if same else None
+        value = value if known is None else value.xreplace({symbol: known})
+    value = value.subs(j, i + shift)
+    return value if value.is_number else None

@@ -13,7 +13,7 @@ import sympy
 from ..core.boxes import Box, Code, Fence, Matrix, Script, Sign, Text, applied, commas, function, row
 from ..core.node import Tensor
 from ..core.operation import Operation
-from ..core.sizes import Shape, as_size, same_shape, same_size
+from ..core.sizes import Shape, as_size, divisibility, same_shape, same_size
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .broadcasting import summed
@@ -264,7 +264,16 @@ split_axis_op: Operation = moved(
     ),
     notation=lambda p, node: call(p, "split_axis", node, axis=node.params["axis"], into=node.params["into"]),
     reason="the cotangent is merged again",
+    build=lambda x, axis, into: _split(x, axis, into),
 )
+
+
+def _split(x: Tensor, axis: int, into: Shape) -> Tensor:
+    """What was merged, where it is split as it was."""
+    merged = x.op is merge_axis_op and x.params["axis"] == axis
+    if merged and all(map(same_size, into, x.inputs[0].shape[x.rank + axis :])):
+        return x.inputs[0]
+    return split_axis_op.node(x, axis=axis, into=into)
 
 
 def split_axis(x: Any, axis: int, into: Sequence[Any]) -> Tensor:
@@ -303,7 +312,14 @@ merge_axis_op: Operation = moved(
     numpy=lambda code, node, x: code.helper("merge_axes", x, str(node.params["axis"])),
     notation=lambda p, node: call(p, "merge_axes", node, axes=(node.params["axis"] - 1, node.params["axis"])),
     reason="the cotangent is split again",
+    build=lambda x, axis: _merge(x, axis),
 )
+
+
+def _merge(x: Tensor, axis: int) -> Tensor:
+    """What was split, where it is merged again and could be split."""
+    split = x.op is split_axis_op and x.params["axis"] == axis and not divisibility(x.shape)
+    return x.inputs[0] if split else merge_axis_op.node(x, axis=axis)
 
 
 def merge_axes(x: Any, axes: Sequence[int]) -> Tensor:

@@ -44,19 +44,20 @@ def stated_in(printer: Printer, condition: Condition) -> Stated:
 def sentence_words(sentence: str, within: SymbolTable | None = None) -> Words:
     """A sentence with what it names as mathematics, or a condition, by its own names or by those of a document."""
     if isinstance(sentence, Sentence):
-        return tuple(_part(part, checked_table(within)) for part in sentence.parts)
+        return tuple(word for part in sentence.parts for word in _part(part, within))
     if isinstance(sentence, Stated) and isinstance(sentence.formula, Condition):
         own = SymbolTable(sentence.names)
         return condition_words(Printer(own if within is None else within.over(own), code=False), sentence.formula)
     return (str(sentence),) if sentence else ()
 
 
-def _part(part: Any, table: SymbolTable) -> str | Box:
-    if isinstance(part, Stated) and isinstance(part.formula, sympy.Basic):
-        return table.scalar(part.formula)
+def _part(part: Any, within: SymbolTable | None) -> Words:
+    table = checked_table(within)
+    if isinstance(part, Stated):
+        return (table.scalar(part.formula),) if isinstance(part.formula, sympy.Basic) else sentence_words(part, within)
     if isinstance(part, str):
-        return part
-    return table.box(table.names.get(part, str(part.name))) if isinstance(part, Tensor) else table.scalar(part)
+        return (part,)
+    return (table.box(table.names.get(part, str(part.name))) if isinstance(part, Tensor) else table.scalar(part),)
 
 
 def _sign(relation: str, printer: Printer) -> Sign:

@@ -43,6 +43,15 @@ class Argument(ABC):
         return ()
 
     @property
+    def side_conditions(self) -> tuple[str, ...]:
+        """What must hold besides, on the way, of what the claim itself does not show."""
+        return ()
+
+    def restated(self, sides: Sequence[Tensor]) -> list[Tensor]:
+        """The sides of its claim, with what recurrences come to: where these have values is asked step by step."""
+        return list(sides)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What is stated of operations and not proved."""
         return ()
@@ -91,6 +100,10 @@ class Resting(Argument):
     @property
     def divisors(self) -> tuple[Tensor, ...]:
         return tuple(dict.fromkeys(x for part in self.parts for x in part.divisors))
+
+    @property
+    def side_conditions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(said for part in self.parts for said in part.side_conditions))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from ..core.arguments import seeded
 from ..core.budget import Budget, OutOfBudget
-from ..core.node import Tensor
+from ..core.node import Tensor, topological
 from ..errors import OperandError, SymattnError, described
 from ..normal_form.lowering import Unreached
+from ..recurrence.record import scan_op
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
@@ -23,6 +24,9 @@ from .equality.rewriting import rewrite
 from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
 from .given import applied, contradiction, sorted_out, stated_in
+from .induction.plan import Induction, plans
+from .induction.prefixes import NoInductionError
+from .induction.prove import inductive_proof
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
@@ -35,14 +39,18 @@ Found = TypeVar("Found")
 PROBLEMS = (SymattnError, ArithmeticError, ValueError, NotImplementedError, RecursionError, BasePolynomialError)
 
 
-def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: float = 10.0, seed: int = 0) -> Verdict:
+def prove(
+    left: Any, right: Any = None, given: Sequence[Any] = (), *, by: Any = None, budget: float = 10.0, seed: int = 0
+) -> Verdict:
     """Whether a claim is true for all sizes and all values: proved, refuted, or unknown.
 
     ``prove(a, b)`` asks whether two tensors are equal, entry by entry; ``prove(claim)`` takes a claim made by ``eq``,
     ``le``, ``lt`` or ``independent``. ``given`` holds more hypotheses: claims, relations between sizes such as
     ``sympy.Eq(T, S)``, and tensors declared again with properties. The answer is ``Proved`` with a proof, ``Refuted``
     with a counterexample, or ``Unknown``; only ``Proved`` is true. ``budget`` is the time in seconds; when it is over
-    the answer is ``Unknown``. The same ``seed`` gives the same answer.
+    the answer is ``Unknown``. The same ``seed`` gives the same answer. A claim about a recurrence is proved for every
+    number of steps, by induction: ``by`` is its invariant, ``sa.induction(...)``, or several, one for each recurrence,
+    those that others run through first. Without it the claim itself is tried, and the image of one recurrence.
     Raises ShapeError where the shapes differ and OperandError for what is no claim.
 
     >>> import symattn as sa
@@ -54,6 +62,8 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     """
     time, seed = Budget(budget), seeded("prove", seed)
     hypotheses, asked = sorted_out(_claim(left, right), given)
+    if invariants := plans(by):
+        return _answered(hypotheses, asked, time, seed, invariants)
     near = None if hypotheses.stated else apart(asked)
     if near is None:
         return _answered(hypotheses, asked, time, seed)
@@ -67,11 +77,14 @@ def prove(left: Any, right: Any = None, given: Sequence[Any] = (), *, budget: fl
     return replace(found, claim=asked)
 
 
-def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed: int) -> Verdict:
+def _answered(
+    hypotheses: Given, asked: Claim | Independence, time: Budget, seed: int, by: Sequence[Induction] = ()
+) -> Verdict:
     """The verdict on a claim as it stands."""
     put = applied(hypotheses, asked)
-    if not hypotheses.stated and isinstance(asked, Claim) and (proof := _for_all_sizes(asked, hypotheses, time)):
-        return Proved(asked, proof)
+    if isinstance(asked, Claim) and not (by or hypotheses.stated):
+        if (proof := _for_all_sizes(asked, hypotheses, time)) is not None:
+            return Proved(asked, proof)
     trials = _Trials(asked, hypotheses, seed)
     found = trials.run(time.part(0.3), few=True)
     if isinstance(found, Counterexample):
@@ -79,7 +92,7 @@ def _answered(hypotheses: Given, asked: Claim | Independence, time: Budget, seed
     if not found.points and (false := _attempted(contradiction, put[0].claims, time.part(0.2))):
         raise OperandError(f"what is given contradicts itself: {false}")
     try:
-        argument = argued(*put, time.part(0.7))
+        argument = argued(*put, time.part(0.7), by)
     except OutOfBudget as problem:
         argument = Missing(f"{problem} before a proof was found")
     except PROBLEMS as problem:
@@ -98,7 +111,7 @@ def _for_all_sizes(asked: Claim, hypotheses: Given, time: Budget) -> Proof | Non
     if wider is None:
         return None
     argument = _attempted(_argued, hypotheses, wider[0], time.part(0.3))
-    proof = Proof(asked, (), Generalised(argument, wider[1])) if isinstance(argument, Argument) else None
+    proof = Proof(asked, (), Generalised(argument, *wider)) if isinstance(argument, Argument) else None
     return None if proof is None or proof.side_conditions else proof
 
 
@@ -153,12 +166,36 @@ class Missing:
     left_over: Residual | None = None
 
 
-def argued(given: Given, claim: Claim | Independence, time: Budget) -> Argument | Missing:
+def argued(
+    given: Given, claim: Claim | Independence, time: Budget, by: Sequence[Induction] = ()
+) -> Argument | Missing:
     """A proof of a claim by any of the ways there are, or what is missing. Raises OutOfBudget and PROBLEMS."""
-    found = _argued(given, claim, time)
-    if isinstance(found, Missing) and isinstance(claim, Claim):
+    found = Missing("") if by else _argued(given, claim, time)
+    if isinstance(found, Argument) or not isinstance(claim, Claim):
+        return found
+    if by or any(x.op is scan_op for x in topological(claim.sides)):
+        found = _inductive(given, claim, time, by, found)
+    if isinstance(found, Missing):
         return enumerated(claim, time) or size_cases(claim, given, partial(_decided, time)) or found
     return found
+
+
+def _inductive(
+    given: Given, claim: Claim, time: Budget, by: Sequence[Induction], missing: Missing
+) -> Argument | Missing:
+    """A proof by induction, or which claim of it is missing."""
+
+    def found(given: Given, claim: Claim) -> Argument | None:
+        argument = _argued(given, claim, time)
+        return argument if isinstance(argument, Argument) else None
+
+    try:
+        return inductive_proof(claim, given, by, found)
+    except NoInductionError as problem:
+        false = problem.claim is not None and isinstance(
+            _Trials(problem.claim, given, 0).run(time.part(0.2), few=True), Counterexample
+        )
+        return replace(missing, reason=f"{problem}{', which is false' if false else ''}")
 
 
 def _argued(given: Given, claim: Claim | Independence, time: Budget) -> Argument | Missing:

@@ -19,10 +19,10 @@ from ..printing.prose import Paragraph, Part, listed
 from ..printing.table import SymbolTable
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
+from .generalised import ENTRYWISE
 
 _FAR = 10_000  # from which on no array is as long in a trial
 _DIGITS = 30  # of a place that still stands in a name
-_ENTRYWISE = {"binary", "integer", "positive", "constant"}  # properties that a part has as well
 
 Reads = dict[Tensor, Tensor]  # from a tensor of its own to what it stands for
 
@@ -84,7 +84,7 @@ def apart(claim: Claim | Independence) -> Near | None:
         if node.op is index_op and node.inputs[0].op is variable:
             parts.setdefault(node.inputs[0], []).append(node)
     far = {x: read for x, read in parts.items() if any(map(_is_far, read))}
-    if not far or not all(set(x.params["hypotheses"]) <= _ENTRYWISE and _are_disjoint(far[x]) for x in far):
+    if not far or not all(set(x.params["hypotheses"]) <= set(ENTRYWISE) and _are_disjoint(far[x]) for x in far):
         return None
     taken = names_in(claim.sides)
     own = {

@@ -1,53 +1,106 @@
-"""Claims at large literal sizes: what holds for all sizes in their place holds for them."""
+"""Claims about some sizes and tensors that hold since they hold for all: large literal sizes, among others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
 
 from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
-from ..core.sizes import sizes
+from ..core.sizes import same_shape, sizes
 from ..errors import SymattnError
+from ..ops.index import index_op
+from ..ops.layout import merge_axis_op, split_axis_op, transpose_op
 from ..ops.leaves import variable
-from ..printing.matrix import names_in
+from ..printing.matrix import latex_printer, names_in
 from ..printing.prose import Paragraph, Part, listed
-from ..printing.scalars import scalar_box
 from ..printing.table import SymbolTable, checked_table
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
 
+ENTRYWISE = ("binary", "integer", "positive", "constant")  # properties that every part has as well
 _LARGE = 8  # from which on a size is taken as a symbol
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Generalised(Resting):
-    """A proof for all sizes in the place of literal ones."""
+    """A proof of a claim that says more: for all sizes and tensors in the place of some."""
 
     argument: Argument
-    literal: dict[sympy.Symbol, int]
+    claim: Claim
+    sizes: dict[sympy.Symbol, Any]
+    tensors: dict[Tensor, Tensor] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Argument, ...]:
         return (self.argument,)
 
+    @property
+    def divisors(self) -> tuple[Tensor, ...]:
+        return tuple(rebuild(self.argument.divisors, self.tensors, self.sizes))
+
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        wider = generalised(claim) if isinstance(claim, Claim) and not given.stated else None
-        return wider is not None and self.literal == wider[1] and self.argument.proves(wider[0], given)
+        """Whether the claim is what that one says of these sizes and tensors, which nothing given speaks of."""
+        spoken = [x for fact in given.claims for x in topological(fact.sides)]
+        free = {s for x in spoken for s in x.own_symbols} | {s for r in given.relations for s in r.free_symbols}
+        return (
+            isinstance(claim, Claim)
+            and not (self.sizes.keys() & free or self.tensors.keys() & set(spoken))
+            and all(_may_stand_for(x, value, self.sizes) for x, value in self.tensors.items())
+            and Claim(*_put(self.claim, self.tensors, self.sizes)) == claim
+            and self.argument.proves(self.claim, given)
+        )
+
+    def restated(self, sides: Sequence[Tensor]) -> list[Tensor]:
+        return rebuild(self.argument.restated(self.claim.sides), self.tensors, self.sizes)
 
     def text(self) -> str:
-        return f"The claim holds for all sizes {self._sizes()}.\n{self.argument.text()}"
+        return f"The claim holds for all {self._meant()}.\n{self.argument.text()}"
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
         table = checked_table(within)
-        sizes = ((table.scalar(s), " in place of ", scalar_box(sympy.Integer(n))) for s, n in self.literal.items())
-        said = ("The claim holds for all sizes ", *listed(sizes, ", "), ".")
-        return Paragraph(said), *self.argument.told(within)
+        sizes = [(table.scalar(s), " in place of ", table.scalar(n)) for s, n in self.sizes.items()]
+        printer = latex_printer(list(self.tensors.values()), within=within)
+        put = [(printer.box(value),) for value in self.tensors.values()]
+        kinds = (("sizes ", sizes), ("tensors in place of ", put))
+        said = ((kind, *listed(several, ", ")) for kind, several in kinds if several)
+        return Paragraph(("The claim holds for all ", *listed(said, " and "), ".")), *self.argument.told(within)
 
-    def _sizes(self) -> str:
-        return ", ".join(f"{s} in place of {n}" for s, n in self.literal.items())
+    def _meant(self) -> str:
+        kinds = {"sizes": self.sizes, "tensors": {x.name: value for x, value in self.tensors.items()}}
+        return " and ".join(
+            f"{kind} {', '.join(f'{x} in place of {value}' for x, value in several.items())}"
+            for kind, several in kinds.items()
+            if several
+        )
+
+
+def _put(claim: Claim, tensors: dict[Tensor, Tensor], sizes: dict[sympy.Symbol, Any]) -> tuple[Tensor, str, Tensor]:
+    left, right = rebuild(claim.sides, tensors, sizes)
+    return left, claim.relation, right
+
+
+def _may_stand_for(x: Tensor, value: Tensor, sizes: dict[sympy.Symbol, Any]) -> bool:
+    """Whether a tensor may be one that is named: of its shape, with the properties of its entries."""
+    shape = tuple(size.subs(sizes) for size in x.shape)
+    return x.op is variable and same_shape(shape, value.shape) and set(x.params["hypotheses"]) <= entrywise(value)
+
+
+def entrywise(x: Tensor) -> set[str]:
+    """The properties that every entry of a tensor is seen to have: those of the tensor that it is a part of."""
+    while x.op in (index_op, transpose_op, split_axis_op, merge_axis_op):
+        x = x.inputs[0]
+    declared = x.params["hypotheses"] if x.op is variable else ()
+    return {h for h in ENTRYWISE if h in declared or h == x.kind}
+
+
+def any_tensor(name: str, x: Tensor) -> Tensor:
+    """A named tensor that may have all values that another one may have."""
+    known = entrywise(x)
+    return variable(name=name, shape=x.shape, hypotheses=tuple(h for h in ENTRYWISE if h in known))
 
 
 def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, int]] | None:

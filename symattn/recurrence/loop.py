@@ -134,10 +134,11 @@ def _real_symbols(x: Tensor) -> set[sympy.Symbol]:
 
 
 def _check_free_of(steps: sympy.Expr, traced: Step) -> None:
-    """A step is the same for all numbers of steps."""
+    """A step is the same for all numbers of steps, though what it takes may have as many rows."""
     for node in topological([*traced.leaves, *traced.roots]):
-        if used := steps.free_symbols & node.own_symbols:
+        formula = node.params.get("formula")
+        if formula is not None and (used := steps.free_symbols & formula.free_symbols):
             raise OperandError(
-                f"scan: the step uses {sorted(map(str, used))[0]}, the number of steps: give what has that size, or is "
-                "made with it, a size of its own, or compute it outside of the step"
+                f"scan: the step uses {sorted(map(str, used))[0]}, the number of steps: compute what is made with it "
+                "outside of the step"
             )

@@ -40,6 +40,11 @@ def loop_key(scan: Tensor) -> Any:
     return scan.params["body"], scan.inputs, scan.params["steps"]
 
 
+def is_value_of(scan: Tensor, x: Tensor) -> bool:
+    """Whether a node is a value of the same loop."""
+    return x.op is scan_op and loop_key(x) == loop_key(scan)
+
+
 def step(scan: Tensor, states: Sequence[Tensor], reads: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
     """One step of a recurrence on tensors: the new states and the outputs."""
     return scan.params["body"].run([*states, *reads, *loop_of(scan).given])

@@ -177,7 +177,7 @@ def _lowering(
 def _piece(lowering: Lowering, index: tuple[Index, ...], left: Poly, right: Poly, facts: Sequence[Fact]) -> Piece:
     gap = _reduced(lowering, lowering.ring.subtract(left, right), facts)
     if gap:
-        lowering.take_apart()
+        lowering.take_apart(gap)
     return Piece(index, left, right, gap)
 
 

@@ -1,0 +1,1 @@
+"""Proofs about recurrences for every number of steps, by induction."""

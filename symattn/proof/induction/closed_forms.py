@@ -1,0 +1,243 @@
+"""The closed form of a recurrence, and the claims that make it one for every number of steps.
+
+The rule: the states before the first step give those after it (n = 1); and if the closed form holds for n steps, then
+one more step from it, on the next elements of the sequences, gives the closed form of n + 1 steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy
+
+from ...core.naming import new_name
+from ...core.node import Tensor, rebuild, topological
+from ...core.sizes import sizes
+from ...errors import NamingError, ShapeError
+from ...graph.names import symbol_names
+from ...ops.leaves import variable
+from ...printing.matrix import names_in
+from ...recurrence.body import without_labels
+from ...recurrence.record import Loop, loop_of
+from ...recurrence.scans import is_value_of, states_and_outputs
+from ..claims import Claim, eq
+from ..generalised import any_tensor
+from .plan import Forms, Induction, called
+from .prefixes import NoInductionError, at_length, cut
+
+_PARTS = {"before": "For all numbers of steps", "first": "At the first step", "next": "One step more"}
+
+
+class Obligation(NamedTuple):
+    """One claim of an induction: what it is about, and in which part of it."""
+
+    part: str  # "before", "first" or "next"
+    what: str
+    claim: Claim
+
+    @property
+    def said(self) -> str:
+        """What it is about."""
+        return f"{_PARTS[self.part]}, {self.what}"
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """What the states and outputs of a loop are after T steps.
+
+    ``source`` is a value of the loop. The forms are about its ``sequences``, which stand for those of the loop, and may
+    speak of the last values of ``free`` states, one named tensor for each.
+    """
+
+    source: Tensor
+    sequences: tuple[Tensor, ...]
+    final: Forms
+    outputs: Forms
+    free: tuple[tuple[int, Tensor], ...]
+
+    @property
+    def loop(self) -> Loop:
+        return loop_of(self.source)._replace(sequences=self.sequences)
+
+    @property
+    def roots(self) -> list[Tensor]:
+        """All that it speaks of."""
+        loop = self.loop
+        forms = [x for x in (*self.final, *self.outputs) if x is not None]
+        return [*loop.first, *loop.sequences, *loop.given, *forms]
+
+    @property
+    def steps(self) -> sympy.Symbol:
+        """The number of steps, on which the induction is."""
+        return self.loop.length
+
+    @property
+    def before(self) -> sympy.Symbol:
+        """The number of steps for which it is supposed to hold."""
+        return sizes(new_name("n", names_in(self.roots)))
+
+    @property
+    def actual(self) -> dict[Tensor, Tensor]:
+        """The sequences of the loop by those that stand for them."""
+        pairs = zip(self.sequences, loop_of(self.source).sequences, strict=True)
+        return {x: y for x, y in pairs if x is not y}
+
+    def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+        """What the values of the loop below some roots come to, by its sequences and any values of its free states."""
+        values = [x for x in topological(roots) if is_value_of(self.source, x)]
+        found = {value: self._of(*value.params["take"]) for value in values}
+        return dict(zip(found, rebuild(list(found.values()), self.actual), strict=True))
+
+    def _of(self, what: str, k: int) -> Tensor:
+        form = {**dict(enumerate(self.final)), **dict(self.free)}[k] if what == "final" else None
+        if what == "output" and k < len(self.outputs):
+            form = self.outputs[k]
+        if form is None:
+            raise NoInductionError(f"no closed form of output {k} is given")
+        return form
+
+    @property
+    def states(self) -> Forms:
+        """The closed forms of the states, None for those that are free."""
+        free = dict(self.free)
+        return tuple(None if k in free else x for k, x in enumerate(self.final))
+
+    @property
+    def last(self) -> dict[Tensor, Tensor]:
+        """The last values of the free states, for which named tensors stand."""
+        final, _ = states_and_outputs(self.source)
+        return {x: final[k] for k, x in self.free}
+
+    def heading(self) -> str:
+        """How the text of the induction begins."""
+        return f"By induction on {self.steps}, the number of steps; let it hold for {self.before} of them."
+
+    def obligations(self) -> list[Obligation]:
+        """The claims of which the closed form follows for every number of steps."""
+        return [*_the_same_for_all_lengths(self), *_first_step(self), *_next_step(self)]
+
+
+def closed_form(node: Tensor, plan: Induction, taken: set[str]) -> ClosedForm:
+    """The closed form of the loop of a node as a plan gives it; ``taken`` names are those of other tensors.
+
+    Raises NoInductionError where it does not fit.
+    """
+    loop = loop_of(node)
+    if not loop.length.is_Symbol:
+        raise NoInductionError(f"the number of steps {loop.length} is no symbol: give it a size of its own")
+    free = tuple((k, any_tensor(new_name("m", taken), x)) for k, x in _states(plan.free, loop))
+    sequences = loop.sequences
+    if callable(plan.final) or callable(plan.outputs):
+        sequences = tuple(x if x.op is variable else any_tensor(new_name("y", taken), x) for x in sequences)
+        if len(set(sequences)) < len(sequences):
+            raise NoInductionError("one sequence is read twice, and the closed form is a function of the sequences")
+    try:
+        arguments = [*(x for _, x in free), *sequences]
+        final, outputs = (without_labels_of(called(forms, arguments)) for forms in (plan.final, plan.outputs))
+    except (ShapeError, NamingError) as problem:
+        raise NoInductionError(f"the closed form cannot be written: {problem}") from None
+    _check_fits(loop, final, outputs, plan.free)
+    return ClosedForm(node, sequences, final, outputs, free)
+
+
+def without_labels_of(forms: Forms) -> Forms:
+    """Closed forms without names of intermediates, which would mean other things at other lengths."""
+    bare = iter(without_labels([x for x in forms if x is not None]))
+    return tuple(None if x is None else next(bare) for x in forms)
+
+
+def _states(free: Sequence[int], loop: Loop) -> Iterator[tuple[int, Tensor]]:
+    for k in free:
+        if k >= len(loop.step.states):
+            raise NoInductionError(f"state {k} is free, and there are {len(loop.step.states)}, counted from 0")
+        yield k, loop.step.states[k]
+
+
+def _check_fits(loop: Loop, final: Forms, outputs: Forms, free: Sequence[int]) -> None:
+    states = loop.step.states
+    if len(final) != len(states):
+        raise NoInductionError(f"the closed form of every state is needed: there are {len(states)}, not {len(final)}")
+    if any(x is None and k not in free for k, x in enumerate(final)):
+        raise NoInductionError("the closed form of every state is needed, but for those that are free")
+    if len(outputs) > len(loop.step.outputs):
+        raise NoInductionError(f"there are {len(loop.step.outputs)} outputs, and closed forms of {len(outputs)}")
+    shapes = [*(x.shape for x in loop.step.after), *((loop.length, *x.shape) for x in loop.step.outputs)]
+    given = [*final, *outputs]
+    for shape, form in zip([*shapes[: len(final)], *shapes[len(states) :]], given, strict=False):
+        if form is not None and form.shape != shape:
+            raise NoInductionError(f"{form.brief()} is given as the closed form of what has the shape {list(shape)}")
+    if loop.length in loop_symbols(loop):
+        raise NoInductionError(f"the step uses the number of steps {loop.length}")
+
+
+def loop_symbols(loop: Loop) -> set[sympy.Symbol]:
+    """The sizes of a step: those of what it computes, and of what stays."""
+    nodes = topological([*loop.step.leaves, *loop.step.roots])
+    return {s for node in nodes for s in node.own_symbols}
+
+
+# --- the claims ---
+
+
+def _the_same_for_all_lengths(form: ClosedForm) -> Iterator[Obligation]:
+    """That what the loop begins with and what stays do not depend on the number of steps, nor what has been read."""
+    T, n, loop = form.steps, form.before, form.loop
+    for what, several in (("where it begins", loop.first), ("what a step takes", loop.given)):
+        for x in several:
+            if any(T in size.free_symbols for size in x.shape):
+                raise NoInductionError(f"{what}, {x.brief()}, has the number of steps {T} as a size")
+            if T in x.free_symbols:
+                yield Obligation("before", what, eq(at_length(x, T, n + 1), cut(x, T, n)))
+    for x in loop.sequences:
+        whole, small = at_length(x, T, n + 1)[:n], cut(x, T, n)
+        if whole is not small:
+            yield Obligation("before", "what has been read", eq(whole, small))
+
+
+def _first_step(form: ClosedForm) -> Iterator[Obligation]:
+    T, loop = form.steps, form.loop
+    first, sequences, given = ([at_length(x, T, 1) for x in part] for part in loop[1:4])
+    after, outputs = _run(form, [*first, *(x[0] for x in sequences), *given])
+    last = {x: after[k] for k, x in form.free}
+    for k, x in _given(form.states):
+        yield Obligation("first", f"state {k}", eq(_at(x, last, T, 1), after[k]))
+    for k, x in _given(form.outputs):
+        yield Obligation("first", f"output {k}", eq(_at(x, last, T, 1)[0], outputs[k]))
+
+
+def _next_step(form: ClosedForm) -> Iterator[Obligation]:
+    T, n, loop = form.steps, form.before, form.loop
+    free = dict(form.free)
+    before = [cut(x, T, n) if x is not None else free[k] for k, x in enumerate(form.states)]
+    elements = [at_length(x, T, n + 1)[-1] for x in loop.sequences]
+    after, outputs = _run(form, [*before, *elements, *(at_length(x, T, n + 1) for x in loop.given)])
+    last = {x: after[k] for k, x in form.free}
+    for k, x in _given(form.states):
+        yield Obligation("next", f"state {k}", eq(_at(x, last, T, n + 1), after[k]))
+    for k, x in _given(form.outputs):
+        if last.keys() & set(topological([x])):
+            raise NoInductionError("the closed form of an output may not speak of the last value of a free state")
+        whole = at_length(x, T, n + 1)
+        yield Obligation("next", f"output {k} of the first n steps", eq(whole[:n], cut(x, T, n)))
+        yield Obligation("next", f"output {k} of the last step", eq(whole[-1], outputs[k]))
+
+
+def _run(form: ClosedForm, leaves: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """One step; what it gives for a free state is any value, a named tensor, where it is computed at all."""
+    step = form.loop.step
+    taken = names_in(form.roots) | symbol_names(leaves)
+    after = {k: step.after[k] for k, _ in form.free}
+    new = {x: any_tensor(new_name("m", taken), x) for x in after.values() if x.inputs}
+    roots = rebuild([*step.after, *step.outputs], {**new, **dict(zip(step.leaves, leaves, strict=True))})
+    return roots[: len(step.after)], roots[len(step.after) :]
+
+
+def _at(form: Tensor, last: dict[Tensor, Tensor], T: sympy.Symbol, length: Any) -> Tensor:
+    """A closed form for a number of steps, of the last values of free states."""
+    return rebuild([at_length(form, T, length)], last)[0]
+
+
+def _given(forms: Forms) -> list[tuple[int, Tensor]]:
+    return [(k, x) for k, x in enumerate(forms) if x is not None]

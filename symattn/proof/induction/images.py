@@ -1,0 +1,132 @@
+"""Two recurrences of which one is the image of the other: A(s) goes along with s, step by step.
+
+If A takes the start of one to that of the other, and one step of the other on A(s) gives A of one step on s, for every
+state s and all elements, then it takes the last state of one to that of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...core.naming import new_name
+from ...core.node import Tensor, rebuild, topological
+from ...core.sizes import same_shape, same_size, sizes
+from ...ops.leaves import variable
+from ...printing.matrix import names_in
+from ...recurrence.record import Loop, loop_of, scan_op
+from ...recurrence.scans import is_value_of, states_and_outputs
+from ..claims import Claim, eq
+from ..generalised import any_tensor
+from .closed_forms import Obligation
+from .prefixes import at_length
+
+
+@dataclass(frozen=True)
+class Image:
+    """The last state of a loop of one state by those of another: ``form`` of these, for which named tensors stand."""
+
+    value: Tensor
+    source: Tensor
+    states: tuple[Tensor, ...]
+    form: Tensor
+
+    def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+        """What the value comes to, by the last states of the other loop, wherever it is below some roots."""
+        final, _ = states_and_outputs(self.source)
+        return {self.value: self.of(final)}
+
+    def of(self, states: Sequence[Tensor]) -> Tensor:
+        """The image of some states."""
+        return rebuild([self.form], dict(zip(self.states, states, strict=True)))[0]
+
+    def heading(self) -> str:
+        """How the text of the induction begins."""
+        states = ", ".join(str(x.name) for x in self.states)
+        return f"By induction: where one recurrence has come to {states}, the other has come to {self.form}."
+
+    def obligations(self) -> list[Obligation]:
+        """The claims of which it follows that one is the image of the other."""
+        return [*self._claims()]
+
+    def _claims(self) -> Iterator[Obligation]:
+        one, other = loop_of(self.source), loop_of(self.value)
+        taken = names_in([self.value, self.source, self.form])
+        yield Obligation("first", "where both begin", eq(self.of(one.first), other.first[0]))
+        for what, element in _places(one, other, taken):
+            after = _after(one, self.states, element)
+            wanted = _after(other, [self.form], element)
+            yield Obligation("next", what, eq(self.of(after), wanted[0]))
+
+
+def images(claim: Claim) -> Iterator[Image]:
+    """The ways in which one recurrence of a claim may be the image of another, those that the claim shows first."""
+    if claim.relation != "=":
+        return
+    values = [x for x in topological(claim.sides) if x.op is scan_op and x.params["take"][0] == "final"]
+    shown = [pair for pair in (claim.sides, claim.sides[::-1]) if pair[1] in values]
+    for form, value in shown:
+        sources = [x for x in values if x in topological([form])]
+        if sources and _fit(value, sources):
+            yield _image(value, sources[0], form, {x: x.params["take"][1] for x in sources})
+    for value in values:
+        for source in values:
+            if source is not value and source not in topological([value]) and _fit(value, [source]):
+                yield from _guessed(value, source)
+
+
+def _fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
+    """Whether two loops run alike; the states of one are finite, since a named tensor stands for them."""
+    one, other = loop_of(sources[0]), loop_of(value)
+    return (
+        len(other.step.states) == 1
+        and all(is_value_of(sources[0], x) for x in sources)
+        and same_size(one.length, other.length)
+        and one.length.is_Symbol
+        and not any(x.holds_minus_infinity for x in one.first)
+    )
+
+
+def _image(value: Tensor, source: Tensor, form: Tensor, last: dict[Tensor, int]) -> Image:
+    """The image that a form of last states is, with named tensors for these."""
+    taken = names_in([value, source, form])
+    states = tuple(any_tensor(new_name("s", taken), x) for x in loop_of(source).step.states)
+    return Image(value, source, states, rebuild([form], {x: states[k] for x, k in last.items()})[0])
+
+
+def _guessed(value: Tensor, source: Tensor) -> Iterator[Image]:
+    """Images that take the start of one loop to that of the other: as it is made of it, or moved by one matrix."""
+    (first, *others), start = loop_of(source).first, loop_of(value).first[0]
+    if others or source.params["take"] != ("final", 0):
+        return
+    if first in topological([start]) and first.inputs:
+        yield _image(value, source, start, {first: 0})
+    moving = set(topological([value])) - set(topological([source]))
+    for M in (x for x in topological([value]) if x in moving and x.op is variable and x.rank == 2):
+        for form in _products(M, source):
+            if same_shape(form.shape, value.shape):
+                yield _image(value, source, form, {source: 0})
+
+
+def _products(M: Tensor, x: Tensor) -> Iterator[Tensor]:
+    """A matrix times a state, from either side."""
+    pairs = ((M, x), (x, M), (x, M.T)) if x.rank > 1 else ((M, x),) if x.rank else ()
+    for a, b in pairs:
+        if same_size(a.shape[-1], b.shape[-2] if b.rank > 1 else b.shape[-1]):
+            yield a @ b
+
+
+def _places(one: Loop, other: Loop, taken: set[str]) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    """Where the sequences are read: at any place, if they are the same, and else at the first and at a later one."""
+    if set(one.sequences) == set(other.sequences):
+        free = {x: any_tensor(new_name("x", taken), x[0]) for x in one.sequences}
+        yield "any step", free.__getitem__
+        return
+    T, before, behind = one.length, sizes(new_name("n", taken)), sizes(new_name("m", taken))
+    yield "the first step", lambda x: at_length(x, T, behind)[0]
+    yield "a later step", lambda x: at_length(x, T, before + behind)[before:][0]
+
+
+def _after(loop: Loop, states: Sequence[Tensor], element: Callable[[Tensor], Tensor]) -> list[Tensor]:
+    leaves = [*states, *map(element, loop.sequences), *loop.given]
+    return rebuild(loop.step.after, dict(zip(loop.step.leaves, leaves, strict=True)))

@@ -1,0 +1,129 @@
+"""Claims that say more, to which an induction on the number of steps applies: in blocks, and of any length."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import sympy
+
+from ...core.naming import new_name
+from ...core.node import Tensor, rebuild, topological
+from ...core.sizes import sizes
+from ...errors import SymattnError
+from ...ops.layout import merge_axes, split_axis_op
+from ...ops.leaves import from_index_op, variable
+from ...printing.matrix import names_in
+from ...recurrence.record import Loop
+from ..claims import Claim
+from ..generalised import ENTRYWISE, any_tensor
+from .closed_forms import loop_symbols
+from .plan import Forms, FormsOf, Induction, called
+
+_MOST_WAYS = 64  # in which the axes of constants may be those of a new length
+
+
+@dataclass(frozen=True)
+class Wider:
+    """What is put for tensors and sizes to say more, and what to put for that in turn to say the same."""
+
+    nodes: dict[Tensor, Tensor] = field(default_factory=dict)
+    sizes: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    nodes_back: dict[Tensor, Tensor] = field(default_factory=dict)
+    sizes_back: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+
+    def claim(self, claim: Claim) -> Claim:
+        """The claim that says more."""
+        left, right = rebuild(claim.sides, self.nodes, self.sizes)
+        return Claim(left, claim.relation, right)
+
+    def plan(self, plan: Induction) -> Induction:
+        """The closed forms of it."""
+        inner = tuple(map(self.plan, plan.inner))
+        return replace(plan, final=self._forms(plan.final), outputs=self._forms(plan.outputs), inner=inner)
+
+    def _forms(self, forms: FormsOf) -> FormsOf:
+        if callable(forms):
+            return lambda *arguments: self._several(called(forms, arguments))
+        return self._several(forms)
+
+    def _several(self, forms: Forms) -> Forms:
+        made = iter(rebuild([x for x in forms if x is not None], self.nodes, self.sizes))
+        return tuple(None if x is None else next(made) for x in forms)
+
+
+def in_blocks(roots: Sequence[Tensor]) -> Wider | None:
+    """Named tensors that are read in blocks along an axis, by tensors of blocks, whose axes are merged."""
+    split = {x.inputs[0]: x for x in topological(roots) if x.op is split_axis_op and x.inputs[0].op is variable}
+    new, back = {}, {}
+    for x, node in split.items():
+        axis = x.rank + node.params["axis"]
+        if set(x.params["hypotheses"]) <= set(ENTRYWISE):
+            shape = (*x.shape[:axis], *node.params["into"], *x.shape[axis + 1 :])
+            blocks = variable(name=x.name, shape=shape, hypotheses=x.params["hypotheses"])
+            new[x], back[blocks] = merge_axes(blocks, (axis, axis + 1)), node
+    return Wider(new, nodes_back=back) if new else None
+
+
+def of_any_length(roots: Sequence[Tensor], loop: Loop) -> Wider | None:
+    """A size of its own for the number of steps, where that is none: a number, T - 1, or the size of something else."""
+    T = loop.length
+    taken = names_in(roots)
+    if not T.is_Symbol and len(T.free_symbols) == 1:
+        (size,) = T.free_symbols
+        rest = sympy.expand(T - size)
+        if rest.is_Integer:  # T - 1 steps: T is one more than they are
+            n = sizes(new_name(size.name, taken))
+            return Wider(sizes={size: n - rest}, sizes_back={n: size + rest})
+    held = {s for x in (*loop.first, *loop.given) for size in x.shape for s in size.free_symbols}
+    if T.is_Symbol and T not in held | loop_symbols(loop):
+        return None
+    return _of_a_new_length(roots, loop, sizes(new_name("N", taken)), taken)
+
+
+def _of_a_new_length(roots: Sequence[Tensor], loop: Loop, N: sympy.Symbol, taken: set[str]) -> Wider | None:
+    T = loop.length
+    fixed = {x for x in topological([*loop.first, *loop.given]) if x.op is variable}
+    new, back = {}, {}
+    for x in loop.sequences:
+        leaves = [leaf for leaf in topological([x]) if leaf.op is variable and T in leaf.shape]
+        if x.op is not variable and (fixed & set(leaves) or not leaves):
+            own = _with_axes(any_tensor(new_name("y", taken), x), (0,), N)
+            new[x], back[own] = own, x
+        for leaf in leaves if x not in new else ():
+            new[leaf] = _with_axes(leaf, [axis for axis, size in enumerate(leaf.shape) if size == T], N)
+    constants = [x for x in topological(roots) if x.op is from_index_op and T in x.shape]
+    ways = itertools.islice(itertools.product(*(_subsets(x, T) for x in constants)), _MOST_WAYS)
+    for way in ways:
+        sized = {x: _with_axes(x, axes, N) for x, axes in zip(constants, way, strict=True) if axes}
+        found = Wider({**new, **sized}, {}, back, {N: T})
+        if _fits(found, roots):
+            return found
+    return None
+
+
+def _with_axes(x: Tensor, axes: Iterable[int], N: sympy.Symbol) -> Tensor:
+    shape = tuple(N if axis in axes else size for axis, size in enumerate(x.shape))
+    return x.op.node(**{**x.params, "shape": shape})
+
+
+def _subsets(x: Tensor, T: sympy.Expr) -> Iterator[tuple[int, ...]]:
+    axes = [axis for axis, size in enumerate(x.shape) if size == T]
+    for count in range(len(axes), -1, -1):
+        yield from itertools.combinations(axes, count)
+
+
+def _fits(wider: Wider, roots: Sequence[Tensor]) -> bool:
+    """Whether all can be said of the new length, and the old one put back gives what there was."""
+    try:
+        made = rebuild(roots, wider.nodes, wider.sizes)
+        return rebuild(made, wider.nodes_back, wider.sizes_back) == list(roots) and made[0].shape == made[1].shape
+    except SymattnError:
+        return False
+
+
+def forms_of(plans: Sequence[Induction]) -> list[Tensor]:
+    """The closed forms that are given as tensors."""
+    forms = [x for plan in plans for given in (plan.final, plan.outputs) if not callable(given) for x in given]
+    return [x for x in forms if x is not None]

@@ -1,0 +1,133 @@
+"""The search for a proof by induction: which closed forms are proved, in which order, and what is left then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ...core.node import Tensor, rebuild, topological
+from ...printing.matrix import names_in
+from ...recurrence.record import loop_of, scan_op
+from ...recurrence.scans import is_value_of
+from ..argument import Argument, Given
+from ..claims import Claim
+from ..generalised import Generalised
+from .argument import ByInduction, inherited, is_plain, put_in
+from .closed_forms import ClosedForm, Obligation, closed_form
+from .images import Image, images
+from .inverses import by_blocks
+from .lengths import Wider, forms_of, in_blocks, of_any_length
+from .plan import Induction
+from .prefixes import NoInductionError
+
+Argued = Callable[[Given, Claim], Argument | None]
+
+
+@dataclass
+class Prover:
+    """A proof of claims about recurrences, by what proves claims without them."""
+
+    argued: Argued
+    given: Given
+    plans: list[Induction]  # that are still to be used, inputs first
+    opaque: tuple[Tensor, ...] = ()  # values of loops that are not looked into any more
+
+    def proved(self, claim: Claim) -> Argument:
+        """A proof. Raises NoInductionError where there is none."""
+        node = self._next(claim)
+        if node is None:
+            found = self.argued(self.given, claim)
+            if found is None:
+                raise NoInductionError("the claim does not follow from the closed forms")
+            return found
+        if (wider := self._wider(claim, node)) is not None:
+            return self._generalised(claim, wider)
+        if not self.plans and (found := self._by_image(claim)) is not None:
+            return found
+        plan = self.plans.pop(0) if self.plans else _of_the_claim(node, claim)
+        form = closed_form(node, plan, names_in([*claim.sides, *(x for fact in self.given.claims for x in fact.sides)]))
+        return self._by(claim, form, plan.inner, form.before)
+
+    def _by_image(self, claim: Claim) -> Argument | None:
+        """A proof by one recurrence as the image of another."""
+        for image in images(claim):
+            try:
+                return self._by(claim, image)
+            except NoInductionError:
+                continue
+        return None
+
+    def _wider(self, claim: Claim, node: Tensor) -> Wider | None:
+        """A claim that says more, which an induction asks for."""
+        roots = [*claim.sides, *forms_of(self.plans)]
+        return in_blocks(roots) or of_any_length(roots, loop_of(node))
+
+    def _generalised(self, claim: Claim, wider: Wider) -> Argument:
+        self.plans = list(map(wider.plan, self.plans))
+        self.opaque = tuple(rebuild(self.opaque, wider.nodes, wider.sizes))
+        more = wider.claim(claim)
+        return Generalised(self.proved(more), more, wider.sizes_back, wider.nodes_back)
+
+    def _by(
+        self, claim: Claim, form: ClosedForm | Image, inner: Sequence[Induction] = (), before: Any = None
+    ) -> Argument:
+        """A proof by what a recurrence comes to, which has to be proved for every number of steps."""
+        given = inherited(self.given, form)
+        proofs = tuple(self._obliged(part, given, inner, before) for part in form.obligations())
+        then = put_in(form, claim)
+        if is_plain(then):
+            return ByInduction(form, proofs, None)
+        source = [x for x in topological(then.sides) if isinstance(form, Image) and is_value_of(form.source, x)]
+        return ByInduction(form, proofs, replace(self, opaque=(*self.opaque, *source)).proved(then))
+
+    def _next(self, claim: Claim) -> Tensor | None:
+        """The first recurrence that is not done with; its inputs hold none."""
+        return next((x for x in topological(claim.sides) if x.op is scan_op and x not in self.opaque), None)
+
+    def _obliged(self, part: Obligation, given: Given, inner: Sequence[Induction], before: Any) -> Argument:
+        """The proof of one claim of an induction."""
+        argued = partial(self.argued, given)
+        found = argued(part.claim)
+        if found is None and before is not None:
+            found = by_blocks(part.claim, before, argued, argued)
+        if found is None and any(x.op is scan_op for x in topological(part.claim.sides)):
+            found = Prover(self.argued, given, list(inner)).proved(part.claim)
+        if found is None:
+            raise NoInductionError(f"the closed form does not follow: {part.said}: {part.claim}", part.claim)
+        return found
+
+
+def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
+    """The claim as its own invariant, where one side is the last state, or all states, of a loop with one.
+
+    Both sides may be the same function of that.
+    """
+    step = loop_of(node).step
+    for left, right in (claim.sides, claim.sides[::-1]):
+        value, form = _where_they_part(left, right)
+        if is_value_of(node, value) and len(step.states) == 1 and value.shape == form.shape:
+            what, k = value.params["take"]
+            if what == "final":
+                return Induction((form,))
+            if step.outputs[k] is step.after[0]:
+                return Induction((form[-1],), (*(None,) * k, form))
+    raise NoInductionError(
+        "an invariant is needed: the closed form of every state, by=sa.induction(final=...), and of the outputs"
+    )
+
+
+def _where_they_part(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Below operations that are the same on both sides and differ in one input, that input of each."""
+    while left.op is right.op and left.op is not scan_op and left.params == right.params:
+        pairs = [(a, b) for a, b in zip(left.inputs, right.inputs, strict=False) if a is not b]
+        if len(pairs) != 1:
+            break
+        left, right = pairs[0]
+    return left, right
+
+
+def inductive_proof(claim: Claim, given: Given, plans: Sequence[Induction], argued: Argued) -> Argument:
+    """A proof of a claim about recurrences for every number of steps. Raises NoInductionError where there is none."""
+    return Prover(argued, given, list(plans)).proved(claim)
