@@ -31,31 +31,37 @@ from .subscripts import evened
 
 WIDTH = 88
 _NARROWEST = 40
+_SECOND = "\ue000"  # stands for the second column of a letter
+_NARROW = 16  # columns in which sentences are still read
 _APART = 2  # columns between a formula and its reason
 
 
 def text(document: Document, width: int = WIDTH) -> str:
-    """The page in lines of at most ``width`` columns, as far as formulas can be broken.
+    """The page in lines of at most ``width`` columns.
 
-    Raises OperandError for a width that is no number of columns, 40 at least.
+    Raises OperandError for a width that is no number of columns, 40 at least, and for one that is less than the usual
+    and in which a word or a name does not fit.
     """
     if not isinstance(width, int) or isinstance(width, bool) or width < _NARROWEST:
         raise OperandError(f"text: width is a number of columns, {_NARROWEST} at least, not {described(width)}")
     document = evened(document)
-    title = said(document.title)
-    blocks = [f"{title}\n{'═' * columns(title)}"]
+    title = _filled(document.title, width)
+    blocks = [f"{title}\n{'═' * max(map(columns, title.splitlines()))}"]
     blocks += [_filled(document.summary, width)] if document.summary else []
     if document.result:
         blocks += ["RESULT", *_parts(document.result, width)]
     if document.given:
-        blocks += ["GIVEN", _given(document)]
+        blocks += ["GIVEN", _given(document, width)]
     blocks += [_filled(document.conventions, width)] if document.conventions else []
     for section in document.sections:
-        blocks += [said(section.title).upper()] if section.title else []
+        blocks += [_filled(section.title, width).upper()] if section.title else []
         blocks += _parts(section.parts, width)
     if document.references:
         blocks += ["REFERENCES", "\n".join(_filled(x, width, "  ") for x in document.references)]
-    return "\n\n".join([*blocks, *_foot(document)]) + "\n"
+    page = "\n\n".join([*blocks, *_foot(document, width)]) + "\n"
+    if (most := max(map(columns, page.splitlines()))) > width < WIDTH:
+        raise OperandError(f"text: a line of this page needs {most} columns, and width is {width}")
+    return page
 
 
 def said(words: Words) -> str:
@@ -70,21 +76,50 @@ def _padded(line: str, width: int) -> str:
 def _filled(words: Words, width: int, margin: str = "") -> str:
     """A paragraph; a formula is not broken where it fits a line."""
     kept = "".join(p if isinstance(p, str) else unicode_text(p).replace(" ", "\u00a0") for p in words)
-    fill = textwrap.TextWrapper(width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
-    return "\n".join(line.replace("\u00a0", " ") for line in fill.wrap(kept))
+    return "\n".join(_broken(kept, width, margin, margin))
 
 
-def _foot(document: Document) -> Iterator[str]:
-    counted = " · ".join(f"{MARKS[status].glyph} {n} {MARKS[status].counted}" for status, n in document.tally)
-    lines = [*([counted] if counted else []), *([f"Check again: {document.command}"] if document.command else [])]
+def _foot(document: Document, width: int) -> Iterator[str]:
+    counted = [
+        f"{MARKS[status].glyph} {n} {MARKS[status].counted}".replace(" ", "\u00a0") for status, n in document.tally
+    ]
+    lines = [_filled(("\u00a0· ".join(counted),), width)] if counted else []
+    lines += [_wrapped(f"Check again: {document.command}", width)] if document.command else []
     if lines:
         yield "\n".join(lines)
 
 
-def _given(document: Document) -> str:
-    rows = [(unicode_text(x.symbol), said(x.where), said(x.meaning)) for x in document.given]
-    widths = [max(columns(cells[k]) for cells in rows) for k in range(2)]
-    return "\n".join(f"  {_padded(a, widths[0])}   {_padded(b, widths[1])}   {c}".rstrip() for a, b, c in rows)
+def _wrapped(line: str, width: int, hang: int = 0) -> str:
+    """A line that is broken between words where it has to be, and goes on further to the right."""
+    if columns(line) <= width:
+        return line
+    text = line.lstrip()
+    margin = " " * (len(line) - len(text))
+    more = " " * max(hang, len(margin) + 4)
+    return "\n".join(_broken(text, width, margin, more, whole=True))
+
+
+def _broken(text: str, width: int, margin: str, more: str, whole: bool = False) -> list[str]:
+    """Words in lines; ``whole`` ones are not broken themselves. A letter of two columns counts as two."""
+    fill = textwrap.TextWrapper(
+        width, initial_indent=margin, subsequent_indent=more, break_on_hyphens=False, break_long_words=not whole
+    )
+    lines = fill.wrap("".join(c + _SECOND * (columns(c) - 1) for c in text))
+    return [line.replace(_SECOND, "").replace("\u00a0", " ") for line in lines]
+
+
+def _given(document: Document, width: int) -> str:
+    """A table, with meanings below each other; where it has no room for these, each below what it is of."""
+    rows = [(unicode_text(x.symbol), said(x.where), x.meaning) for x in document.given]
+    widths = [max(columns(str(cells[k])) for cells in rows) for k in range(2)]
+    start = sum(widths) + 8
+    beside = start + _NARROW <= width or all(start + columns(said(meaning)) <= width for *_, meaning in rows)
+    lines = list[str]()
+    for symbol, where, meaning in rows:
+        line = f"  {_padded(symbol, widths[0])}   {_padded(where, widths[1] if beside else 0)}"
+        told = _filled(meaning, width, " " * (start if beside else 6))
+        lines += [f"{line}   {told.lstrip()}".rstrip()] if beside else [_wrapped(line, width), *told.splitlines()]
+    return "\n".join(lines)
 
 
 # --- parts ---
@@ -111,15 +146,24 @@ def _part(part: Part, width: int) -> str:
         case Fold(for_machines=False):
             return "\n\n".join([said(part.title), *(_indented(block) for block in _parts(part.parts, width - 2))])
         case Source():
-            return textwrap.indent(part.text, "    ")
+            return "\n".join(piece for line in part.text.splitlines() for piece in _code(line, width - 4))
         case Figure():
             return _figure(part, width)
     return ""
 
 
+def _code(line: str, room: int) -> Iterator[str]:
+    """A line of source text, which is broken where it has to be, with a sign there."""
+    while columns(line) > room:
+        yield f"    {line[: room - 1]}↩"
+        line = line[room - 1 :]
+    yield f"    {line}".rstrip()
+
+
 def _figure(part: Figure, width: int) -> str:
-    """The picture in lines of text where it has such, else what it shows; and its caption."""
-    shown = textwrap.indent(part.text, "  ") if part.text else _filled((part.alternative,), width)
+    """The picture in lines of text where it has such that fit, else what it shows; and its caption."""
+    fits = part.text and max(map(columns, part.text.splitlines())) <= width - 2
+    shown = textwrap.indent(part.text, "  ") if fits else _filled((part.alternative,), width)
     return "\n\n".join([shown, *([_filled(part.caption, width)] if part.caption else [])])
 
 
@@ -154,13 +198,14 @@ def _display(formulas: Sequence[Box], width: int) -> str:
 
 
 def _columns(formulas: Sequence[Box]) -> int:
-    return sum(max(map(columns, unicode_lines(box))) for box in formulas) + 4 * (len(formulas) - 1)
+    return sum(max(map(columns, unicode_lines(box))) for box in formulas) + 5 * (len(formulas) - 1)
 
 
 def _side_by_side(formulas: Sequence[Box], width: int) -> list[str]:
     if len(formulas) == 1 and _columns(formulas) > width - 4:
         first, *rest = broken(formulas[0], width - 8, 4, lambda box: columns(unicode_text(box)))
-        return [f"    {unicode_text(first)}", *(f"        {unicode_text(line)}" for line in rest)]
+        lines = [f"    {unicode_text(first)}", *(f"        {unicode_text(line)}" for line in rest)]
+        return [_wrapped(line, width) for line in lines]
     after = (part for box in formulas[1:] for part in (Sign(",", "punctuation"), Space(2.0), box))
     return [f"    {line}".rstrip() for line in unicode_lines(row(formulas[0], *after))]
 
@@ -170,7 +215,8 @@ def _table(part: Table, width: int) -> str:
     widths = [max(columns(cells[k]) for cells in rows) for k in range(len(rows[0]))]
     if sum(widths) + 3 * len(widths) <= width:
         return "\n".join("  " + "   ".join(map(_padded, cells, widths)).rstrip() for cells in rows)
-    return "\n".join(line for cells in rows[bool(part.head) :] for line in _as_list(rows[0], cells, bool(part.head)))
+    listed = (line for cells in rows[bool(part.head) :] for line in _as_list(rows[0], cells, bool(part.head)))
+    return "\n".join(_wrapped(line, width) for line in listed)
 
 
 def _as_list(head: Sequence[str], cells: Sequence[str], is_headed: bool) -> Iterator[str]:
@@ -196,7 +242,8 @@ def _chain(steps: Sequence[Step], width: int) -> str:
         before = unicode_text(line.left) if line.left is not None else ""
         rest = "  " * (line.kind == "more") + unicode_text(line.right)
         lines.append((f"{mark} {' ' * (left - columns(before))}{before} {rest}".rstrip(), line))
-    start = max((columns(written) for written, line in lines if line.reason and line.kind != "reason"), default=0)
+    lines = [(_wrapped(written, width, left + 7), line) for written, line in lines]
+    start = max((_end(written) for written, line in lines if line.reason and line.kind != "reason"), default=0)
     return "\n".join(_with_reason(written, line, start, width) for written, line in lines)
 
 
@@ -219,14 +266,19 @@ def _columns_of_words(words: Words) -> float:
     return columns(said(words))
 
 
+def _end(written: str) -> int:
+    """The columns of the last line."""
+    return columns(written.rpartition("\n")[2])
+
+
 def _with_reason(written: str, line: Line, start: int, width: int) -> str:
     reason = said(line.reason)
     if not reason:
         return written
     if line.kind != "reason" and start + _APART + columns(reason) <= width:
-        return f"{_padded(written, start)}  {reason}"
-    if line.kind != "reason" and columns(written) + 4 + columns(reason) <= width:
+        return f"{written}{' ' * (start - _end(written))}  {reason}"
+    if line.kind != "reason" and _end(written) + 4 + columns(reason) <= width:
         return f"{written}  — {reason}"
     margin = " " * 8
-    below = textwrap.fill(f"— {reason}", width, initial_indent=margin, subsequent_indent=margin + "  ")
+    below = "\n".join(_broken(f"— {reason}", width, margin, margin + "  "))
     return below if line.kind == "reason" else f"{written}\n{below}"

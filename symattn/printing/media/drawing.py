@@ -37,8 +37,10 @@ def unicode_lines(box: Box) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """The places that a text takes: a hat takes none."""
-    return sum(not unicodedata.combining(character) for character in text)
+    """The places that a text takes: a hat takes none, and a letter of Chinese two."""
+    if text.isascii():
+        return len(text)
+    return sum(not unicodedata.combining(c) and 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
 def _drawn(box: Box, inside: Sequence[Drawing]) -> Drawing:
