@@ -8,6 +8,7 @@ from ..core.node import Tensor, topological
 from ..graph.canonical import without_names
 from ..graph.names import displayed_names
 from ..ops.leaves import computed, cotangent_op, is_named, operands, variable
+from ..recurrence.joint import with_joint_loops
 from .stable import stable
 
 
@@ -20,6 +21,7 @@ class Graph:
     """
 
     def __init__(self, outputs: Sequence[Tensor]) -> None:
+        outputs = with_joint_loops(outputs)
         shown = displayed_names(outputs)
         self.names: dict[Tensor, str] = {}
         bare: dict[Tensor, Tensor] = {}

@@ -40,6 +40,22 @@ class Step(NamedTuple):
         """What the step gives."""
         return (*self.after, *self.outputs)
 
+    def over(self, leaves: Sequence[Tensor]) -> Step:
+        """The step over other leaves."""
+        new = dict(zip(self.leaves, leaves, strict=True))
+        return _parted([*leaves, *rebuild(self.roots, new)], tuple(map(len, self)))
+
+    def needed(self, roots: Iterable[Tensor]) -> list[int]:
+        """The states that some roots are made from, at that step or at an earlier one."""
+        met: set[Tensor] = set()
+        waiting = list(roots)
+        while waiting:
+            below = set(topological(waiting))
+            new = [n for n, x in enumerate(self.states) if x in below and x not in met]
+            met |= {self.states[n] for n in new}
+            waiting = [self.after[n] for n in new]
+        return [n for n, x in enumerate(self.states) if x in met]
+
     @property
     def is_total(self) -> bool:
         """Whether it has a value for all values of its leaves."""
@@ -90,11 +106,12 @@ class Body(Graph):
         """
         names = {*taken, *(s.name for s in self.own_symbols)}
         letters = {"state": "s", "read": "x", "fixed": "c"}
-        new = {
-            leaf: stand_in(new_name(letters[leaf.params["role"]], names), leaf.shape, leaf.kind, n in infinite)
-            for n, leaf in enumerate(self.step.leaves)
-        }
-        return _parted(rebuild([*self.step.leaves, *self.step.roots], new), tuple(map(len, self.step)))
+        return self.step.over(
+            [
+                stand_in(new_name(letters[leaf.params["role"]], names), leaf.shape, leaf.kind, n in infinite)
+                for n, leaf in enumerate(self.step.leaves)
+            ]
+        )
 
     def run(self, leaves: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
         """One step on tensors: the new states and the outputs."""

@@ -7,7 +7,7 @@ written with the states and the sequences that matter to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ..ops.index import is_flip
 from ..ops.leaves import is_named
 from ..ops.notation import Binding, Written
 from ..printing.matrix import Printer, Within
-from .body import Step, Tensors
+from .body import Tensors
 
 _LETTERS = "suvwzpq"  # of states
 _EQUALS = Sign("=", "relation")
@@ -71,7 +71,7 @@ def _value(p: Any, node: Tensor) -> _Value:
     step = body.opened(p.taken)
     states, reads = len(step.states), len(step.reads)
     root = step.after[k] if what == "final" else step.outputs[k]
-    kept = [*_states_below(step, [root, *([step.states[k]] if what == "final" else [])])]
+    kept = step.needed([root, *([step.states[k]] if what == "final" else [])])
     below = set(topological([root, *(step.after[n] for n in kept)]))
     read = [n for n, x in enumerate(step.reads) if x in below]
     return _Value(
@@ -96,18 +96,6 @@ def _from_end(x: Tensor) -> Tensor | None:
         back = _from_end(rest)
         return None if back is None else multiply(factor, back)
     return flip(x, 0) if x.op.part and any(map(is_flip, x.inputs)) else None
-
-
-def _states_below(step: Step, roots: Sequence[Tensor]) -> Iterator[int]:
-    """The states that some roots of a step are made from, at that step or at an earlier one."""
-    met: set[Tensor] = set()
-    waiting = list(roots)
-    while waiting:
-        below = topological(waiting)
-        new = [n for n, x in enumerate(step.states) if x in below and x not in met]
-        met |= {step.states[n] for n in new}
-        waiting = [step.after[n] for n in new]
-    yield from (n for n, x in enumerate(step.states) if x in met)
 
 
 def _sequences(value: _Value, back: bool) -> list[Tensor]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import sympy
 
 import symattn as sa
 
@@ -97,6 +98,69 @@ def delta() -> Row:
     return Row(A.delta_rule(Q, K, V, b), [Q, K, V, b], by_hand)
 
 
+def recurrent() -> Row:
+    Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", T, d), sa.tensor("V", T, d)
+
+    def step(S: Any, read: Any) -> Any:
+        q, k, v = read
+        S = S + sa.outer(k, v)
+        return S, q @ S
+
+    def by_hand(q: Any, k: Any, v: Any) -> Any:
+        S, o = np.zeros((q.shape[-1], v.shape[-1])), np.empty_like(v)
+        for t in range(len(q)):
+            S += k[t][:, None] * v[t]
+            o[t] = q[t] @ S
+        return o
+
+    return Row(sa.scan(step, sa.zeros(d, d), (Q, K, V))[1], [Q, K, V], by_hand)
+
+
+def gated_delta() -> Row:
+    Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", T, d), sa.tensor("V", T, d)
+    a, b = sa.tensor("a", T), sa.tensor("b", T)
+
+    def step(S: Any, read: Any) -> Any:
+        q, k, v, a, b = read
+        S = sa.exp(-a * a) * S
+        S = S + sa.outer(b * b / sa.sum(k * k) * k, v - k @ S)
+        return S, q @ S
+
+    def by_hand(q: Any, k: Any, v: Any, a: Any, b: Any) -> Any:
+        S, o, decay, rate = np.zeros((q.shape[-1], v.shape[-1])), np.empty_like(v), np.exp(-a * a), b * b
+        for t in range(len(q)):
+            S *= decay[t]
+            S += (rate[t] / (k[t] @ k[t]) * k[t])[:, None] * (v[t] - k[t] @ S)
+            o[t] = q[t] @ S
+        return o
+
+    return Row(sa.scan(step, sa.zeros(d, d), (Q, K, V, a, b))[1], [Q, K, V, a, b], by_hand)
+
+
+def online_softmax() -> Row:
+    Q, K, V = sa.tensor("Q", h, S, d), sa.tensor("K", h, T, d), sa.tensor("V", h, T, d)
+
+    def step(state: Any, read: Any) -> Any:
+        (top, total, sums), (k, v) = state, read
+        z = Q @ k[:, :, None]
+        new = sa.maximum(top, z)
+        old, now = sa.exp(top - new), sa.exp(z - new)
+        return (new, total * old + now, sums * old + now * v[:, None]), None
+
+    def by_hand(q: Any, k: Any, v: Any) -> Any:
+        top, total, sums = np.full((*q.shape[:-1], 1), -np.inf), 0, 0
+        for t in range(k.shape[-2]):
+            z = q @ k[:, t, :, None]
+            new = np.maximum(top, z)
+            old, now = np.exp(top - new), np.exp(z - new)
+            top, total, sums = new, total * old + now, sums * old + now * v[:, t, None]
+        return sums / total
+
+    begin = sa.from_index((h, S, 1), lambda n, i, j: -sympy.oo), sa.zeros(h, S, 1), sa.zeros(h, S, d)
+    (_, total, sums), _ = sa.scan(step, begin, (sa.moveaxis(K, 1, 0), sa.moveaxis(V, 1, 0)))
+    return Row(sums / total, [Q, K, V], by_hand)
+
+
 def medians(works: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
     """The median times of calls that take turns."""
     times: list[list[float]] = [[] for _ in works]
@@ -113,17 +177,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="small sizes, one repeat")
     smoke = parser.parse_args().smoke
-    sizes = {h: 2, r: 3, T: 5, d: 4, f: 2} if smoke else {h: 4, r: 2, T: 512, d: 64, f: 32}
+    sizes = {h: 2, r: 3, T: 5, S: 3, d: 4, f: 2} if smoke else {h: 4, r: 2, T: 512, S: 64, d: 64, f: 32}
     rng = np.random.default_rng(0)
-    print(f"{'':12}{'generated, ms':>15}{'by hand, ms':>13}{'ratio':>8}")
-    for make in (causal, grouped, layer_norm, rotary, linear, delta):
+    print(f"{'':14}{'generated, ms':>15}{'by hand, ms':>13}{'ratio':>8}")
+    for make in (causal, grouped, layer_norm, rotary, linear, delta, recurrent, gated_delta, online_softmax):
         row = make()
         arrays = [0.1 * rng.normal(size=[int(size.subs(sizes)) for size in x.shape]) for x in row.given]
         function = sa.lambdify(row.given, row.output)
         np.testing.assert_allclose(function(*arrays), row.by_hand(*arrays), rtol=1e-9, atol=1e-12)
         works = [lambda: function(*arrays), lambda: row.by_hand(*arrays)]  # noqa: B023  called at once
         ours, theirs = medians(works, 1 if smoke else 30)
-        print(f"{make.__name__:12}{ours:15.2f}{theirs:13.2f}{ours / theirs:8.2f}")
+        print(f"{make.__name__:14}{ours:15.2f}{theirs:13.2f}{ours / theirs:8.2f}")
 
 
 if __name__ == "__main__":

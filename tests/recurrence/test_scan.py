@@ -140,6 +140,27 @@ def test_one_loop_gives_all_values_and_takes_loop_axes() -> None:
     np.testing.assert_allclose(out[3, 1], f(k[3, 1], v[1], q, 0.5)[1], rtol=1e-12)
 
 
+def test_a_gradient_runs_forward_once_and_keeps_no_more_than_is_used() -> None:
+    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    g = sa.gradient(O, [K, V, Q])
+    everything = sa.lambdify([K, V, Q, gamma, g.cotangent], [S, O, g]).source
+    assert everything.count("def loop") == everything.count("for t in") == 2
+    of_keys = sa.gradient(O, [K])
+    assert sa.lambdify([V, Q, gamma, of_keys.cotangent], of_keys).source.count("for t in") == 1
+    out = sa.lambdify([K, V, gamma], S).source
+    assert "out0" not in out
+    assert "x_2" not in out
+
+
+def test_loops_that_read_one_another_stay_apart() -> None:
+    """The second begins as the first does and makes the same states, and reads what the first gives."""
+    first = sa.scan(lambda s, k: (s + k, s), B, K)[1]
+    second = sa.scan(lambda s, r: (s + r[0], s * r[1]), B, (K, first))[1]
+    f = sa.lambdify([B, K], [first, second])
+    assert f.source.count("for t in") == 2
+    assert "code equals entries" in f.check()
+
+
 @pytest.mark.torch
 def test_gated_recurrence_is_that_of_torch() -> None:
     torch = pytest.importorskip("torch")

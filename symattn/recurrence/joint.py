@@ -1,0 +1,104 @@
+"""Fewer loops for the same values: those that run alike are one, and none computes what nobody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..core.node import Tensor, rebuild, topological
+from ..ops.leaves import computed, variable
+from .body import Step
+from .record import Loop, loop_of, scan_op, values_of
+from .scans import loop_key
+
+Values = dict[Tensor, Tensor]
+
+
+def with_joint_loops(roots: Sequence[Tensor]) -> list[Tensor]:
+    """The roots by loops that only do what is used, and of which none runs as another does that reads as much."""
+    found = list(roots)
+    for change in (_joined, _without_the_unused):
+        while (new := next(change(_loops(found)), None)) is not None:
+            found = rebuild(found, new)
+    return found
+
+
+def _loops(roots: Sequence[Tensor]) -> list[list[Tensor]]:
+    """The values that are used, loop by loop."""
+    loops: dict[Any, list[Tensor]] = {}
+    for node in computed(roots):
+        if node.op is scan_op:
+            loops.setdefault(loop_key(node), []).append(node)
+    return list(loops.values())
+
+
+# --- loops that run alike ---
+
+
+def _joined(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
+    """What to put for the values of two loops of which one has the states of the other, and reads all that it reads."""
+    pool: dict[Any, Tensor] = {}
+    runs: dict[Any, list[tuple[Sequence[Tensor], Loop]]] = {}
+    for values in loops if len(loops) > 1 else ():
+        loop = _over_pool(loop_of(values[0]), pool)
+        runs.setdefault((loop.first, loop.length, loop.step.after), []).append((values, loop))
+    for alike in runs.values():
+        for one, other in ((a, b) for a in alike for b in alike if a is not b):
+            read = set(other[0][0].inputs) <= set(one[0][0].inputs)
+            if read and not set(other[0]) & set(topological(one[0][0].inputs)):
+                yield _as_one(one, other)
+
+
+def _over_pool(loop: Loop, pool: dict[Any, Tensor]) -> Loop:
+    """The loop with its step over leaves that are the same in all loops: of states by place, else by what they are."""
+    kinds = [
+        *(("state", n, x) for n, x in enumerate(loop.first)),
+        *(("read", 0, x) for x in loop.sequences),
+        *(("fixed", 0, x) for x in loop.given),
+    ]
+    leaves = []
+    for kind, leaf in zip(kinds, loop.step.leaves, strict=True):
+        hypotheses = () if leaf.kind == "real" else (leaf.kind,)
+        key = (*kind, leaf.kind)
+        pool.setdefault(key, variable(name=f"pooled {len(pool)}", shape=leaf.shape, hypotheses=hypotheses))
+        leaves.append(pool[key])
+    return loop._replace(step=loop.step.over(leaves))
+
+
+def _as_one(one: tuple[Sequence[Tensor], Loop], other: tuple[Sequence[Tensor], Loop]) -> Values:
+    """The values of both by a loop that has the outputs of both."""
+    outputs = tuple(dict.fromkeys([*one[1].step.outputs, *other[1].step.outputs]))
+    final, stacked = values_of(one[1]._replace(step=one[1].step._replace(outputs=outputs)))
+    by_output = dict(zip(outputs, stacked, strict=True))
+    found: Values = {}
+    for values, loop in (one, other):
+        for x in values:
+            what, k = x.params["take"]
+            found[x] = final[k] if what == "final" else by_output[loop.step.outputs[k]]
+    return found
+
+
+# --- what nobody asks for ---
+
+
+def _without_the_unused(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
+    """What to put for the values of a loop that has outputs or states of no use to them."""
+    for values in reversed(loops):
+        loop, takes = loop_of(values[0]), [x.params["take"] for x in values]
+        asked = sorted({k for what, k in takes if what == "output"})
+        last = {k for what, k in takes if what == "final"}
+        step = loop.step
+        kept = step.needed([*(step.outputs[k] for k in asked), *(step.states[k] for k in last)])
+        if len(asked) == len(step.outputs) and len(kept) == len(step.states):
+            continue
+        less = Step(
+            tuple(step.states[n] for n in kept),
+            step.reads,
+            step.fixed,
+            tuple(step.after[n] for n in kept),
+            tuple(step.outputs[k] for k in asked),
+        )
+        final, outputs = values_of(loop._replace(step=less, first=tuple(loop.first[n] for n in kept)))
+        places = {("final", n): x for n, x in zip(kept, final, strict=True)}
+        places |= {("output", k): x for k, x in zip(asked, outputs, strict=True)}
+        yield {x: places[x.params["take"]] for x in values}
