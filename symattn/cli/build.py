@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from unicodedata import normalize
 
 from ..core.files import replacing
 from ..document.render import guide
+from ..document.render.files import FORMATS
 from ..document.render.pdf import is_possible
 from ..document.render.site import Entry, index
 from ..errors import OperandError
 from . import notes
 from .reference import reference
-from .writing import FORMATS, all_of
+from .writing import all_of
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -28,8 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the site; 1 if one of the derivations is left out since something is wrong with it."""
     paths, folder = notes.chosen(options.names), Path(options.out)
-    if "index" in paths:
-        raise OperandError("a derivation of a site is not called index: that is the page that leads to all others")
+    _check_apart(paths)
     _check_folder(folder)
     docs = documented() if options.docs else {}
     formats = [*FORMATS, *(["pdf"] if is_possible() else [])]
@@ -39,13 +40,26 @@ def run(options: argparse.Namespace) -> int:
     built = [outcome for outcome in outcomes if not outcome.problem]
     entries = [Entry(x.name, x.title, x.summary, x.tally, tuple(x.files)) for x in built]
     front = index(entries, {"Guide": "docs/index.html", "Reference": "docs/reference.html"} if docs else {})
-    _write(folder, {name: content for outcome in built for name, content in outcome.files.items()})
+    _write(
+        folder, {name: content for outcome in built for name, content in {**outcome.files, **outcome.pictures}.items()}
+    )
     _write(folder, {**docs, "index.html": front.encode()})
     for outcome in outcomes:
         if outcome.problem:
             print(f"symattn: {outcome.name} is left out: {outcome.problem}", file=sys.stderr)
     print(f"{len(built)} of {len(paths)} derivations are in {folder / 'index.html'}")
     return int(len(built) < len(paths))
+
+
+def _check_apart(names: Iterable[str]) -> None:
+    """Raises OperandError for names that would be one file where letters of both cases are one, and for the index."""
+    found = {"index": ""}
+    for name in names:
+        other = found.setdefault(normalize("NFC", name).casefold(), name)
+        if not other:
+            raise OperandError("a derivation of a site is not called index: that is the page that leads to all others")
+        if other != name:
+            raise OperandError(f"{other} and {name} are one file where case tells nothing apart: rename one of them")
 
 
 def documented() -> dict[str, bytes]:

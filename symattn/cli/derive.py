@@ -6,9 +6,11 @@ import argparse
 from pathlib import Path
 
 from ..core.files import replacing
+from ..document.render.files import FORMATS, files
+from ..document.render.pdf import pdf
 from ..errors import OperandError
+from ..printing.prose import Document
 from . import notes
-from .writing import FORMATS
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -25,15 +27,25 @@ def run(options: argparse.Namespace) -> int:
     if options.out and not Path(options.out).absolute().parent.is_dir():
         raise OperandError(f"{options.out} cannot be written: there is no folder {Path(options.out).parent}")
     name, path = notes.one(options.name)
-    note = notes.read(path).checked_by(f"symattn verify {name}")
+    note = notes.read(path).checked_by(notes.check_of(name))
     with notes.blamed(path):
         note.verify()
-        written = "" if options.to == "pdf" else FORMATS[options.to][1](note)
+        document = note.composed()
     if options.to == "pdf":
-        note.pdf(options.out)
+        pdf(document, options.out)
     elif options.out:
-        with replacing(options.out) as file:
-            file.write_text(written, encoding="utf-8")
+        _write(document, options.to, Path(options.out))
     else:
-        print(written.rstrip())
+        print(FORMATS[options.to].written(document).rstrip())
     return 0
+
+
+def _write(document: Document, to: str, path: Path) -> None:
+    """The page, and beside it the pictures that it refers to; beside a pipe or a device there are none."""
+    is_file = path.is_file() or not path.exists()
+    text, pictures = files(document, to, path.stem) if is_file else (FORMATS[to].written(document), {})
+    for name, content in pictures.items():
+        with replacing(path.parent / name) as file:
+            file.write_bytes(content)
+    with replacing(path) as file:
+        file.write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator
@@ -63,6 +64,11 @@ def one(name: str) -> tuple[str, Path]:
         raise OperandError(f"{name} is a folder: name one of its files, or build it")
     ((called, path),) = chosen([name]).items()
     return (called if called == name else str(path)), path
+
+
+def check_of(called: str) -> str:
+    """The command that checks a derivation again, as a shell reads it."""
+    return f"symattn verify {shlex.quote(called)}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,19 +16,11 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-from ..document.derivation import Derivation
+from ..document.render.files import FORMATS, files
+from ..document.render.pdf import pdf
 from ..errors import EvaluationError, SymattnError
-from ..printing.prose import Status, Words
+from ..printing.prose import Document, Status, Words
 from . import notes
-
-FORMATS: Mapping[str, tuple[str, Callable[[Derivation], str]]] = {
-    "html": ("html", Derivation.html),
-    "md": ("md", Derivation.markdown),
-    "latex": ("tex", Derivation.latex),
-    "text": ("txt", Derivation.text),
-    "json": ("json", Derivation.json),
-}
-
 
 _FEW = 2  # derivations for which no process is started
 
@@ -45,31 +37,42 @@ class Outcome:
     seconds: float = 0.0
     problem: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
     """One derivation, verified, and what is to be written of it."""
     start = time.perf_counter()
     try:
-        called = name if notes.derivations().get(name) == path else path
-        note = notes.read(path).checked_by(f"symattn verify {called}")
+        note = notes.read(path).checked_by(notes.check_of(name if notes.derivations().get(name) == path else str(path)))
         with notes.blamed(path):
             report = note.verify()
-            files = {f"{name}.{FORMATS[to][0]}": FORMATS[to][1](note).encode() for to in formats if to != "pdf"}
-            if "pdf" in formats:
-                files[f"{name}.pdf"] = _pdf(note)
             document = note.composed()
+            written = _written(document, name, formats)
     except SymattnError as problem:
         return Outcome(name, seconds=time.perf_counter() - start, problem=str(problem))
     lines = tuple(map(str, report))
     seconds = time.perf_counter() - start
-    return Outcome(name, document.title, document.summary, document.tally, lines, seconds, files=files)
+    return Outcome(name, document.title, document.summary, document.tally, lines, seconds, "", *written)
 
 
-def _pdf(note: Derivation) -> bytes:
+def _written(document: Document, name: str, formats: Iterable[str]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The files of a page, and those of its pictures."""
+    pages, pictures = dict[str, bytes](), dict[str, bytes]()
+    for to in formats:
+        if to == "pdf":
+            pages[f"{name}.pdf"] = _pdf(document)
+        else:
+            text, drawn = files(document, to, name)
+            pages[f"{name}.{FORMATS[to].ending}"] = text.encode()
+            pictures |= drawn
+    return pages, pictures
+
+
+def _pdf(document: Document) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.pdf"
-        note.pdf(path)
+        pdf(document, path)
         return path.read_bytes()
 
 

@@ -20,14 +20,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise OperandError(f"a file is written by its path, not {described(path)}")
-    target = Path(os.path.realpath(path))  # a link stays one
+    given = Path(path)
     with _named(path):
-        if target.is_dir():
+        if given.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        is_device = target.exists() and not target.is_file()
+        is_device = given.exists() and not given.is_file()
     if is_device:  # nothing takes the place of it
-        yield target
+        yield given
         return
+    target = Path(os.path.realpath(path))  # a link stays one
     with _named(path):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     os.close(handle)

@@ -19,7 +19,7 @@ from .breaking import broken
 from .layout import Block, Equation, Line, Room, laid_out
 from .media.latex import Writer, latex, plain_text, spelling_of
 from .media.neighbours import edge
-from .prose import MARKS, Figure, Step, Words, joined
+from .prose import MARKS, Step, Words, joined
 from .stacking import stacked
 from .widths import Ruler, width, width_of_words
 
@@ -49,7 +49,6 @@ class Page:
     width: float = TEXT_WIDTH
     safe: str = ""  # for what reads the LaTeX: see ``sa.latex``
     theorems: bool = False  # whether claims are environments of amsthm
-    pictures: tuple[Figure, ...] = ()  # of which there are files beside the page
 
     def written(self, box: Box) -> str:
         return latex(box, self.safe)

@@ -163,7 +163,8 @@ class Drawing(Protocol):
 class Figure:
     """A picture, what it shows in words, and the same as one formula or as lines of text where there is one.
 
-    The picture is SVG as it stands, or a drawing, which is made where a medium can show it.
+    The picture is SVG as it stands, or a drawing, which is made where a medium can show it; ``file`` is where it stands
+    beside a page that can only refer to it.
     """
 
     picture: str | Drawing
@@ -171,6 +172,7 @@ class Figure:
     caption: Words = ()
     formula: Box | None = None
     text: str = ""
+    file: str = ""
 
     @property
     def lacking(self) -> str:

@@ -9,10 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 
 from symattn.cli import main, writing
+from symattn.document.render.site import Entry, index
 
 FINE = """
 import symattn as sa
@@ -124,6 +127,37 @@ def test_a_site_is_not_begun_where_it_cannot_be(own, tmp_path, capsys, monkeypat
     assert "are both called 'a-sum': rename one of them" in capsys.readouterr().err
     assert main(["derive", str(own)]) == 2
     assert "is a folder: name one of its files" in capsys.readouterr().err
+
+
+def test_a_site_leads_to_files_of_any_name():
+    names = ["a#b", "a b", "100%", "ü∇", "q?x=1", "c:d", "x&y<z>", "it's", "a%20b"]
+    entries = [Entry(name, (name,), (), (), (f"{name}.html", f"{name}.md")) for name in names]
+    _, start, rest = index(entries).partition("<article")
+    article = ElementTree.fromstring(start + rest[: rest.index("</main>")])
+    links = [unquote(urlsplit(link.get("href", "")).path) for link in article.iter("a")]
+    assert {*links} == {f"{name}.{ending}" for name in names for ending in ("html", "md")}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("A", "a", "A and a are one file where case tells nothing apart: rename one of them"),
+        ("\u00fc", "u\u0308", "are one file where case tells nothing apart"),
+        ("Index", "a", "a derivation of a site is not called index"),
+    ],
+)
+def test_names_that_are_one_file_elsewhere_are_refused(first, second, message, tmp_path, capsys):
+    for name in (first, second):
+        (tmp_path / f"{name}.py").write_text(FINE)
+    assert main(["build", str(tmp_path), "-o", str(tmp_path / "site")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_page_says_its_command_as_a_shell_reads_it(own, capsys):
+    (own / "two words.py").write_text(FINE)
+    assert main(["derive", str(own / "two words.py")]) == 0
+    assert f"Check again: symattn verify '{own / 'two words.py'}'" in capsys.readouterr().out
 
 
 def test_verify_tells_each_step_of_what_is_named(own, capsys):

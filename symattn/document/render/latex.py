@@ -50,16 +50,14 @@ def latex(
     width: float = TEXT_WIDTH,
     standalone: bool = False,
     theorems: bool = False,
-    pictures: tuple[Figure, ...] = (),
 ) -> str:
     r"""The page as LaTeX that needs amsmath and amssymb, a fragment or an article of its own.
 
     Blocks of rows are set in ``environment``, with numbers for "none" of the rows, those that are "referenced", or
     "all", in a text of ``width`` em. With ``theorems``, claims are the environments ``claim``, ``proposition`` and so
-    on, with ``proof``, of amsthm. Of the ``pictures``, files stand beside it: see ``picture_name``. Raises
-    OperandError for another environment, numbering or width.
+    on, with ``proof``, of amsthm. Raises OperandError for another environment, numbering or width.
     """
-    page = replace(_page(environment, numbered, width), theorems=flag("latex", "theorems", theorems), pictures=pictures)
+    page = replace(_page(environment, numbered, width), theorems=flag("latex", "theorems", theorems))
     text = "\n\n".join(_written(document, page)) + "\n"
     return _article(text, document, page) if flag("latex", "standalone", standalone) else text
 
@@ -75,14 +73,15 @@ def _page(environment: str, numbered: str, width: float) -> Page:
 
 def _article(text: str, document: Document, page: Page) -> str:
     em = min(page.width, _WIDEST)
-    parts = [part for section in document.sections for part in _all(section.parts)]
+    parts = [*_all(document.result), *(part for section in document.sections for part in _all(section.parts))]
+    has_pictures = any(isinstance(part, Figure) and part.file for part in parts)
     kinds = sorted({part.kind for part in parts if isinstance(part, Statement)})
     theorems = [rf"\newtheorem{{{kind.lower()}}}{{{kind}}}" for kind in kinds] if page.theorems else []
     return "\n".join(
         [
             r"\documentclass[11pt]{article}",
             rf"\usepackage[a4paper, textwidth={em:g}em, vmargin=28mm]{{geometry}}",
-            rf"\usepackage{{amsmath, amssymb{', amsthm' * page.theorems}{', graphicx' * bool(page.pictures)}}}",
+            rf"\usepackage{{amsmath, amssymb{', amsthm' * page.theorems}{', graphicx' * has_pictures}}}",
             r"\ifdefined\Umathcode\else\IfFileExists{lmodern.sty}{\usepackage[T1]{fontenc}\usepackage{lmodern}}{}\fi",
             *([r"\theoremstyle{definition}"] if theorems else []),
             *theorems,
@@ -190,27 +189,14 @@ def _(part: Figure, page: Page = PAGE, end: str = "") -> str:
 
 def _shown(part: Figure, page: Page, end: str) -> str:
     """The picture where there is a file of it; else a formula, or lines of text that TeX has, or what it shows."""
-    if part in page.pictures:
-        name = picture_name(page.pictures.index(part))
-        drawn = rf"\includegraphics[width=0.85\linewidth]{{{name}}}"
+    if part.file:
+        drawn = rf"\includegraphics[width=0.85\linewidth]{{{part.file}}}"
         return _with_below(f"\\begin{{center}}\n{drawn}\n\\end{{center}}", end)
     if part.formula is not None:
         return part_latex(Display((part.formula,)), page, end)
     if part.text and part.text.isascii():
         return _with_below(_verbatim(part.text, page), end)
     return at_the_right(rf"\emph{{Figure.}} {tex_text(part.alternative)}", end)
-
-
-def drawn_pictures(document: Document) -> tuple[Figure, ...]:
-    """The figures of a page that can be drawn for paper, of which no formula says the same."""
-    parts = [*document.result, *(part for section in document.sections for part in section.parts)]
-    found = (part for part in _all(parts) if isinstance(part, Figure) and part.formula is None)
-    return tuple(part for part in found if not isinstance(part.picture, str) and not part.lacking)
-
-
-def picture_name(k: int) -> str:
-    """The file of a picture, beside the page."""
-    return f"picture-{k + 1}.pdf"
 
 
 def _with_below(block: str, end: str) -> str:

@@ -140,8 +140,10 @@ def _table(table: Table) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    """The figure as a formula, or as lines of text, and else what it shows in words; and its caption."""
-    if figure.formula is not None:
+    """The picture where there is a file of it; else a formula, or lines of text, or what it shows in words."""
+    if figure.file:
+        shown = f"![{_escaped(figure.alternative)}]({figure.file})"
+    elif figure.formula is not None:
         shown = displayed_formula(figure.formula, _PAGE)
     else:
         shown = _fenced(figure.text, "") if figure.text else f"*Figure.* {_paragraph((figure.alternative,))}"

@@ -11,7 +11,8 @@ from pathlib import Path
 from ...core.files import replacing
 from ...errors import TypesettingError
 from ...printing.prose import Document
-from .latex import drawn_pictures, latex, picture_name
+from .files import with_pictures
+from .latex import latex
 
 _QUIET = ("-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape")
 _ENGINES = {"pdflatex": _QUIET, "lualatex": _QUIET, "xelatex": _QUIET, "tectonic": ("--untrusted",)}
@@ -31,10 +32,11 @@ def pdf(document: Document, path: str | os.PathLike[str]) -> None:
             "install one (Debian: texlive-latex-extra), or write LaTeX and compile it elsewhere"
         )
     with replacing(path) as beside, tempfile.TemporaryDirectory() as folder:
-        source, pictures = Path(folder, "page.tex"), drawn_pictures(document)
-        for k, figure in enumerate(pictures):
-            Path(folder, picture_name(k)).write_bytes(figure.pdf)
-        text = latex(document, width=_WIDTH, standalone=True, theorems=True, pictures=pictures)
+        source = Path(folder, "page.tex")
+        document, pictures = with_pictures(document, "pdf")
+        for name, content in pictures.items():
+            Path(folder, name).write_bytes(content)
+        text = latex(document, width=_WIDTH, standalone=True, theorems=True)
         source.write_text(text, encoding="utf-8")
         shutil.copyfile(_typeset(engine, source), beside)
 

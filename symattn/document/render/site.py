@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from ...printing.prose import MARKS, Status, Words
 from .guide import navigation
@@ -50,10 +51,10 @@ def _tally(counted: Iterable[tuple[Status, int]]) -> str:
 
 
 def _listed(entry: Entry) -> str:
-    links = " · ".join(f'<a href="{escaped(file)}">{_called(file)}</a>' for file in entry.files)
+    links = " · ".join(f'<a href="{quote(file)}">{_called(file)}</a>' for file in entry.files)
     parts = [
-        f'<section class="entry" id="{escaped(entry.name)}">',
-        f'<h2><a href="{escaped(entry.name)}.html">{words_html(entry.title)}</a></h2>',
+        f'<section class="entry" id="{quote(entry.name)}">',
+        f'<h2><a href="{quote(entry.name)}.html">{words_html(entry.title)}</a></h2>',
         f"<p>{words_html(entry.summary)}</p>" if entry.summary else "",
         _tally(entry.tally),
         f'<p class="files">{links}</p>',
