@@ -161,31 +161,6 @@ def test_loops_that_read_one_another_stay_apart() -> None:
     assert "code equals entries" in f.check()
 
 
-@pytest.mark.torch
-def test_gated_recurrence_is_that_of_torch() -> None:
-    torch = pytest.importorskip("torch")
-
-    def step(s: Any, read: Any) -> Any:
-        k, f = read
-        s = sa.sigmoid(f) * s + (1 - sa.sigmoid(f)) * sa.tanh(A @ s + k)
-        return s, s
-
-    y = sa.scan(step, B, (K, Q))[1]
-    rng = np.random.default_rng(3)
-    arrays = [rng.normal(size=shape) for shape in ((6, 3), (6, 3), (3, 3), (3,))]
-    found = sa.lambdify([K, Q, A, B], [y, sa.gradient(sa.sum(sa.cos(y)), [K, Q, A, B])])(*arrays)
-    k, q, a, s = (torch.tensor(array, requires_grad=True) for array in arrays)
-    start, rows = s, []
-    for t in range(6):
-        gate = torch.sigmoid(q[t])
-        s = gate * s + (1 - gate) * torch.tanh(a @ s + k[t])
-        rows.append(s)
-    out = torch.stack(rows)
-    out.cos().sum().backward()
-    for mine, theirs in zip(found, (out.detach(), k.grad, q.grad, a.grad, start.grad), strict=True):
-        np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-12, atol=1e-12)
-
-
 # --- one node ---
 
 
@@ -203,6 +178,18 @@ def test_loops_that_are_written_alike_are_one() -> None:
     assert y.subs({d: 5}) is sa.scan(linear, sa.zeros(5, e), (K.subs(d, 5), V, Q.subs(d, 5)))[1]
     with pytest.raises(sa.ShapeError, match="differ in the number of steps"):
         y.subs({K: sa.tensor("L", "S d")})
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_graphs_and_code_are_as_large_for_any_number_of_steps(name: str) -> None:
+    y = LOOPS[name]().subs(gamma, 2)
+    sizes = set()
+    for steps in (5, 1_000_005):
+        made = y.subs(T, steps)
+        gradients = sa.gradient(sa.sum(made), [x for x in made.tensors if x.kind == "real"])
+        source = sa.lambdify(list(made.tensors), [made, gradients]).source
+        sizes.add((len(topological([made])), len(topological(gradients.values())), source.count("\n")))
+    assert len(sizes) == 1
 
 
 def test_entries_at_sizes() -> None:
