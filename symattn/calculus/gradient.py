@@ -77,7 +77,7 @@ def _variables(wrt: Any, what: str) -> list[Variable]:
             raise OperandError(f"a {what} is taken by tensors and scalar symbols, not {described(v)}")
         elif is_fixed(v):
             raise OperandError(f"{v.brief()} is constant: no {what} is taken by it")
-        elif not is_named(v):
+        elif v.inputs and not is_named(v):
             raise OperandError(
                 f"a {what} by the intermediate {v.brief()} is not defined, since it has no name and may be written "
                 "in another form: name it by sa.let and build the output from that"
@@ -92,7 +92,7 @@ def _check_present(variables: Sequence[Variable], outputs: Sequence[Tensor]) -> 
     """An absent tensor has derivative zero; an absent intermediate is a mistake."""
     below = set(topological(outputs))
     for v in variables:
-        if isinstance(v, Tensor) and v.op is not variable and v not in below:
+        if isinstance(v, Tensor) and v.inputs and v not in below:
             shown = ", ".join(y.brief() for y in outputs)
             raise OperandError(f"the intermediate {v.brief()} is not part of {shown}: build the output from it")
 

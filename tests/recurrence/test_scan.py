@@ -280,6 +280,18 @@ def test_a_loop_is_its_step_from_place_to_place() -> None:
     assert step(O, after, [x[0] for x in loop.sequences])[0][0] is linear(after[0], (K[0], V[0], Q[0]))[0]
 
 
+def test_a_step_may_descend_along_a_gradient_by_its_state() -> None:
+    def step(W: Any, read: Any) -> Any:
+        k, v = read
+        return W - gamma * sa.gradient(sa.sum((k @ W - v) ** 2) / 2, [W])[W], None
+
+    W = sa.scan(step, sa.zeros(d, e), (K, V))[0]
+    assert str(W) == "scan(lambda s, x: (s - gamma * outer(x[0], x[0] @ s - x[1]), None), zeros(d, e), (K, V))[0]"
+    moved = sa.scan(lambda s, u: (s + sa.jvp(sa.sin(s) * u, {s: u}), sa.gradient(u * u, [s])[s]), 0, x)
+    assert str(moved[0]) == "scan(lambda s, x_1: (s + x_1 * (x_1 * cos(s)), None), 0, x)[0]"
+    np.testing.assert_array_equal(sa.lambdify([x], moved[1] + 0 * x)(np.ones(3)), np.zeros(3))
+
+
 def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
     g = sa.gradient(sa.scan(cell, B, K)[1], [K])
     assert str(g) == (
