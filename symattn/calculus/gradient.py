@@ -15,7 +15,7 @@ from ..core.node import Tensor, topological
 from ..core.sizes import same_shape, show_shape
 from ..errors import NoRuleError, OperandError, ShapeError, described
 from ..ops.arithmetic import multiply, split_scalar, sum_of
-from ..ops.leaves import as_tensor, is_fixed, is_named, is_zero, let_op, named, variable, zeros
+from ..ops.leaves import as_tensor, is_fixed, is_named, is_zero, let_op, named, zeros
 from .forward import Forward, Variable, partial, scalars_of
 from .result import Gradient
 from .reverse import Reverse

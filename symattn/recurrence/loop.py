@@ -11,6 +11,7 @@ from ..core.arguments import check_takes, flag
 from ..core.node import Tensor, Tracing, rebuild, topological
 from ..core.sizes import Shape, as_size, same_shape, same_size, show_shape
 from ..errors import OperandError, ShapeError, described
+from ..ops.arithmetic import negative
 from ..ops.gather import flip
 from ..ops.leaves import as_tensor, constant, from_index_op
 from ..ops.placeholders import placeholder_op
@@ -125,8 +126,15 @@ def _hoisted(
                 f"scan: {sorted(map(str, scalars))[0]} stands within {node.op.title} in the step: multiply or add it "
                 "as a factor or a term of its own"
             )
-    leaves = {x: _leaf("fixed", n, x, x.shape, tracing) for n, x in enumerate(outside)}
-    return tuple(rebuild(roots, leaves)), {leaf: x for x, leaf in leaves.items()}
+    given = {x: negative(x) if _is_subtracted(x) else x for x in outside}
+    leaves = {x: _leaf("fixed", n, x, x.shape, tracing) for n, x in enumerate(dict.fromkeys(given.values()))}
+    new = {x: leaves[y] if x is y else negative(leaves[y]) for x, y in given.items()}
+    return tuple(rebuild(roots, new)), {leaf: x for x, leaf in leaves.items()}
+
+
+def _is_subtracted(x: Tensor) -> bool:
+    """Whether a scalar is written with a minus sign, which stays in the step."""
+    return x.op is constant and bool(x.params["formula"].could_extract_minus_sign())
 
 
 def _real_symbols(x: Tensor) -> set[sympy.Symbol]:
