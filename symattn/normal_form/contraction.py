@@ -238,9 +238,7 @@ def _reindexed(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
 def _only_backwards(ring: Ring, factors: Factors, s: int) -> bool:
     """Whether entries are read at ``n - 1 - s``, and none at s."""
     backwards = ring.index_key(plus(number(ring.ranges[s] - 1), s, -1), {})
-    read = [
-        i for atom, _ in factors if s in atom.free and atom.kind == "entry" for i in atom.indices if s in symbols(i)
-    ]
+    read = [i for i in _reads(factors, s) if s in symbols(i)]
     return bool(read) and all(ring.index_key(i, {}) == backwards for i in read)
 
 

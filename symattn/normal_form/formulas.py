@@ -201,8 +201,8 @@ class Reader:
         return self._outermost(found, 1 if name == "Max" else -1)
 
     def _outermost(self, values: Sequence[Poly], sign: int) -> Poly:
-        """The largest of several values, or the least for the sign -1."""
-        best, *others = values
+        """The largest of several values, or the least for the sign -1; -oo is never the largest beside another."""
+        best, *others = [v for v in values if sign < 0 or not functions.is_minus_infinity(v)] or values[:1]
         for value in others:
             gap = self.ring.subtract(value, best)
             over = functions.positive(self.ring, self.ring.scale(sign, gap))

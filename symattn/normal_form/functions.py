@@ -81,6 +81,12 @@ def finite_part(ring: Ring, poly: Poly) -> tuple[Poly, Poly]:
     return indicator, _where(ring, indicator, [part for part in poly.terms if part not in held])
 
 
+def is_minus_infinity(poly: Poly) -> bool:
+    """Whether a value is -oo at every place."""
+    held = [(c, term.bound, [atom for atom, _ in term.factors]) for c, term in poly.terms]
+    return held == [(1, (), [MINUS_INFINITY])]
+
+
 def _where(ring: Ring, indicator: Poly, terms: Sequence[tuple[Number, Term]]) -> Poly:
     """The terms where an indicator is 1, and so is each factor of it."""
     whole = indicator.terms[0][1].factors if len(indicator.terms) == 1 else ()

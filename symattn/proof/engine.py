@@ -11,9 +11,10 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from ..core.arguments import seeded
 from ..core.budget import Budget, OutOfBudget
-from ..core.node import Tensor, topological
+from ..core.node import Tensor
 from ..errors import OperandError, SymattnError, described
 from ..normal_form.lowering import Unreached
+from ..ops.leaves import computed
 from ..recurrence.record import scan_op
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
@@ -166,14 +167,12 @@ class Missing:
     left_over: Residual | None = None
 
 
-def argued(
-    given: Given, claim: Claim | Independence, time: Budget, by: Sequence[Induction] = ()
-) -> Argument | Missing:
+def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence[Induction] = ()) -> Argument | Missing:
     """A proof of a claim by any of the ways there are, or what is missing. Raises OutOfBudget and PROBLEMS."""
     found = Missing("") if by else _argued(given, claim, time)
     if isinstance(found, Argument) or not isinstance(claim, Claim):
         return found
-    if by or any(x.op is scan_op for x in topological(claim.sides)):
+    if by or any(x.op is scan_op for x in computed(claim.sides)):
         found = _inductive(given, claim, time, by, found)
     if isinstance(found, Missing):
         return enumerated(claim, time) or size_cases(claim, given, partial(_decided, time)) or found

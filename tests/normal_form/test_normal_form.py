@@ -27,6 +27,7 @@ N = sa.tensor("N", n, n, binary=True)
 c = sympy.Symbol("c", real=True)
 p = sympy.Symbol("p", positive=True)
 a, b, w = q[::2], q[1::2], sa.tensor("w", r)
+NOTHING = sa.from_index((m,), lambda i: -sympy.oo)
 SIGNS = sa.from_index((n,), lambda i: (-1) ** i)
 
 
@@ -87,6 +88,13 @@ EQUAL = {
         sa.where(N, sa.maximum(A, sa.sin(A)), sa.sin(A)),
     ),
     "a comparison with minus infinity": (sa.where(N, A, -sympy.oo) > sa.sin(A), N & (A > sa.sin(A))),
+    "a maximum of some and of minus infinity": (sa.max(joined(x, NOTHING)), sa.max(x)),
+    "minus infinity first": (sa.max(joined(NOTHING, x)), sa.max(x)),
+    "minus infinity alone": (sa.max(joined(NOTHING, NOTHING)) < 0, sa.from_index((), lambda: 1)),
+    "a sum backwards inside a function": (
+        sa.sum(sa.exp(sa.flip(x, 0)) * sa.flip(x, 0)),
+        sa.sum(sa.exp(x) * x),
+    ),
     "addition theorem": (sa.sin(x + c), sa.sin(x) * sa.cos(c * sa.ones(n)) + sa.cos(x) * sa.sin(c * sa.ones(n))),
     "tanh by sigmoid": (sa.tanh(x), 2 * sa.sigmoid(2 * x) - 1),
     "softplus": (sa.softplus(x) - sa.softplus(-x), x),
@@ -167,6 +175,13 @@ DIFFERENT = {
         sa.maximum(A, sa.sin(A)),
     ),
     "max is not min": (sa.max(x), sa.min(x)),
+    "a maximum of some and of zero": (sa.max(joined(x, sa.zeros(m))), sa.max(x)),
+    "a maximum of some and of what may be minus infinity": (
+        sa.max(joined(x, sa.where(N[0], y[0], -sympy.oo))),
+        sa.max(x),
+    ),
+    "backwards and forwards": (sa.sum(sa.exp(sa.flip(x, 0)) * x), sa.sum(sa.exp(x) * x)),
+    "two sums, one of them backwards": (sa.exp(sa.flip(x, 0)) @ A @ x, sa.exp(x) @ A @ x),
     "rows that may be empty": (sa.sum(sa.softmax(A + sa.where(A > 0, 0, -sympy.oo)), -1), sa.ones(n)),
     "unknown functions of other names": (sa.unknown("f", x), sa.unknown("g", x)),
     "the inverse of another matrix": (sa.inv(R) @ U, sa.eye(n)),

@@ -100,6 +100,23 @@ def self_attention() -> Any:
     return n / l[:, None], sa.softmax(Q @ K.T) @ V, by(final=closed, free=0)
 
 
+def gradient_of_linear() -> Any:
+    """By the keys: a loop backwards over the states before each step, which a loop gives, and in one formula."""
+    dO, (_, O) = sa.tensor("dO", T, e), sa.scan(linear, START, (Q, K, V))
+
+    def so_far(A: Any, B: Any, k: int) -> Any:
+        return sa.einsum("tj,jk,jv->tkv", sa.tril(sa.ones(T, T), k), A, B)
+
+    def backwards(Q: Any, K: Any, V: Any, S: Any, dO: Any) -> Any:
+        behind = so_far(Q, dO, 0)
+        by_query = sa.einsum("tke,te->tk", S, dO) + K * sa.sum(V * dO, axis=1, keepdims=True)
+        return by_query, sa.einsum("tke,te->tk", behind, V), sa.einsum("tke,tk->te", behind, K)
+
+    forwards = by(lambda K, V: K.T @ V, lambda K, V: so_far(K, V, -1))
+    how = forwards, by(lambda Q, K, V, S, dO: Q.T @ dO, backwards)
+    return sa.gradient({O: dO}, [Q, K, V])[K], sa.gradient({CAUSAL: dO}, [K])[K], how
+
+
 def summed(sequence: Any, start: Any = 0) -> Any:
     return sa.scan(lambda s, x: (s + x, s + x), start, sequence)
 
@@ -137,6 +154,11 @@ PROVED: dict[str, Callable[[], tuple[Any, ...]]] = {
     "with any reference": lambda: (online_softmax(0), sa.softmax(z) @ V, RELATIVE),
     "chunks": in_chunks,
     "as many keys as queries": self_attention,
+    "the largest so far": lambda: (
+        sa.scan(lambda s, x: ((m := sa.maximum(s, x)), m), -sympy.oo, x)[1],
+        sa.max(sa.where(attention.causal_mask(T), x[None, :], -sympy.oo), axis=-1),
+    ),
+    "the gradient of linear attention": gradient_of_linear,
     "depth": lambda: (net(Pi @ X), Pi @ net(X)),
     "depth between an embedding and a head": lambda: (
         sa.softmax(net(Pi @ X @ W[0])),
@@ -146,9 +168,9 @@ PROVED: dict[str, Callable[[], tuple[Any, ...]]] = {
 }
 
 
-def parted(asked: tuple[Any, ...]) -> tuple[tuple[Any, ...], Induction | None]:
-    """A claim, and the induction behind it, if there is one."""
-    return (asked[:-1], asked[-1]) if isinstance(asked[-1], Induction) else (asked, None)
+def parted(asked: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """A claim, and the inductions behind it, if there are any."""
+    return (asked[:-1], asked[-1]) if isinstance(asked[-1], (Induction, tuple)) else (asked, None)
 
 
 @pytest.mark.parametrize("name", PROVED)
@@ -189,6 +211,10 @@ UNKNOWN: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
     ),
     "a form too few": (lambda: (online_softmax(0), sa.softmax(z) @ V, by(final=sa.max(z))), "there are 3, not 1"),
     "no form of the output": (lambda: (sa.scan(linear, START, (Q, K, V))[1], CAUSAL, by(K.T @ V)), "output 0"),
+    "a form of too few sequences": (
+        lambda: (sa.scan(linear, START, (Q, K, V))[0], K.T @ V, by(lambda K, V: K.T @ V)),
+        "does not take 3 arguments",
+    ),
     "a form of another shape": (lambda: (summed(x)[0], sa.sum(x), by(x)), "what has the shape"),
     "a matrix that is not cut": (
         lambda: (summed(ROTATION @ x)[0], sa.sum(ROTATION @ x)),

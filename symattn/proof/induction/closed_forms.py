@@ -17,7 +17,7 @@ from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import sizes
 from ...errors import NamingError, ShapeError
 from ...graph.names import symbol_names
-from ...ops.leaves import variable
+from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import without_labels
 from ...recurrence.record import Loop, loop_of
@@ -86,7 +86,7 @@ class ClosedForm:
 
     def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
         """What the values of the loop below some roots come to, by its sequences and any values of its free states."""
-        values = [x for x in topological(roots) if is_value_of(self.source, x)]
+        values = [x for x in computed(roots) if is_value_of(self.source, x)]
         found = {value: self._of(*value.params["take"]) for value in values}
         return dict(zip(found, rebuild(list(found.values()), self.actual), strict=True))
 

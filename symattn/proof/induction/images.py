@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size, sizes
-from ...ops.leaves import variable
+from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop, loop_of, scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
@@ -63,15 +63,15 @@ def images(claim: Claim) -> Iterator[Image]:
     """The ways in which one recurrence of a claim may be the image of another, those that the claim shows first."""
     if claim.relation != "=":
         return
-    values = [x for x in topological(claim.sides) if x.op is scan_op and x.params["take"][0] == "final"]
+    values = [x for x in computed(claim.sides) if x.op is scan_op and x.params["take"][0] == "final"]
     shown = [pair for pair in (claim.sides, claim.sides[::-1]) if pair[1] in values]
     for form, value in shown:
-        sources = [x for x in values if x in topological([form])]
+        sources = [x for x in values if x in computed([form])]
         if sources and _fit(value, sources):
             yield _image(value, sources[0], form, {x: x.params["take"][1] for x in sources})
     for value in values:
         for source in values:
-            if source is not value and source not in topological([value]) and _fit(value, [source]):
+            if source is not value and source not in computed([value]) and _fit(value, [source]):
                 yield from _guessed(value, source)
 
 

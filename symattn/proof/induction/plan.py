@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.arguments import each_of
+from ...core.arguments import check_takes, each_of
 from ...core.node import Tensor
 from ...errors import OperandError, described
 from ...ops.leaves import as_tensor
@@ -77,5 +77,6 @@ def _forms(forms: Any) -> FormsOf:
 def called(forms: FormsOf, arguments: Sequence[Tensor]) -> Forms:
     """The closed forms, of these free states and sequences where they are a function of them."""
     if callable(forms):
+        check_takes("a closed form of an induction", forms, len(arguments))
         return tuple(None if x is None else as_tensor(x) for x in listed(forms(*arguments)))
     return forms

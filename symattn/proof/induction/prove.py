@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...core.node import Tensor, rebuild, topological
+from ...core.node import Tensor, rebuild
+from ...ops.leaves import computed
 from ...printing.matrix import names_in
 from ...recurrence.record import loop_of, scan_op
 from ...recurrence.scans import is_value_of
@@ -79,12 +80,12 @@ class Prover:
         then = put_in(form, claim)
         if is_plain(then):
             return ByInduction(form, proofs, None)
-        source = [x for x in topological(then.sides) if isinstance(form, Image) and is_value_of(form.source, x)]
+        source = [x for x in computed(then.sides) if isinstance(form, Image) and is_value_of(form.source, x)]
         return ByInduction(form, proofs, replace(self, opaque=(*self.opaque, *source)).proved(then))
 
     def _next(self, claim: Claim) -> Tensor | None:
         """The first recurrence that is not done with; its inputs hold none."""
-        return next((x for x in topological(claim.sides) if x.op is scan_op and x not in self.opaque), None)
+        return next((x for x in computed(claim.sides) if x.op is scan_op and x not in self.opaque), None)
 
     def _obliged(self, part: Obligation, given: Given, inner: Sequence[Induction], before: Any) -> Argument:
         """The proof of one claim of an induction."""
@@ -92,7 +93,7 @@ class Prover:
         found = argued(part.claim)
         if found is None and before is not None:
             found = by_blocks(part.claim, before, argued, argued)
-        if found is None and any(x.op is scan_op for x in topological(part.claim.sides)):
+        if found is None and any(x.op is scan_op for x in computed(part.claim.sides)):
             found = Prover(self.argued, given, list(inner)).proved(part.claim)
         if found is None:
             raise NoInductionError(f"the closed form does not follow: {part.said}: {part.claim}", part.claim)
