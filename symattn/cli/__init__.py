@@ -27,7 +27,7 @@ _VERBS = {
     "prove": "whether a claim is true for all sizes and values",
     "variance": "mean and variance of what random tensors make",
 }
-_OPTION = re.compile(r"-|-h|-o(.*\.npz)?|--([a-z]+(=.*)?)?", re.S)
+_OPTION = re.compile(r"-|-h|-o(.*\.npz)?|--([a-z]+(-[a-z]+)*(=.*)?)?", re.S)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -40,6 +40,7 @@ def add_declarations(command: argparse.ArgumentParser) -> None:
         "--shape", action="append", default=[], metavar='"Q: T d"', help='a tensor; properties follow: "M: T S, binary"'
     )
     command.add_argument("--scalar", action="append", default=[], metavar="NAME", help="a scalar symbol")
+    command.add_argument("--first-index", type=int, choices=(0, 1), help="from where LaTeX counts its indices")
 
 
 def add_formats(command: argparse.ArgumentParser, *formats: str) -> None:
@@ -82,18 +83,18 @@ def _stand_beside(left: str, right: str) -> bool:
     return (left == ")" and (right == "(" or right[0].isalnum())) or (left[0].isalnum() and right[0].isalnum())
 
 
-def answer(text: str, names: Mapping[str, Any]) -> Any:
+def answer(text: str, names: Mapping[str, Any], first_index: int | None = None) -> Any:
     """What the last statement of a formula in LaTeX says."""
-    found = parse_latex(text, names)
+    found = parse_latex(text, names, first_index=first_index)
     last = found[-1] if isinstance(found, tuple) else found
     return last.value if isinstance(last, Definition) and not last.parameters else last
 
 
-def read(text: str, names: Mapping[str, Any]) -> Tensor:
+def read(text: str, names: Mapping[str, Any], first_index: int | None = None) -> Tensor:
     """The tensor that an expression stands for, in NumPy spelling or in LaTeX."""
     if not is_latex(text):
         return read_numpy(text, names)
-    value = answer(text, names)
+    value = answer(text, names, first_index)
     if not isinstance(value, (Tensor, sympy.Expr)):
         raise OperandError(f"{text} is {described(value)}, and an expression of tensors is asked for here")
     return as_tensor(value)
@@ -102,7 +103,7 @@ def read(text: str, names: Mapping[str, Any]) -> Tensor:
 def read_output(options: argparse.Namespace) -> tuple[Tensor, dict[str, Any]]:
     """The expression, under a name, and the declared names."""
     names = declarations(options)
-    output = read(options.expression, names)
+    output = read(options.expression, names, options.first_index)
     taken = {*names, *(str(x.name) for x in topological([output])), *(s.name for s in output.free_symbols)}
     return (output if output.op is let_op else let(fresh_name("O" if output.rank else "L", taken), output)), names
 

@@ -47,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the verdict; the exit code tells it too."""
     names, given = _hypotheses(options)
     if options.right is None:
-        claim = _claim(options.left, names)
+        claim = _claim(options.left, names, options.first_index)
     else:
-        claim = eq(read(options.left, names), read(options.right, names))
+        claim = eq(*(read(side, names, options.first_index) for side in (options.left, options.right)))
     verdict = prove(claim, given=given, budget=options.budget, seed=options.seed)
     show(options, text=lambda: _as_text(verdict), latex=verdict.latex, json=lambda: as_json(verdict))
     return _EXIT_CODES[verdict.status]
@@ -58,10 +58,10 @@ def run(options: argparse.Namespace) -> int:
 # --- claims as text ---
 
 
-def _claim(text: str, names: Mapping[str, Any]) -> Claim:
+def _claim(text: str, names: Mapping[str, Any], first_index: int | None) -> Claim:
     """The claim that a text states; what it defines serves both sides."""
     if is_latex(text):
-        claim = answer(text, names)
+        claim = answer(text, names, first_index)
         if not isinstance(claim, Claim):
             raise OperandError(f"{text} is {described(claim)}, and no claim, such as Z = Q K^\\top")
         return claim
@@ -105,7 +105,7 @@ def _hypotheses(options: argparse.Namespace) -> tuple[dict[str, Any], list[Any]]
         if name not in names:
             raise OperandError(f"--given {text}: {name!r} is none of {', '.join(names) or 'the declared names'}")
         names[name] = _with_properties(names[name], match[2].replace(",", " ").split(), text)
-    return names, [*given, *(_claim(text, names) for text in claims)]
+    return names, [*given, *(_claim(text, names, options.first_index) for text in claims)]
 
 
 def _with_properties(declared: Any, properties: list[str], text: str) -> Any:

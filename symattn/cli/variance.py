@@ -45,7 +45,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the moments, and what they assume."""
     names = declarations(options)
-    quantity = _quantity(read(options.expression, names), options.entry, names)
+    quantity = _quantity(read(options.expression, names, options.first_index), options.entry, names)
     found = moments(quantity, _laws(options.law, names))
     return show(options, text=found.text, latex=found.latex, json=lambda: _as_json(options, found))
 

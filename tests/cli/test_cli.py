@@ -370,6 +370,14 @@ def test_an_expression_may_be_latex(run):
     assert "variance: 1" in told
 
 
+def test_indices_in_latex_are_counted_from_where_it_is_said(run, fails):
+    shape = ("--shape", "x: n")
+    counted = [run("grad", r"x_1^2", *shape, f"--first-index={first}", "--to", "numpy") for first in (0, 1)]
+    assert [("x[..., 1]" in code, "x[..., 0]" in code) for code in counted] == [(True, False), (False, True)]
+    assert run("prove", r"\sum_{i=1}^n x_i^2 \ge x_1^2", *shape, "--first-index", "1", "--budget", "1")
+    assert "give first_index=0 or first_index=1" in fails("grad", r"x_1^2", *shape)
+
+
 @pytest.mark.parametrize("text", [r"Z = QK^\top; Z V", r"Z = QK^\top \\ Z V", "Z = Q K; Z V"])
 def test_statements_in_latex_end_by_semicolons_or_rows_and_need_no_backslash(run, text):
     shapes = ("--shape", "Q: T T", "--shape", "K: T T", "--shape", "V: T e")

@@ -528,7 +528,9 @@ class Terms:
         found = self.names.family(tree)
         if found is None or len(items) != 1 or not isinstance(items[0], Total):
             raise self.error(
-                f"{self.shown(tree)}: where its indices begin is not decided, or it is a name: declare it", tree
+                f"{self.shown(tree)}: where its indices begin is not decided: give first_index=0 or first_index=1, or "
+                "declare it, if it is a name",
+                tree,
             )
         place, reach = self.term(items[0]), self.ranges[found[0].family[0]]
         core = self._core(x.shape[1:], declared=True)
