@@ -116,12 +116,19 @@ class Declarations:
         if not isinstance(tree, Scripted) or self.names.find(tree) is not None:
             return
         above, below = tree.above, () if tree.below is None else items_of(tree.below)
+        if isinstance(above, (Infix, Fraction)) or (isinstance(above, Total) and self._is_exponent(above)):
+            raise self.error(f"a power is not declared: say what {self.text.part(tree.base.span)} is", tree)
         last = above.factors[-1] if isinstance(above, Product) else above
         if is_turn(last):
             raise self.error(f"a transpose is not declared: say what {self.text.part(tree.base.span)} is", tree)
         letters = [key for key in map(key_of, below) if key in self.names.indices or key in INDICES]
         if any(isinstance(item, Slice) for item in below) or len(set(letters)) < len(letters):
             raise self.error("a part is not declared: write all entries, as W_{ij}", tree)
+
+    def _is_exponent(self, tree: Total) -> bool:
+        """Whether a sum in a superscript is a number, and no step such as l + 1."""
+        letters = [part for _, part in tree.terms if not isinstance(part, Number)]
+        return tree.terms[0][0] == "−" or all(self.names.find(part) is not None for part in letters)
 
     def check_no_power(self, tree: Tree) -> None:
         """That a new name of a vector or matrix is no power; of a scalar it may be one, as a variance is."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import sympy
+
 from ...core.naming import check_name, fresh_name
 from ...core.node import Tensor
 from ...errors import NamingError, SymattnError
@@ -128,10 +130,18 @@ class Statement(Declarations):
     def _of_new_name(self, left: Tree) -> bool:
         if not isinstance(left, Scripted):
             return True
+        if left.above is not None and not isinstance(left.above, Fence) and self._is_number(left):
+            return False  # a power
         bare = Scripted(left.span, left.base, None, left.above, left.primes)
         plainly = [bare if left.above is not None or left.primes else left.base, *([] if left.primes else [left.base])]
         entries = [self.names.find(tree) for tree in plainly]
         return not any(e is not None and isinstance(e.value, Tensor) for e in entries)
+
+    def _is_number(self, left: Scripted) -> bool:
+        """Whether what a superscript stands at is a number that has a value: its powers are no names."""
+        base = left.base if left.below is None else replace(left, above=None)
+        entry = self.names.find(base)
+        return isinstance(entry.value, sympy.Basic) if entry is not None else key_of(base) == "e"
 
     def _derivative(self, left: Tree) -> Tree | None:
         """The name of the derivative on a left side, where nobody declared it."""
@@ -195,10 +205,11 @@ class Statement(Declarations):
             extra = ", ".join(sorted(set(free) - set(order)))
             raise self.error(f"the index {extra} is free on the right, and not on the left", left)
         value = self._value(reader, term, order, entries=bool(indices))
-        if derivative is None and isinstance(value, Tensor) and value.rank:
+        of_numbers = not isinstance(value, Tensor) or value.rank == len(indices)
+        if derivative is None and isinstance(value, Tensor) and value.rank and not (is_square(left) and of_numbers):
             self.check_no_power(named_inside(left))
         value = reader.with_axes_of_one(term, value, shape)
-        if is_square(left) and isinstance(value, Tensor) and value.rank:
+        if is_square(left) and not of_numbers:
             self.check_new(left)
         self._check_shape(value, shape, len(order), right)
         entry = self.names.find(name_tree) if key_of(name_tree) and derivative is None else None

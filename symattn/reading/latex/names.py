@@ -162,8 +162,8 @@ def named_inside(left: Tree) -> Tree:
 
 
 def is_square(tree: Tree) -> bool:
-    """Whether a letter stands with a 2, ``s^2``, which is a name where it is that of a number."""
-    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol) or tree.below is not None:
+    """Whether a letter stands with a 2, ``s^2`` or ``s_i^2``, which is a name where it is that of a number."""
+    if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol):
         return False
     return isinstance(tree.above, Number) and tree.above.digits == "2"
 

@@ -198,6 +198,8 @@ class Parser:
             return
         if isinstance(left, Number) and not left.bold:
             raise self.error(r"two numbers side by side are not decided: write 1000, or 2 \cdot 3")
+        if isinstance(left, Scripted) and self.text.text[self.token.span.start - 1].isdigit():
+            raise self.error("a script of several digits stands in braces: write 2^{10}")
         if isinstance(left, Symbol) and left.letters in ("e", "E") and not self.token.apart:
             raise self.error(r"whether this is a power of ten is not decided: write \cdot 10^{5}, or a space")
         if self.token.mark == "1":

@@ -22,7 +22,7 @@ from .runs import is_dots
 from .shapes import SCALAR, Form, Labels, Slot, Unknown
 from .terms import Term
 from .text import Span
-from .tree import Fence, Grid, Infix, Large, Number, Prefix, Product, Relation, Scripted, Symbol, Tree, parts_of
+from .tree import Apply, Fence, Grid, Infix, Large, Number, Prefix, Product, Relation, Scripted, Symbol, Tree, parts_of
 from .values import Value, as_number, axis_of, is_condition
 
 _COMPARED: dict[str, tuple[Any, Any]] = {
@@ -56,6 +56,8 @@ class Parts(Calculated):
         if tree.below is None:
             raise self.error(f"{tree.sign} without an index is not decided: write the index below it", tree)
         letters, condition = self._bound_letters(tree)
+        if tree.sign in ("max", "min"):
+            self._check_end_of_extreme(tree, letters)
         if condition is not None:
             self._check_others(tree, letters, condition)
         with self.bound(letters, summed=True):
@@ -69,6 +71,25 @@ class Parts(Calculated):
             for letter in letters:
                 body = self._over(tree, body, letter)
             return body
+
+    def _check_end_of_extreme(self, tree: Large, letters: list[str]) -> None:
+        """That no factor behind an extreme may be meant of it as a whole, which differs where it is negative."""
+        body = tree.body
+        last = body.factors[-1] if isinstance(body, Product) else body.right if isinstance(body, Infix) else None
+        if last is None or any(key_of(part) in letters for part in parts_of(last)):
+            return
+        if not self._is_positive(last):
+            raise self.undecided(
+                f"whether {self.shown(last)} is a part of what \\{tree.sign} is of is not decided: write parentheses",
+                tree,
+            )
+
+    def _is_positive(self, tree: Tree) -> bool:
+        """Whether this is seen to be a positive number."""
+        if any(isinstance(part, (Large, Apply)) for part in parts_of(tree)):
+            return False
+        value = self.value(self.term(tree))
+        return isinstance(value, sympy.Expr) and bool(value.is_positive)
 
     def _check_others(self, tree: Large, letters: list[str], condition: Tree) -> None:
         """That other indices of a condition are bound elsewhere: ``\\sum_{i < j}`` may be over both."""
@@ -165,8 +186,6 @@ class Parts(Calculated):
         conditions = self._conditions(tree, letter, low, last, begin)
         if not conditions:
             return self._over(tree, body, letter)
-        if self._normalises(tree.body):
-            raise self.error(f"whether softmax runs over all {letter} or up to the limit is not decided", tree)
         own = self.letters[letter]
         if begin is not None:  # which is one place for all indices of a text
             for other, _ in (*self.form(low).labels, *self.form(last).labels):
@@ -227,6 +246,8 @@ class Parts(Calculated):
     def _where(self, tree: Large, body: Term, condition: Term) -> Term:
         if tree.sign not in ("∑", "∏"):
             raise self.error("an extreme over some places only is not read", tree)
+        if self._normalises(tree.body):
+            raise self.error("whether softmax runs over all places or over those of the sum is not decided", tree)
         left_out = sympy.S.Zero if tree.sign == "∑" else sympy.S.One
         return self.chosen(tree.span, condition, body, self.scalar(tree.span, left_out))
 

@@ -139,6 +139,9 @@ class Scripts(Places):
             if not all(map(self.is_place, found[1])):
                 return self.unknown(tree)
             return self.indexed_by(tree, found[0].value, list(found[1]), tree)
+        entries = self._of_entries(tree)
+        if entries is not None:
+            return entries
         if self.is_derivative(tree):
             return self._without_turn(tree)
         if tree.above is not None:
@@ -153,6 +156,17 @@ class Scripts(Places):
                 return self.exponential(tree.span, self.term(tree.above))
             return self.raised(tree, inside or self.term(base), tree.above)
         return self._with_index(tree, base)
+
+    def _of_entries(self, tree: Scripted) -> Term | None:
+        """``f_i^{(1)}`` of a name with a superscript that is defined by its entries, or is declared as it is."""
+        if tree.above is None or tree.below is None:
+            return None
+        whole = replace(tree, below=None)
+        entry, items = self.names.find(whole), list(items_of(tree.below))
+        if entry is None or not isinstance(entry.value, Tensor) or not all(map(self.is_place, items)):
+            return None
+        told = len(self.names.letters.get(key_of(whole), ())) or entry.value.rank
+        return self.indexed_by(tree, entry.value, items, tree) if len(items) == told else None
 
     def _is_exponential(self, base: Symbol) -> bool:
         if base.letters != "e":
