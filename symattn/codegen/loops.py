@@ -10,8 +10,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..ops.leaves import computed, variable
-from ..recurrence.body import Step
-from ..recurrence.record import number_of_steps
+from ..recurrence.body import Step, number_of_steps
 from .graph import Graph
 from .plan import Plan
 

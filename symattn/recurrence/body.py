@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
+
+import sympy
 
 from ..core.naming import new_name
 from ..core.node import Graph, Table, Tensor, flatten, rebuild, topological, unflatten, with_inputs
@@ -19,6 +22,7 @@ _interning = threading.Lock()
 _serials = count(1)
 
 Tensors = tuple[Tensor, ...]
+Take = tuple[str, int]  # a value of a loop: "final" or "output", and which
 
 
 class Step(NamedTuple):
@@ -147,3 +151,44 @@ def _parted(nodes: Sequence[Tensor], counts: Sequence[int]) -> Step:
 
 def _restored(table: Table, counts: tuple[int, ...]) -> Body:
     return Body(_parted(unflatten(table), counts))
+
+
+# --- of what a loop is given ---
+
+
+def parted(inputs: Tensors, step: Step) -> tuple[Tensors, Tensors, Tensors]:
+    """The first states, the sequences, and what stays."""
+    states, reads = len(step.states), len(step.reads)
+    return inputs[:states], inputs[states : states + reads], inputs[states + reads :]
+
+
+def number_of_steps(node: Tensor) -> sympy.Expr:
+    """How many steps the loop has."""
+    return length_of(node.inputs, node.params["body"], node.params["steps"])
+
+
+def length_of(inputs: Tensors, body: Body, steps: Any) -> sympy.Expr:
+    """The same, of inputs, a body, and what is said where there are no sequences."""
+    _, sequences, _ = parted(inputs, body.step)
+    return sequences[0].shape[0] if sequences else steps
+
+
+@lru_cache(maxsize=1024)
+def essence(body: Body, takes: tuple[Take, ...]) -> tuple[Body, tuple[int, ...], tuple[Take, ...]]:
+    """The body with what matters to some values of its loop, the inputs that it then has, and which values they are."""
+    step = body.step
+    asked = sorted({k for what, k in takes if what == "output"})
+    outputs = tuple(step.outputs[k] for k in asked)
+    kept = step.needed([*outputs, *(step.states[k] for what, k in takes if what == "final")])
+    after = tuple(step.after[n] for n in kept)
+    seen = set(topological([*after, *outputs]))
+    places = (*kept, *(n for n, x in enumerate(step.leaves) if n >= len(step.states) and x in seen))
+    less = Step(
+        tuple(step.states[n] for n in kept),
+        tuple(x for x in step.reads if x in seen),
+        tuple(x for x in step.fixed if x in seen),
+        after,
+        outputs,
+    )
+    renamed = tuple((what, kept.index(k) if what == "final" else asked.index(k)) for what, k in takes)
+    return body if less == step else closed(less), places, renamed

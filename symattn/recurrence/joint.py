@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.node import Tensor, rebuild, topological
 from ..ops.leaves import computed, variable
-from .body import Step
-from .record import Loop, loop_of, scan_op, values_of
+from .record import Loop, essential, loop_of, scan_op, values_of
 from .scans import loop_key
 
 Values = dict[Tensor, Tensor]
@@ -84,21 +83,6 @@ def _as_one(one: tuple[Sequence[Tensor], Loop], other: tuple[Sequence[Tensor], L
 def _without_the_unused(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
     """What to put for the values of a loop that has outputs or states of no use to them."""
     for values in reversed(loops):
-        loop, takes = loop_of(values[0]), [x.params["take"] for x in values]
-        asked = sorted({k for what, k in takes if what == "output"})
-        last = {k for what, k in takes if what == "final"}
-        step = loop.step
-        kept = step.needed([*(step.outputs[k] for k in asked), *(step.states[k] for k in last)])
-        if len(asked) == len(step.outputs) and len(kept) == len(step.states):
-            continue
-        less = Step(
-            tuple(step.states[n] for n in kept),
-            step.reads,
-            step.fixed,
-            tuple(step.after[n] for n in kept),
-            tuple(step.outputs[k] for k in asked),
-        )
-        final, outputs = values_of(loop._replace(step=less, first=tuple(loop.first[n] for n in kept)))
-        places = {("final", n): x for n, x in zip(kept, final, strict=True)}
-        places |= {("output", k): x for k, x in zip(asked, outputs, strict=True)}
-        yield {x: places[x.params["take"]] for x in values}
+        less = essential(values)
+        if loop_key(less[0]) != loop_key(values[0]):
+            yield dict(zip(values, less, strict=True))

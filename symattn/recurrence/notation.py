@@ -20,7 +20,7 @@ from ..ops.index import is_flip
 from ..ops.leaves import is_named
 from ..ops.notation import Binding, Written
 from ..printing.matrix import Printer, Within
-from .body import Tensors
+from .body import Step, Tensors, essence, number_of_steps, parted
 
 _LETTERS = "suvwzpq"  # of states
 _EQUALS = Sign("=", "relation")
@@ -43,48 +43,27 @@ def _written(p: Any, value: _Value, back: bool) -> Written:
 
 
 class _Value(NamedTuple):
-    """What matters to one value of a recurrence, by the opened step; the state asked for comes at ``place``."""
+    """One value of a loop that has what matters to it, with the step over named leaves: an output, or a last state."""
 
-    states: Tensors
-    after: Tensors
+    step: Step
     first: Tensors
-    reads: Tensors
     sequences: Tensors
-    fixed: tuple[tuple[Tensor, Tensor], ...]
-    output: Tensor | None
-    place: int
+    given: Tensors
     length: Any
+    output: Tensor | None
+    place: int  # of the state
 
     @property
     def runs_back(self) -> bool:
         """Whether it reads sequences, and all from the end."""
         return any(map(is_flip, self.sequences)) and None not in map(_from_end, self.sequences)
 
-    @property
-    def leaves(self) -> Tensors:
-        """The states, and the elements of the sequences."""
-        return (*self.states, *self.reads)
-
 
 def _value(p: Any, node: Tensor) -> _Value:
-    body, (what, k), inputs = node.params["body"], node.params["take"], node.inputs
+    body, places, ((what, k),) = essence(node.params["body"], (node.params["take"],))
     step = body.opened(p.taken)
-    states, reads = len(step.states), len(step.reads)
-    root = step.after[k] if what == "final" else step.outputs[k]
-    kept = step.needed([root, *([step.states[k]] if what == "final" else [])])
-    below = set(topological([root, *(step.after[n] for n in kept)]))
-    read = [n for n, x in enumerate(step.reads) if x in below]
-    return _Value(
-        tuple(step.states[n] for n in kept),
-        tuple(step.after[n] for n in kept),
-        tuple(inputs[n] for n in kept),
-        tuple(step.reads[n] for n in read),
-        tuple(inputs[states + n] for n in read),
-        tuple(zip(step.fixed, inputs[states + reads :], strict=True)),
-        None if what == "final" else root,
-        kept.index(k) if what == "final" else 0,
-        inputs[states].shape[0] if reads else node.params["steps"],
-    )
+    inputs = parted(tuple(node.inputs[n] for n in places), step)
+    return _Value(step, *inputs, number_of_steps(node), None if what == "final" else step.outputs[k], k)
 
 
 def _from_end(x: Tensor) -> Tensor | None:
@@ -105,10 +84,12 @@ def _sequences(value: _Value, back: bool) -> list[Tensor]:
 
 def _within(p: Any, value: _Value, boxes: Sequence[Box], taken: set[str]) -> Printer:
     """A printer that writes the leaves of the step by these boxes, and what stays by what it is."""
-    names = {**p.names, **{leaf: str(leaf.name) for leaf in (*value.leaves, *(c for c, _ in value.fixed))}}
+    step = value.step
+    names = {**p.names, **{leaf: str(leaf.name) for leaf in step.leaves}}
     inner = Printer(p.table, p.code, Within(p.heads, names, {*p.taken, *taken}), p.first_index)
-    inner.known.update((leaf, (box, Binding.ATOM)) for leaf, box in zip(value.leaves, boxes, strict=True))
-    inner.known.update((leaf, (p.operand(x, Binding.OR), p.binding(x))) for leaf, x in value.fixed)
+    inner.known.update((x, (box, Binding.ATOM)) for x, box in zip((*step.states, *step.reads), boxes, strict=True))
+    stays = zip(step.fixed, value.given, strict=True)
+    inner.known.update((leaf, (p.operand(x, Binding.OR), p.binding(x))) for leaf, x in stays)
     return inner
 
 
@@ -120,9 +101,9 @@ _NONE, _BACK = Code("None"), Code("reverse=True")
 def _as_call(p: Any, value: _Value, back: bool) -> Box:
     taken = set(p.taken)
     state, element = (new_name(letter, taken) for letter in "sx")
-    count = len(value.states)
-    inner = _within(p, value, [*_leaves(state, count), *_leaves(element, len(value.reads))], taken)
-    shown = [*value.after, *([] if value.output is None else [value.output])]
+    count = len(value.first)
+    inner = _within(p, value, [*_leaves(state, count), *_leaves(element, len(value.sequences))], taken)
+    shown = [*value.step.after, *([] if value.output is None else [value.output])]
     rows = _with_names(inner, shown, count, taken)
     rule = row(Code(f"lambda {state}, {element}: "), Fence(commas([_tuple(rows[:count]), *(rows[count:] or [_NONE])])))
     first = _tuple([p.operand(x, Binding.OR) for x in value.first])
@@ -158,7 +139,7 @@ def _tuple(boxes: Sequence[Box]) -> Box:
 
 def _as_equations(p: Any, value: _Value, back: bool) -> Box:
     taken = set(p.taken)
-    letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(value.states))]
+    letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(value.first))]
     output = new_name(next(free_letters("yorhz", taken)), taken)
     time = new_name(next(free_letters("tnmr", taken)), taken)
     one, last = Number("1"), p.scalar(value.length)
@@ -169,7 +150,7 @@ def _as_equations(p: Any, value: _Value, back: bool) -> Box:
     starts = zip(letters, value.first, strict=True)
     lines = [_equation(Script(p.letters(s), begin), p.operand(x, Binding.OR)) for s, x in starts]
     now = [Script(p.letters(s), Name(time)) for s in letters]
-    lines += [_equation(box, made) for box, made in zip(now, _by_new_states(inner, value.after, now), strict=True)]
+    lines += [_equation(box, made) for box, made in zip(now, _by_new_states(inner, value.step.after, now), strict=True)]
     if value.output is None:
         head = Script(p.letters(letters[value.place]), end)
     else:

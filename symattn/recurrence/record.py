@@ -22,10 +22,19 @@ from ..ops.gather import flip
 from ..ops.layout import moveaxis
 from ..ops.leaves import constant, from_index_op, is_zero, named, variable, zeros
 from ..scalars.formulas import ScanEntry, bound
-from .body import Body, Step, Tensors, closed, without_labels
+from .body import (
+    Body,
+    Step,
+    Take,
+    Tensors,
+    closed,
+    essence,
+    length_of,
+    number_of_steps,
+    parted,
+    without_labels,
+)
 from .notation import scan_from_end, scan_notation
-
-Take = tuple[str, int]  # "final" or "output", and which
 
 
 class Loop(NamedTuple):
@@ -44,22 +53,6 @@ def loop_of(node: Tensor) -> Loop:
     return Loop(step, *parted(node.inputs, step), number_of_steps(node))
 
 
-def parted(inputs: Tensors, step: Step) -> tuple[Tensors, Tensors, Tensors]:
-    """The first states, the sequences, and what stays."""
-    states, reads = len(step.states), len(step.reads)
-    return inputs[:states], inputs[states : states + reads], inputs[states + reads :]
-
-
-def number_of_steps(node: Tensor) -> sympy.Expr:
-    """How many steps the loop has."""
-    return _length(node.inputs, node.params["body"], node.params["steps"])
-
-
-def _length(inputs: Tensors, body: Body, steps: Any) -> sympy.Expr:
-    _, sequences, _ = parted(inputs, body.step)
-    return sequences[0].shape[0] if sequences else steps
-
-
 def values_of(loop: Loop) -> tuple[list[Tensor], list[Tensor]]:
     """The last states and the outputs of a loop; what a step does not look at is left out."""
     step = loop.step
@@ -73,13 +66,22 @@ def values_of(loop: Loop) -> tuple[list[Tensor], list[Tensor]]:
     return final, [scan_op(*inputs, take=("output", k), **shared) for k in range(len(step.outputs))]
 
 
+def essential(values: Sequence[Tensor]) -> list[Tensor]:
+    """Values of one loop by a loop that has nothing else than matters to them."""
+    node = values[0]
+    body, places, takes = essence(node.params["body"], tuple(x.params["take"] for x in values))
+    inputs = [node.inputs[n] for n in places]
+    steps = None if body.step.reads else number_of_steps(node)
+    return [scan_op(*inputs, body=body, take=take, steps=steps) for take in takes]
+
+
 # --- what a value is ---
 
 
 def _shape(*inputs: Tensor, body: Body, take: Take, steps: Any) -> Shape:
     step = body.step
     first, sequences, given = parted(inputs, step)
-    length = _length(inputs, body, steps)
+    length = length_of(inputs, body, steps)
     for x in sequences:
         if not x.rank or not same_size(x.shape[0], length):
             raise ShapeError(f"scan: {x.brief()} and {sequences[0].brief()} differ in the number of steps")
@@ -129,20 +131,20 @@ def _beside(body: Body, infinite: frozenset[int]) -> _Outputs:
 
 
 def _entry(read: Any, index: Any, node: Tensor) -> Any:
-    """An entry that depends on all entries of all inputs, and is the same for equal inputs of one body."""
-    step, take = node.params["body"].step, node.params["take"]
+    """An entry that depends on all entries of what matters to it, and is the same for equal inputs of one body."""
+    body, places, ((what, output),) = essence(node.params["body"], (node.params["take"],))
+    inputs, step = [node.inputs[place] for place in places], body.step
     limits, terms, timed, slot = [], [], [], 0
-    for k, x in enumerate(node.inputs):
+    for k, (place, leaf, x) in enumerate(zip(places, step.leaves, inputs, strict=True)):
         own = [bound(node, slot + axis, size) for axis, size in enumerate(x.shape)]
         slot += x.rank
         limits += own
-        terms.append(read(k, tuple(b[0] for b in own)))
-        if take[0] == "output" and len(step.states) <= k < len(step.states) + len(step.reads):
-            timed.append(own[0][0])
-    body = node.params["body"]
-    sizes = (number_of_steps(node), *(size for x in node.inputs for size in x.shape))
-    name = f"scan{body.serial}{take[0][0]}{take[1]}"
-    return ScanEntry(terms, limits, index, name, sizes, _beside(body, _infinite(node.inputs)).is_total, timed)
+        terms.append(read(place, tuple(b[0] for b in own)))
+        if what == "output" and len(step.states) <= k < len(step.states) + len(step.reads):
+            timed.append(own[0][0] + (0 if leaf in topological([step.outputs[output]]) else 1))
+    sizes = (number_of_steps(node), *(size for x in inputs for size in x.shape))
+    name = f"scan{body.serial}{what[0]}{output}"
+    return ScanEntry(terms, limits, index, name, sizes, _beside(body, _infinite(inputs)).is_total, timed)
 
 
 # --- derivatives ---
@@ -155,7 +157,7 @@ def _pullback(
     step = body.opened()
     asked = {leaf for leaf, is_wanted in zip(step.leaves, wanted, strict=True) if is_wanted}
     first, sequences, given = parted(inputs, step)
-    length = _length(inputs, body, steps)
+    length = length_of(inputs, body, steps)
     batch = next(c.shape[: c.rank - y[take].rank] for take, c in g.items())
     cotangents = {i: _leaf(f"g{i}", batch, s) for i, s in enumerate(step.states) if s.kind == "real"}
     stacked = {k: c for (what, k), c in g.items() if what == "output"}
@@ -242,7 +244,7 @@ def _pushforward(
         (*first, *(x for x in start if x is not None)),
         (*sequences, *(t for x in reads if (t := known[x]) is not None)),
         (*given, *(t for x in fixed if (t := known[x]) is not None)),
-        _length(inputs, body, steps),
+        length_of(inputs, body, steps),
     )
     final, made = values_of(loop)
     if what == "output":

@@ -299,8 +299,8 @@ class ScanEntry(_OfAll):
     """One entry of what a recurrence gives, of all entries of its inputs, which are terms over bound indices.
 
     ``name`` tells recurrences apart, beside their ``sizes``; ``total`` says whether a step has a value for all values.
-    Of the places of an output the first is the step, and what is read at a later step by a ``timed`` index does not
-    matter to it.
+    Of the places of an output the first is the step, and what is read at a later place than it by a ``timed`` index,
+    or one more than an index, does not matter to it.
     """
 
     def __new__(cls, terms: Any, limits: Any, places: Any, name: Any, sizes: Any, total: Any, timed: Any) -> Any:

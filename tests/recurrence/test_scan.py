@@ -396,6 +396,21 @@ def test_no_output_reads_what_comes_later() -> None:
     assert told == ["proved", "proved", "refuted", "refuted"]
 
 
+def test_what_does_not_matter_to_a_value_is_no_part_of_it() -> None:
+    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    assert sa.prove(sa.independent(S, Q)).status == "proved"
+    assert sa.prove(sa.independent(O, Q, when=lambda out, inp: inp[0] > out[0])).status == "proved"
+    before = sa.scan(lambda s, u: (sa.tanh(s * u), s), 1, x)[1]
+    told = [
+        sa.prove(sa.independent(before, x, when=when)).status
+        for when in (lambda out, inp: inp[0] >= out[0], lambda out, inp: inp[0] + 1 >= out[0])
+    ]
+    assert told == ["proved", "refuted"]
+    begin, other = (-sympy.oo, 0, 0), sa.scan(online, (-sympy.oo, 0), x)[0][1]
+    assert is_proved(sa.scan(online_mean, begin, (x, V[:, 0]))[0][1], other)
+    assert not is_proved(sa.scan(online_mean, begin, (x, V[:, 0]))[0][2], other)
+
+
 def test_bounds_and_moments_take_nothing_for_granted() -> None:
     total = sa.scan(lambda s, u: (s + u, None), 0, x)[0]
     assert sa.prove(sa.le(0, total)).status == "refuted"
