@@ -6,7 +6,7 @@ folds over one tree. Characters are Unicode (``α``, ``⊙``, ``≤``); each med
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -334,6 +334,14 @@ def rebuilt(box: Box, kids: Sequence[Box]) -> Box:
 def is_labelled(box: Script) -> bool:
     """Whether a script is the label above an arrow, which is as long as that needs."""
     return isinstance(box.base, Sign) and box.base.mark == "⟶" and box.below is None
+
+
+def boxes_in(root: Box) -> Iterator[Box]:
+    """The box and all that is in it, in the order in which they are read, without recursion."""
+    pending = [root]
+    while pending:
+        yield (box := pending.pop())
+        pending += reversed(box.kids)
 
 
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] | None = None) -> T:

@@ -222,7 +222,7 @@ class EntryScalars(Scalars):
         self.is_name, self.told_apart = table.is_name, table.told_apart
         self.shapes, self.letters = shapes, letters
         self.taken = {*taken, *letters}
-        self.plain_delta = "delta" not in taken
+        self.plain_delta = "delta" not in taken and not table.has_letter("δ")
         self.ordered(sympy.S.Zero, ())
 
     def ordered(self, formula: sympy.Expr, order: Sequence[str]) -> Box:

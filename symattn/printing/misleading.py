@@ -1,7 +1,8 @@
 r"""Spellings that a user may not give: those that read as something else that is printed.
 
-``A^{\top}``, ``2 A`` and ``\sigma(A)`` are expressions of ``A`` where ``A`` is another symbol; ``I_{n}`` and ``0`` are
-constants. A subscript, a prime, an accent or a letter of one's own makes a name: ``A_{1}``, ``A'``, ``\Delta A``.
+``A^{\top}``, ``2 A`` and ``\sigma(A)`` are expressions of ``A`` where ``A`` is another symbol, and ``A^{(1)}`` is one
+of its heads where it has any; ``I_{n}`` and ``0`` are constants, ``\odot`` is an operator. A subscript, a prime, an
+accent or a letter of one's own makes a name: ``A_{1}``, ``A'``, ``\Delta A``.
 """
 
 from __future__ import annotations
@@ -26,12 +27,21 @@ from ..core.boxes import (
     Sign,
     Space,
     Text,
+    boxes_in,
     fold,
+    rebuilt,
+    row,
 )
 from ..errors import NamingError
 from .media.latex import latex
 
 _UNSEEN = ("\\phantom", "\\hphantom", "\\vphantom", "\\strut", "\\mathstrut", "\\null", "\\relax")
+_MEANINGS = {
+    ("π", "italic"): "a constant", ("e", "upright"): "a constant", ("0", "bold"): "a constant",
+    ("1", "bold"): "a constant", ("d", "upright"): "the d of a gradient", ("E", "blackboard"): "an expectation",
+    ("R", "blackboard"): "the set of real numbers",
+}  # fmt: skip
+_OPERATORS = "⊤⊺⊥∂∇′/!…⋯⋮⋱|‖"
 _ALIKE = str.maketrans(
     "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο" + "АВЕКМНОРСТХаеорсух",  # Greek, then Cyrillic
     "ABEZHIKMNOPTYXo" + "ABEKMHOPCTXaeopcyx",
@@ -45,18 +55,43 @@ def by_shape(written: str) -> str:
 
 def ink(box: Box) -> str:
     """The letters and digits of a formula, as they are read: what looks alike in some medium has the same."""
-    letters, pending = "", [box]
-    while pending:
-        part = pending.pop()
-        if kids := part.kids:
-            pending += kids[::-1]
-            letters += "d" * isinstance(part, Differential)
-            continue
+    letters = ""
+    for part in boxes_in(box):
         match part:
+            case Differential():
+                letters += "d"
             case Name(written) | Number(written) | Sign(written) | Text(written) | Code(written):
                 letters += written
     plain = letters if letters.isascii() else by_shape(unicodedata.normalize("NFKD", letters))
     return "".join(filter(str.isalnum, plain))
+
+
+def as_shown(spelled: Box) -> Box:
+    r"""A name by what is seen of it: ``{B}_{} \,`` is B, and ``\operatorname{mask}`` a word."""
+    box = fold(spelled, _as_shown)
+    return Script(_as_name(box.base), box.below, box.above) if isinstance(box, Script) else _as_name(box)
+
+
+def _as_shown(part: Box, kids: Sequence[Box]) -> Box:
+    match part:
+        case Row():
+            seen = [k for k, kid in enumerate(kids) if not is_unseen(kid)]
+            return row(*kids[seen[0] : seen[-1] + 1]) if seen else part
+        case Script(below=below, above=above):
+            base, *scripts = kids
+            below, above = (scripts.pop(0) if old is not None else None for old in (below, above))
+            below, above = (None if new is None or is_unseen(new) else new for new in (below, above))
+            return base if below is above is None else Script(base, below, above)
+    return rebuilt(part, kids)
+
+
+def _as_name(box: Box) -> Box:
+    match box:
+        case Function(name=name):
+            return name
+        case Sign(mark=word, kind="large") | Text(words=word) if word.isalnum():
+            return Name(word, "upright")
+    return box
 
 
 def is_unseen(box: Box) -> bool:
@@ -70,29 +105,41 @@ def is_unseen(box: Box) -> bool:
     return fold(box, unseen)
 
 
-def check_spellings(spelled: Mapping[str, Box], printed: Mapping[str, Box], sizes: Collection[str]) -> None:
-    """No spelling is a constant, or an expression of other symbols; raises NamingError."""
+def check_spellings(
+    spelled: Mapping[str, Box], printed: Mapping[str, Box], sizes: Collection[str], with_heads: Collection[str]
+) -> None:
+    """No spelling means something by itself, or is an expression of other symbols; raises NamingError."""
     written = {name: latex(box) for name, box in printed.items()}
-    below = {written[name] for name in sizes}
+    below, of_heads = ({written[name] for name in names} for names in (sizes, with_heads))
     for name, box in spelled.items():
         shown = latex(box)
-        if _is_constant(box, below):
-            raise NamingError(f"names spells {name!r} as {shown}, which is a constant: spell it otherwise")
-        others = {other for other in written.values() if other != shown}
-        if _reads(box, others):
+        if meaning := _meaning(box, below):
+            raise NamingError(f"names spells {name!r} as {shown}, which is {meaning}: spell it otherwise")
+        if isinstance(box, Script) and isinstance(box.above, Fence) and _without_mark(box) in of_heads - {shown}:
+            raise NamingError(
+                f"names spells {name!r} as {shown}, which is one head of another symbol: spell it otherwise"
+            )
+        if _reads(box, {other for other in written.values() if other != shown}):
             raise NamingError(f"names spells {name!r} as {shown}, an expression of other symbols: spell it otherwise")
 
 
-def _is_constant(box: Box, sizes: Collection[str]) -> bool:
-    r"""Whether it is a number, ``e``, ``\pi``, or ones or the identity with a size."""
+def _without_mark(box: Script) -> str:
+    return latex(box.base if box.below is None else Script(box.base, box.below))
+
+
+def _meaning(box: Box, sizes: Collection[str]) -> str:
+    r"""What it means by itself: a number, ``\pi``, ones or the identity with a size, or an operator."""
     match box:
-        case Number() | Name(letters="π", style="italic") | Name(letters="e", style="upright"):
-            return True
-        case Name(letters="0" | "1", style="bold") | Script(base=Name(letters="0" | "1", style="bold")):
-            return True
+        case Number() | Sign(mark="∞") | Script(base=Name(letters="0" | "1", style="bold")):
+            return "a constant"
+        case Name(letters, style):
+            is_number = letters.isdigit() and style in ("italic", "upright")
+            return "a constant" if is_number else _MEANINGS.get((letters, style), "")
         case Script(base=Name(letters="I", style="italic"), below=Box() as size, above=None):
-            return isinstance(size, Number) or latex(size) in sizes
-    return isinstance(box, Sign) and box.mark == "∞"
+            return "a constant" if isinstance(size, Number) or latex(size) in sizes else ""
+        case Sign(mark, kind):
+            return "an operator" if kind != "ordinary" or mark in _OPERATORS else ""
+    return ""
 
 
 def _reads(box: Box, others: Collection[str]) -> bool:
@@ -109,7 +156,7 @@ def _reads(box: Box, others: Collection[str]) -> bool:
                 return False
             case Script(base=Function(), above=None):
                 return kids[0]
-            case Script(above=Box() as power) if _is_power(power):
+            case Script(above=Box() as power) if _is_power(power) or kids[-1]:
                 return True if latex(Script(part.base, part.below)) in others else None if part.below else kids[0]
             case Row() | Fence() | Fraction() | Root():
                 return None if None in kids else any(kids)
@@ -149,14 +196,11 @@ def check_functions(words: Mapping[str, Collection[Name]], formula: Box) -> None
 
     An unknown function is a symbol itself, and is written by the box of that.
     """
-    pending = [formula] if words else []
-    while pending:
-        box = pending.pop()
-        pending += box.kids
+    for box in boxes_in(formula) if words else ():
         match box:
             case Function(name=Name(letters=word) as name) if word in words and name not in words[word]:
                 raise _beside(word, "function")
-            case Sign(mark=word) if word in words:
+            case Sign(mark=word) | Text(words=word) if word in words:
                 raise _beside(word, "sign")
 
 

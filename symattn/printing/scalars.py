@@ -406,7 +406,8 @@ def constants_in(formula: sympy.Basic) -> tuple[tuple[str, Box], ...]:
     """The constants and entries of a formula, and its functions that are written by a letter, as they are printed."""
     functions = [("the function gamma", FUNCTION_LETTERS["gamma"])] * formula.has(sympy.gamma)
     entries = ((f"the entry {e}", scalar_box(e)) for e in formula.atoms(sympy.Indexed))
-    return (*functions, *((f"the number {c}", scalar_box(c)) for c in formula.atoms(sympy.NumberSymbol)), *entries)
+    numbers = formula.atoms(sympy.NumberSymbol, type(sympy.I))
+    return (*functions, *((f"the number {c}", scalar_box(c)) for c in numbers), *entries)
 
 
 def scalar_latex(value: Any) -> str:

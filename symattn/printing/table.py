@@ -25,9 +25,10 @@ from ..ops.leaves import constant, cotangent_op, definition, is_eye, is_named, l
 from ..ops.notation import Binding, Written
 from .gradients import Gradients, accented, differential, gradient_box, names_the_loss, subscripted
 from .media.latex import latex
+from .media.neighbours import edge
 from .media.read_latex import box_of_latex
 from .media.unicode import unicode_text
-from .misleading import by_shape, check_functions, check_spellings, ink, is_unseen, words_of
+from .misleading import as_shown, by_shape, check_functions, check_spellings, ink, is_unseen, words_of
 from .scalars import FUNCTION_LETTERS, Scalars, constants_in, scalar_box
 from .symbols import letters_of, symbol
 
@@ -117,11 +118,24 @@ class SymbolTable(Mapping[str, Symbol]):
         check_functions(self._words, formula)
         return formula
 
+    def has_letter(self, letter: str) -> bool:
+        """Whether a symbol is printed by a letter, maybe with scripts."""
+        return any(isinstance(base := edge(s.box, 0), Name) and base.letters == letter for s in self._symbols.values())
+
     def letters(self) -> set[str]:
-        """What no index may be called: each name, its letter without a subscript, and the letter that is printed."""
+        """What no index may be called: each name, its letter without a subscript, and the letters that are printed.
+
+        Those of a superscript are among them, since that is where the index of a head stands.
+        """
         names = {*self._symbols, *self.names.values()}
-        printed = {known.box.letters for known in self._symbols.values() if isinstance(known.box, Name)}
+        boxes = [known.box for known in self._symbols.values()]
+        above = (box.above for box in boxes if isinstance(box, Script) and isinstance(box.above, Fence))
+        printed = {part.letters for box in (*boxes, *above) if isinstance(part := _inside(box), Name)}
         return {*names, *(name.partition("_")[0].rstrip("'") for name in names), *printed}
+
+
+def _inside(box: Box) -> Box:
+    return box.inside if isinstance(box, Fence) else box
 
 
 def checked_table(within: SymbolTable | None) -> SymbolTable:
@@ -145,7 +159,8 @@ def symbol_table(roots: Iterable[Tensor], spelled: Spellings | None = None, grad
     table = SymbolTable(found.names, symbols)
     if by_user.boxes:
         sizes = [name for name, role in found.roles.items() if role == "size"]
-        check_spellings(by_user.boxes, table.spelling(), sizes)
+        with_heads = [name for name, symbol in symbols.items() if symbol.shape and len(symbol.shape) > 2]
+        check_spellings(by_user.boxes, table.spelling(), sizes, with_heads)
     check_apart(table.spelling(), signs_in(found.order, table))
     return table
 
@@ -323,7 +338,7 @@ def _box_of(key: Any, written: Any) -> Box:
     if not isinstance(written, str) or not written.strip():
         shown = key.brief() if isinstance(key, Tensor) else str(key)
         raise OperandError(f"names spells {shown} by LaTeX text, not {described(written)}")
-    box = box_of_latex(written)
+    box = as_shown(box_of_latex(written))
     if is_unseen(box):
         shown = key.brief() if isinstance(key, Tensor) else str(key)
         raise OperandError(f"names spells {shown} as {written}, of which nothing is seen")

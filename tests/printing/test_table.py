@@ -254,7 +254,7 @@ M, N = sa.tensor("M", T, T), sa.tensor("N", T, T)
     "spelled",
     [
         r"M^\top", "M^T", r"M^\intercal", r"M^{\mathsf{T}}", "M^{-1}", "M^2", "M M", "2 M", "-M", "M + M",
-        "(M)", r"\sigma(M)", r"\exp(M)", r"\frac{1}{M}", r"\sqrt{M}", r"M^\top M", r"\mathbf{1} M", "T M",
+        "(M)", r"\sigma(M)", r"\exp(M)", r"\frac{1}{M}", r"\sqrt{M}", r"M^\top M", r"\mathbf{1} M", "T M", "M^{2 T}",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("style", ["matrix", "index"])
@@ -263,7 +263,9 @@ def test_a_spelling_that_is_an_expression_of_other_symbols_is_refused(spelled, s
         sa.latex(M.T + N, names={N: spelled}, style=style)
 
 
-@pytest.mark.parametrize("spelled", ["I_T", "I_2", r"\mathbf{1}_T", r"\mathbf{1}", "0", "1", r"\pi", r"\mathrm{e}"])
+@pytest.mark.parametrize(
+    "spelled", ["I_T", "I_2", r"\mathbf{1}_T", r"\mathbf{1}", "0", "1", r"\mathrm{1}", r"\pi", r"\mathrm{e}", r"\infty"]
+)
 def test_a_spelling_that_is_a_constant_is_refused(spelled):
     with pytest.raises(sa.NamingError, match="names spells 'N' as .*, which is a constant"):
         sa.latex(M + N + sa.eye(T), names={N: spelled})
@@ -312,10 +314,48 @@ def test_a_spelling_of_which_nothing_is_seen_is_refused(spelled):
         sa.latex(M + N, names={N: spelled})
 
 
-@pytest.mark.parametrize(("one", "other"), [("K", "Κ"), ("A", "А"), ("x", "х")])
-def test_letters_of_other_alphabets_that_look_alike_are_refused(one, other):
+@pytest.mark.parametrize(
+    ("spelled", "meaning"),
+    [(r"\odot", "an operator"), (r"\top", "an operator"), (r"\nabla", "an operator"), (r"\sum", "an operator"),
+     (r"\mathrm{d}", "the d of a gradient"), (r"\mathbb{R}", "the set of real numbers"),
+     ("H^{(1)}", "one head of another symbol"), ("H^{(b)}", "one head of another symbol")],
+)  # fmt: skip
+def test_a_spelling_that_means_something_by_itself_is_refused(spelled, meaning):
+    H = sa.tensor("H", "h T T")
+    with pytest.raises(sa.NamingError, match=f"names spells 'N' as .*, which is {meaning}"):
+        sa.latex(H @ H.mT + N, names={N: spelled})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("K", "Κ"), ("A", "А"), ("x", "х"), ("K", "{K}_{}"), ("K", r"\mathord{K}"), ("K", r"K\,"), ("K", r"\textit{K}"),
+     (r"\max", r"\mathrm{max}"), (r"\operatorname{row}", r"\text{row}"), (r"\mathbf{K}", r"\textbf{K}")],
+)  # fmt: skip
+def test_spellings_that_look_alike_are_refused(one, other):
     with pytest.raises(sa.NamingError, match="would both print as"):
         sa.latex(M + N, names={M: one, N: other})
+
+
+@pytest.mark.parametrize(
+    ("spelled", "made", "style"),
+    [(r"\exp", sa.exp(M), "matrix"), (r"\operatorname{softmax}", sa.softmax(M), "matrix"),
+     (r"\max", sa.max(M), "matrix"), (r"\max", sa.max(M), "index"), (r"\mathrm{tr}", sa.trace(M), "matrix"),
+     (r"\mathrm{col}", sa.softmax(M, axis=0), "matrix"), (r"\mathrm{diag}", sa.diag(M[0]), "matrix")],
+)  # fmt: skip
+def test_a_spelling_that_is_the_word_of_a_function_is_refused(spelled, made, style):
+    with pytest.raises(sa.NamingError, match="is how a symbol is printed and the (function|sign)"):
+        sa.latex(made + N, names={N: spelled}, style=style)
+    assert sa.latex(M + N, names={N: spelled}, style=style)
+
+
+def test_delta_of_kronecker_gives_way_to_a_spelling():
+    written = [sa.latex(sa.eye(T) + N, names={N: s}, style="index") for s in (r"\delta", r"\delta_{1}", r"\Delta")]
+    assert written == [r"\delta_{i j} + [i = j]", r"(\delta_{1})_{i j} + [i = j]", r"\Delta_{i j} + \delta_{i j}"]
+
+
+def test_no_index_of_a_head_is_in_the_superscript_of_a_name():
+    H = sa.tensor("H", "h T T")
+    assert sa.latex(H @ H.mT + N, names={N: "N^{(a)}"}) == r"H^{(b)} H^{(b) \top} + N^{(a)} \quad (b = 1, \ldots, h)"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,11 @@ SIZES = {rf"\{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side i
     r"\limits", r"\nolimits", r"\displaystyle", r"\textstyle",
 }  # fmt: skip
 LARGE = frozenset(SIGNS["large"])
+UNSEEN = frozenset(rf"\math{kind}" for kind in ("ord", "op", "bin", "rel", "open", "close", "punct", "inner")) | {
+    r"\smash", r"\ensuremath",
+}  # fmt: skip
+"""What sets its argument as it is, with other space around it."""
+TEXT_STYLES: dict[str, Style] = {r"\textit": "italic", r"\textbf": "bold", r"\textsf": "sans", r"\texttt": "typewriter"}
 MEANT = {
     "\\": "a backslash needs a command behind it",
     "$": "a name stands within a formula: leave out the $ signs",

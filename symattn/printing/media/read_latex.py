@@ -39,6 +39,8 @@ from .latex_words import (
     OPENING,
     SIZES,
     STYLES,
+    TEXT_STYLES,
+    UNSEEN,
     as_word,
     leaf,
     side_by_side,
@@ -278,8 +280,11 @@ class _Reader(Source):
 
     def text(self, word: str) -> None:
         source = self.group(word)
-        words = words_of(source)
-        self.add(Code(f"{word}{{{source}}}") if words is None else Text(words))
+        style, words = TEXT_STYLES.get(word), words_of(source)
+        if style and source.isalnum():
+            self.add(Name(source, style))
+        else:
+            self.add(Code(f"{word}{{{source}}}") if style or words is None else Text(words))
 
     def operator(self, word: str) -> None:
         starred = self.follows("*")
@@ -345,7 +350,8 @@ _STEPS: Mapping[str, Callable[[_Reader, str], None]] = {
     **dict.fromkeys(ACCENTED, _Reader.accent),
     r"\xrightarrow": _Reader.arrow,
     **dict.fromkeys((r"\frac", r"\dfrac", r"\tfrac"), _Reader.fraction),
-    **dict.fromkeys((r"\text", r"\textrm", r"\mbox"), _Reader.text),
+    **dict.fromkeys(UNSEEN, lambda reader, word: reader.wait(word, 1, lambda box: box)),
+    **dict.fromkeys((r"\text", r"\textrm", r"\mbox", r"\hbox", *TEXT_STYLES), _Reader.text),
     **dict.fromkeys(("&", r"\\", r"\cr"), _Reader.cell),
     **dict.fromkeys(SIZES, lambda reader, word: None),
 }
