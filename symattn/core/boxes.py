@@ -288,6 +288,11 @@ def raised(base: Box, mark: Box) -> Box:
     return Script(base, above=mark)
 
 
+def power_of(base: Box, exponent: Box) -> Box:
+    r"""A power or an inverse; what the d of a gradient belongs to is no power: ``(\mathrm{d}O)^{\odot 2}``."""
+    return raised(Fence(base) if isinstance(base, Differential) else base, exponent)
+
+
 def lowered(base: Box, mark: Box) -> Box:
     r"""A base with a subscript, below the superscript that it has for its head: ``K_{:2}^{(a)}``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.boxes import Number, Sign, raised, row
+from ..core.boxes import Number, Sign, power_of, row
 from ..core.node import Tensor
 from ..core.operation import Operation
 from ..scalars.formulas import InverseEntry, bound
@@ -32,7 +32,7 @@ def _inverse_notation(p: Any, node: Tensor) -> Written:
     x = node.inputs[0]
     if p.code:
         return call(p, "inv", node)
-    return raised(p.operand(x, Binding.ATOM), row(Sign("−", "prefix"), Number("1"))), Binding.POWER
+    return power_of(p.operand(x, Binding.ATOM), row(Sign("−", "prefix"), Number("1"))), Binding.POWER
 
 
 inv_op: Operation = Operation(

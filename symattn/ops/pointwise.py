@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
-from ..core.boxes import Code, Fence, Function, Name, Script, Sign, commas, raised, row
+from ..core.boxes import Code, Fence, Function, Name, Script, Sign, commas, power_of, row
 from ..core.exact import ARGUMENTS, as_scalar
 from ..core.node import Tensor
 from ..core.operation import Notation, Operation
@@ -193,7 +193,7 @@ def _power_notation(p: Any, node: Tensor) -> Written:
         return row(base, Sign("**"), exponent), Binding.POWER
     entrywise = [Sign("⊙", "prefix")] if node.rank else []  # a plain power of a matrix would be a product
     base = Fence(base) if isinstance(base, Script) and base.above is not None else base
-    return raised(base, row(*entrywise, exponent)), Binding.POWER
+    return power_of(base, row(*entrywise, exponent)), Binding.POWER
 
 
 def _power_slopes(y: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from ..core.boxes import Box, Fence, Matrix, Sign, Space, Text, commas, row
 from ..core.node import Tensor
 from ..errors import OperandError, described
 from ..graph.names import LONGEST, mentioned_names, tree_size
-from ..ops.leaves import as_tensor, cotangent_op, definition, is_named, named_by, variable
+from ..ops.leaves import as_tensor, definition, is_named, named_by, variable
 from .align import Page, unnumbered
 from .counting import checked_first_index
 from .index import IndexPrinter
@@ -98,7 +98,7 @@ def named_formula(x: Tensor, printer: Printer) -> Box:
 
 def definitions_in(x: Tensor, printer: Printer) -> list[Box]:
     """What the names in it stand for that no user gave, as far as somebody still reads them."""
-    unknown = mentioned_names([] if x.op is cotangent_op else [definition(x)])
+    unknown = mentioned_names([definition(x)])
     return [_defined(printer.names[y], y, printer) for y in unknown[-MOST_DEFINITIONS:]]
 
 
@@ -168,8 +168,7 @@ def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
 def _explained(formula: Box, roots: Iterable[Tensor], printer: Printer | IndexPrinter, safe: str) -> str:
     """A formula of some tensors in LaTeX, with rows that define the names in it that no user gave."""
     page = Page("aligned", "none", safe=safe)
-    said = (definition(x) for x in roots if x.op is not cotangent_op)  # its Gradient says what its names are
-    unknown = {printer.names[y]: y for y in mentioned_names(said)}
+    unknown = {printer.names[y]: y for y in mentioned_names(map(definition, roots))}
     if not unknown:
         return page.written(formula)
     last = [*unknown.items()][-MOST_DEFINITIONS:]

@@ -35,7 +35,15 @@ def test_names_that_no_user_gave_are_defined(what, asked):
 
 def test_names_that_a_user_gave_are_not_defined():
     assert sa.latex(sa.let("P", sa.softmax(x)) @ y) == r"P^{\top} y"
-    assert sa.latex(sa.gradient(sa.let("P", sa.softmax(x)) @ y, x)["dx"]).startswith("P")
+    dx = sa.gradient(sa.let("P", sa.softmax(x)) @ y, x)["dx"]
+    assert sa.latex(dx) == "\n".join([
+        r"\begin{aligned}",
+        r"  & P \odot (\mathrm{d}P - \operatorname{sum}(P \odot \mathrm{d}P)) \\",
+        r"  \text{where } & \mathrm{d}P := y",
+        r"\end{aligned}",
+    ])  # fmt: skip
+    assert sa.latex(dx**2, gradients="bar").splitlines()[1] == r"  & \bar{x}^{\odot 2} \\"
+    assert sa.latex(dx**2).splitlines()[1] == r"  & (\mathrm{d}x)^{\odot 2} \\"
 
 
 def test_names_that_no_user_gave_follow_their_spelling():
