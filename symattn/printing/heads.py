@@ -44,6 +44,8 @@ def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
     with_axis = [y for y in operands if y.rank and y.shape[0] == axis]
     if not with_axis or max(y.rank for y in (x, *with_axis)) != 3 or entry_size(x, names) > LONGEST:
         return None
+    if x.op.spreads and min(y.rank for y in (x, *with_axis)) < 3:  # places in rows of a matrix, which are no heads
+        return None
     single = {y: _of_shape(y.shape[1:], y, names) if y in with_axis else y for y in operands}
     try:
         part = _without_new_axes_of_numbers(rebuild([x], single)[0])

@@ -28,7 +28,7 @@ from ..ops.gather import reads_outside, shift_op, take_op
 from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
-from ..ops.notation import Binding, shows_new_axes
+from ..ops.notation import Binding, is_number, shows_new_axes
 from ..ops.rows import REDUCTIONS
 from .counting import from_one
 from .gradients import at_entry
@@ -64,6 +64,14 @@ def multiplies_vectors_in_step(x: Tensor) -> bool:
     if x.op is not matmul_op or 1 not in x.params["core"]:
         return False
     return all(y.rank > own for y, own in zip(x.inputs, x.params["core"], strict=True))
+
+
+def repeats_within_batch(x: Tensor) -> bool:
+    """Whether an entrywise operation repeats an operand along some axes in front of its matrices, and has others."""
+    if x.rank < 3 or not x.op.broadcasts:
+        return False
+    batches = [y.shape[:-2] for y in x.inputs if y.rank > 2 and not is_number(y)]
+    return any(batch != x.shape[:-2] for batch in batches)
 
 
 def _meets_new_axes(x: Tensor) -> bool:

@@ -24,7 +24,7 @@ from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
-from .index import IndexPrinter, by_entry, moves_entries, multiplies_vectors_in_step
+from .index import IndexPrinter, by_entry, moves_entries, multiplies_vectors_in_step, repeats_within_batch
 from .media.latex import latex as latex_text
 from .media.numpy import numpy_text
 from .prose import Step, sentence
@@ -166,7 +166,7 @@ class Printer:
         if (written := self.from_end(x)) is not None:
             return written
         backwards = self.first_index and x.op is index_op and steps_back(x)  # of which NumPy's slices count from 0
-        entries = moves_entries(x) or multiplies_vectors_in_step(x) or backwards
+        entries = moves_entries(x) or multiplies_vectors_in_step(x) or repeats_within_batch(x) or backwards
         if not self.code and not is_named(x) and entries:
             return by_entry(self, x), Binding.ATOM
         box, binding = x.op.notation(self, x)
