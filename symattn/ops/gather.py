@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Script, Sign, commas, lowered, row
+from ..core.boxes import Box, Code, Script, Sign, commas, lowered, row
 from ..core.exact import INDICES
 from ..core.node import Tensor
 from ..core.operation import Operation
@@ -20,7 +20,7 @@ from .broadcasting import summed
 from .index import linear, moved, replaced, sliced
 from .layout import copied, split_axis_op
 from .leaves import as_tensor, constant, from_index_op
-from .notation import Binding, Written, call, source, transposed
+from .notation import Binding, Written, by_indices, call, source, transposed
 from .rows import along, checked_axis
 
 # --- take, and its transpose ---
@@ -183,9 +183,10 @@ def _shift_notation(p: Any, node: Tensor) -> Written:
     at = p.at_letters(by.xreplace(dict(zip(used, letters, strict=True))), letters)
     place = x.rank + axis
     read = [*letters[:place], here + at, *letters[place:]]
-    given = [*letters[:place], p.at_letters(sympy.Lt(here, size), [here]), *letters[place:]]
+    given = [*letters[:place], here, *letters[place:]]
     inside = Script(p.operand(x, Binding.ATOM), commas(map(p.scalar, read)))
-    return Script(Fence(inside, "[", "]"), commas(map(p.scalar, given))), Binding.ATOM
+    limit = p.scalar(p.at_letters(sympy.Lt(here, size), [here]))
+    return by_indices(inside, [*map(p.scalar, given)], [limit]), Binding.ATOM
 
 
 def _shift_code(p: Any, node: Tensor, used: Sequence[sympy.Symbol]) -> Written:

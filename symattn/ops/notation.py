@@ -37,6 +37,7 @@ from ..core.boxes import (
     raised,
     row,
     separated,
+    subscripts,
 )
 from ..core.boxes import function as named_function
 from ..core.operation import Notation
@@ -145,6 +146,12 @@ def with_options(head: Box, below: Iterable[Box]) -> Box:
 def source(name: str, *arguments: Box) -> Box:
     """A call in NumPy text."""
     return applied(Function(Code(name)), arguments)
+
+
+def by_indices(entry: Box, indices: Sequence[Box], limits: Sequence[Box]) -> Box:
+    r"""A tensor by an entry, ``[X_{j i}]_{i j}``; how far an index runs may be told, ``[x_{i}]_{i j : j < n}``."""
+    told = [Sign(":", "relation"), commas(limits)] if limits else []
+    return Script(Fence(entry, "[", "]"), row(subscripts(indices), *told))
 
 
 def times(p: Any, shape: Sequence[Any]) -> Box:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.boxes import Box, Fence, Number, Script, Sign, commas, row
+from ..core.boxes import Box, Fence, Number, Script, Sign, row
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import Shape
 from ..graph.entries import _bound_indices, _expand, entry_size
@@ -129,11 +129,6 @@ def _read(x: Tensor, index: tuple[Any, ...], names: Mapping[Tensor, str]) -> sym
 def mark_of(letter: str) -> Box:
     """What one head has for a superscript."""
     return Fence(symbol(letter))
-
-
-def ranging(letter: str, size: Box) -> Box:
-    r"""``a = 1, \ldots, h``."""
-    return commas([row(symbol(letter), Sign("=", "relation"), Number("1")), Sign("…"), size])
 
 
 def sum_over(letter: str, size: Box) -> Box:

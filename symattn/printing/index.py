@@ -2,19 +2,33 @@ r"""Printing in index style: one entry, with its sums and their limits, ``Z_{i j
 
 What is printed is the entry formula of each operation, so it needs no notation of its own. The last two axes of a
 left side have the indices i and j, axes in front of them a, b, c, and an axis of size 1 has none; indices that are
-summed are k, l, m, ... None of them is the name of anything else. A condition between brackets is 1 where it holds and
-else 0. Indices are counted from 0, or all of them from 1. A name of several parts keeps together: ``(W_{q})_{i j}``,
-``\mathrm{mask}_{i j}``, ``\mathrm{d}Q_{i j}``.
+summed are k, l, m, ... None of them is the name of anything else. How far an index runs is told where what it reads
+does not say so. A condition between brackets is 1 where it holds and else 0. Indices are counted from 0, or all of them
+from 1. A name of several parts keeps together: ``(W_{q})_{i j}``, ``\mathrm{mask}_{i j}``, ``\mathrm{d}Q_{i j}``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
 
 import sympy
 
-from ..core.boxes import Box, Fence, Function, Name, Row, Script, Sign, raised, row, subscripts
+from ..core.boxes import (
+    Box,
+    Fence,
+    Function,
+    Name,
+    Row,
+    Script,
+    Sign,
+    Space,
+    raised,
+    row,
+    separated,
+    subscripts,
+)
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -28,12 +42,13 @@ from ..ops.gather import reads_outside, shift_op, take_op
 from ..ops.index import block, index_op
 from ..ops.layout import concat_op, swaps_last_two
 from ..ops.leaves import constant, definition, from_index_op, indexed, is_eye, is_named
-from ..ops.notation import Binding, is_number, shows_new_axes
+from ..ops.notation import Binding, by_indices, is_number, shows_new_axes
 from ..ops.rows import REDUCTIONS
 from .counting import from_one
 from .gradients import at_entry
 from .media.latex import latex
 from .prose import Step, sentence
+from .ranges import ranging, untold
 from .scalars import Scalars
 from .symbols import symbol
 from .table import SymbolTable
@@ -136,6 +151,20 @@ def by_entry(p: Operands, x: Tensor) -> Box:
     return IndexPrinter([x, *read], table, p.taken | symbol_names([x], p.names), p.first_index).box(x)
 
 
+class Index(NamedTuple):
+    """The letter of an axis, and how many values it has."""
+
+    letter: sympy.Symbol
+    size: Any
+
+
+class Entry(NamedTuple):
+    """An entry, and the indices of which it does not say how far they run."""
+
+    box: Box
+    untold: Sequence[Index]
+
+
 class IndexPrinter:
     """Writes tensors by one entry each; named ones are read by their names."""
 
@@ -167,14 +196,18 @@ class IndexPrinter:
 
     def shown(self, x: Tensor) -> Box:
         """``left = right`` of a named intermediate, the left side of a named tensor, and the entry of any other."""
-        if not is_named(x):
-            return self._entry(x)
-        left = self._left(self.names[x], x)
-        return left if definition(x) is x else row(left, Sign("=", "relation"), self._entry(definition(x)))
+        if definition(x) is x and is_named(x):
+            return self._left(self.names[x], x)
+        entry = self._entry(definition(x))
+        left = [self._left(self.names[x], x), Sign("=", "relation")] if is_named(x) else []
+        each = self._ranges(entry.untold)
+        return row(*left, entry.box, *([] if each is None else [Space(1.0), Fence(each)]))
 
     def row(self, name: str, x: Tensor, reason: str) -> Step:
         """The line ``name = x``; no name continues the line above."""
-        return Step(self._left(name, x) if name else None, self._entry(x), sentence(reason))
+        entry = self._entry(x)
+        each = self._ranges(entry.untold)
+        return Step(self._left(name, x) if name else None, entry.box, sentence(reason), each=each)
 
     def refer(self, x: Tensor) -> str:
         """The whole tensor: its name, or its entries between brackets."""
@@ -185,8 +218,10 @@ class IndexPrinter:
         if x in self.names:
             return self.scalars.name(self.names[x])
         below = [i for i in self._index(x) if i != 0]
-        inside = Fence(self._entry(x), "[", "]")
-        return Script(inside, self.scalars.script(below)) if below else inside
+        entry = self._entry(x)
+        if not below:
+            return Fence(entry.box, "[", "]")
+        return by_indices(entry.box, [*map(self.scalars.small, below)], [*map(self._end, entry.untold)])
 
     def scalar(self, value: Any) -> Box:
         """A SymPy scalar or a size."""
@@ -204,10 +239,23 @@ class IndexPrinter:
             for size, letter in zip(x.shape, letters, strict=True)
         )
 
-    def _entry(self, x: Tensor) -> Box:
+    def _ranges(self, indices: Sequence[Index]) -> Box | None:
+        r"""``i, j = 0, \ldots, n - 1``, those of one size together."""
+        first, ranges = self.scalar(self.first_index), []
+        for size, alike in groupby(indices, key=lambda index: index.size):
+            letters = [symbol(index.letter.name) for index in alike]
+            ranges.append(ranging(letters, first, self.scalars.small(size - 1 + self.first_index), size))
+        return separated(Sign(";", "punctuation"), ranges) if ranges else None
+
+    def _end(self, index: Index) -> Box:
+        """``i < n``, or counted from 1 ``i \\le n``."""
+        sign = Sign("≤" if self.first_index else "<", "relation")
+        return row(symbol(index.letter.name), sign, self.scalars.small(index.size))
+
+    def _entry(self, x: Tensor) -> Entry:
         index = self._index(x)
         if x in self.names:
-            return self.scalars.box(indexed(self.names[x], index))
+            return Entry(self.scalars.box(indexed(self.names[x], index)), ())
         size = entry_size(x, self.names)
         if size > LONGEST:
             shown = counted(size)
@@ -215,9 +263,11 @@ class IndexPrinter:
         order = [node for node in topological([x], stop=self.names) if node in self.names]
         inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
         formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)
+        sizes = {i: size for i, size in zip(index, x.shape, strict=True) if i != 0}
+        open_ones = [Index(i, sizes[i]) for i in untold(formula, sizes, self.scalars.shapes)]
         if self.first_index:
             formula = from_one(formula, {i for i in index if i != 0})
-        return self.scalars.ordered(formula, [self.names[node] for node in order])
+        return Entry(self.scalars.ordered(formula, [self.names[node] for node in order]), open_ones)
 
 
 class EntryScalars(Scalars):

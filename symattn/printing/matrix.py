@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.boxes import Box, Code, Fence, Name, Script, Sign, Space, Text, commas, row, separated
+from ..core.boxes import Box, Code, Fence, Name, Number, Script, Sign, Space, Text, commas, row, separated
 from ..core.naming import counted, free_letters, in_python, spelled_in_python, with_short_numbers
 from ..core.node import Tensor, topological
 from ..errors import OperandError, described
@@ -23,12 +23,14 @@ from ..ops.leaves import definition, is_named, named_by
 from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
-from .heads import HEADS, Head, mark_of, one_head, ranging, sum_over
+from .heads import HEADS, Head, mark_of, one_head, sum_over
 from .index import IndexPrinter, by_entry, moves_entries, multiplies_vectors_in_step, repeats_within_batch
 from .media.latex import latex as latex_text
 from .media.numpy import numpy_text
 from .prose import Step, sentence
+from .ranges import ranging
 from .scalars import is_loose, scalar_box
+from .symbols import symbol
 from .table import Spellings, SymbolTable, checked_table, symbol_table
 from .terms import with_like_terms_added
 
@@ -100,7 +102,7 @@ class Printer:
         if head is None:
             return Step(left, self.box(x), sentence(reason))
         letter = self._letter_of_heads()
-        each = ranging(letter, self.scalar(head.axis))
+        each = ranging([symbol(letter)], Number("1"), self.scalar(head.axis))
         return Step(left and of_head(left, mark_of(letter)), self._of_one(head, letter), sentence(reason), each=each)
 
     def _whole(self, x: Tensor) -> Box:
@@ -119,7 +121,7 @@ class Printer:
 
     def _for_heads(self, axis: sympy.Symbol, of_one: Callable[[str], Box]) -> Box:
         letter = self._letter_of_heads()
-        return row(of_one(letter), Space(1.0), Fence(ranging(letter, self.scalar(axis))))
+        return row(of_one(letter), Space(1.0), Fence(ranging([symbol(letter)], Number("1"), self.scalar(axis))))
 
     def related(self, left: Tensor, sign: Sign, right: Tensor) -> Box:
         """Two expressions with a sign between them: of one head where both are, and then for the same heads."""

@@ -156,7 +156,7 @@ def test_shift_reads_further_on_and_prints_so():
     y = sa.shift(Z, lambda a: T - 1 - a, size=T)
     assert str(y) == "shift(Z, lambda i: T - i - 1, size=T)"
     written = sa.latex(sa.shift(sa.tensor("R", T, 2 * T - 1), lambda a: T - 1 - a, size=T))
-    assert written == r"[R_{i, T + j - i - 1}]_{i, j < T}"  # which is inside throughout
+    assert written == r"[R_{i, T + j - i - 1}]_{i j : j < T}"  # which is inside throughout
     for outside in (y, sa.shift(X, -2, axis=0)):
         assert r"0 & \text{otherwise}" in sa.latex(outside)
     assert str(sa.shift(X, -2, axis=0)) == "shift(X, -2, axis=-2)"

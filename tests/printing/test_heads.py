@@ -88,6 +88,18 @@ def test_layout_is_written_by_indices_in_matrix_style():
     assert sa.latex(pairs[:, :, 1]) == r"[R_{i, 2 j + 1}]_{i j}"
 
 
+def test_an_operand_that_is_repeated_among_some_axes_of_a_batch_is_written_by_entries():
+    B, u = sa.tensor("B", n, h, T, d), sa.tensor("u", "1 T d")
+    assert sa.latex(B + q) == r"[B_{a b i j} + Q_{b i j}]_{a b i j}"
+    assert sa.latex(B + sa.tensor("k", "n 1 1 d")) == r"[B_{a b i j} + k_{a j}]_{a b i j}"
+    assert sa.latex(q + u) == r"[Q_{a i j} + u_{i j}]_{a i j}"
+    assert [sa.latex(B + X), sa.latex(B * 2)] == ["B + X", "2 B"]  # in each of the batch
+
+
+def test_rows_of_a_matrix_are_no_heads_of_it():
+    assert sa.latex(sa.split_axis(sa.tensor("Z", T, h * d), -1, (h, d))) == r"[Z_{a, i d + j}]_{a i j}"
+
+
 def test_a_head_has_a_letter_that_nothing_else_has():
     a, b_1 = sa.tensor("a", T, d), sa.sizes("b_1")
     assert "Q^{(c)}" in sa.latex(b_1 * (q + sa.tensor("a_1", h, T, d)) * a)

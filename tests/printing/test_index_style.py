@@ -120,6 +120,37 @@ def test_every_golden_file_belongs_to_a_test():
     assert {path.stem for path in GOLDEN.glob("*")} == set(DOCUMENTS)
 
 
+c_1 = sa.tensor("c_1", n, 1)
+RANGES = [
+    (X[:-1], r"X_{i j} \quad (i = 0, \ldots, T - 2)", r"X_{i j} \quad (i = 1, \ldots, T - 1)"),
+    (X[1:], "X_{i + 1, j}", "X_{i + 1, j}"),
+    (X[1:-1], r"X_{i + 1, j} \quad (i = 0, \ldots, T - 3)", r"X_{i + 1, j} \quad (i = 1, \ldots, T - 2)"),
+    (X[:2, :2], r"X_{i j} \quad (i, j = 0, 1)", r"X_{i j} \quad (i, j = 1, 2)"),
+    (X[:2, :3], r"X_{i j} \quad (i = 0, 1; j = 0, \ldots, 2)", r"X_{i j} \quad (i = 1, 2; j = 1, \ldots, 3)"),
+    (sa.let("D", X[1:] - X[:-1]), "D_{i j} = X_{i + 1, j} - X_{i j}", "D_{i j} = X_{i + 1, j} - X_{i j}"),
+    (sa.flip(v, 0), "v_{n - i - 1}", "v_{n + 1 - i}"),
+    (sa.repeat(v, 3, 0), r"v_{\lfloor i/3 \rfloor}", r"v_{\lfloor (i - 1)/3 \rfloor + 1}"),
+    (sa.tile(v, 2, 0), r"v_{i \bmod n} \quad (i = 0, \ldots, 2 n - 1)",
+     r"v_{((i + n - 1) \bmod n) + 1} \quad (i = 1, \ldots, 2 n)"),
+    (sa.cumsum(v[:-1]), r"\sum_{k = 0}^{i} v_{k} \quad (i = 0, \ldots, n - 2)",
+     r"\sum_{k = 1}^{i} v_{k} \quad (i = 1, \ldots, n - 1)"),
+    (sa.repeat(c_1, d, 1), r"(c_{1})_{i} \quad (j = 0, \ldots, d - 1)", r"(c_{1})_{i} \quad (j = 1, \ldots, d)"),
+    (sa.eye(n), r"\delta_{i j}", r"\delta_{i j}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "from_zero", "from_one"), RANGES)
+def test_how_far_an_index_runs_is_told_where_what_it_reads_does_not_say_so(made, from_zero, from_one):
+    assert [index(made), index(made, first_index=1)] == [from_zero, from_one]
+
+
+def test_how_far_an_index_runs_is_told_in_rows_and_in_matrix_style():
+    document = sa.Derivation("Part").extend(sa.let("Y", X[:-1])).latex(style="index")
+    assert r"Y_{i j} &:= X_{i j} \quad (i = 0, \ldots, T - 2)" in document
+    assert sa.latex(sa.repeat(c_1, d, 1)) == r"[(c_{1})_{i}]_{i j : j < d}"
+    assert sa.latex(sa.repeat(c_1, d, 1), first_index=1) == r"[(c_{1})_{i}]_{i j : j \le d}"
+
+
 # --- reading it back ---
 
 
