@@ -122,3 +122,19 @@ def test_a_counterexample_tells_its_point_and_both_values():
     assert [unicode_text(box) for box in arrays.formulas] == ["x = [1]"]
     assert differ.words == ("the two sides differ:",)
     assert [unicode_text(box) for box in values.formulas] == ["left₀ = 2", "right₀ = 1"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "relation", "words"),
+    [(sa.lt(x, x), "<", "left₀ < right₀"), (sa.le(sa.exp(x), 1), "<=", "left₀ ≤ right₀")],
+    ids=["below", "at most"],
+)
+def test_a_counterexample_of_an_inequality_says_what_fails(claim, relation, words):
+    found = sa.prove(claim).counterexample
+    *_, fails, _ = found.told()
+    assert [part if isinstance(part, str) else unicode_text(part) for part in fails.words] == [
+        "the inequality ",
+        words,
+        " fails:",
+    ]
+    assert found.text().endswith(f", so left {relation} right is false")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, raised, row, subscripts
+from ...core.boxes import Box, Fence, Function, Matrix, Script, Sign, Text, applied, raised, row, separated, subscripts
 from ...core.boxes import Number as Digits
 from ...core.naming import is_long, with_short_numbers
 from ...core.node import Tensor
@@ -21,6 +21,7 @@ from ...printing.prose_latex import is_short, parts_latex
 from ...printing.scalars import scalar_box
 from ...printing.symbols import symbol
 from ...printing.table import SymbolTable, checked_table
+from ..claims import RELATIONS
 from .balls import Number, ball, exact_form
 from .values import Point
 
@@ -173,12 +174,14 @@ class Counterexample(Example):
     ``sizes``, ``scalars`` and ``arrays`` are the point; ``functions`` say what stands for the unknown functions.
     At ``index``, the entry of the left side has the value ``left`` and that of the right side ``right``. For a claim
     of independence, the right side is the same output at the second value of the variable, the last of the arrays.
+    ``relation`` is what the claim says of both, ``=``, ``<`` or ``<=``.
     """
 
     index: tuple[int, ...]
     left_value: EntryValue
     right_value: EntryValue
     twin: Tensor | None = None
+    relation: str = "="
 
     @property
     def left(self) -> sympy.Expr:
@@ -215,7 +218,8 @@ class Counterexample(Example):
         if self.twin is not None:
             lines.append(f"({self.twin.name} is the second value of the variable)")
         at = f"entry {list(self.index)}: " if self.index else ""
-        return "\n".join([*lines, f"{at}{sides[0]} is {self.left_value}, {sides[1]} is {self.right_value}"])
+        fails = "" if self.relation == "=" else f", so left {self.relation} right is false"
+        return "\n".join([*lines, f"{at}{sides[0]} is {self.left_value}, {sides[1]} is {self.right_value}{fails}"])
 
     __str__ = text
 
@@ -223,17 +227,24 @@ class Counterexample(Example):
         """The point, and both values of the entry."""
         table = checked_table(within)
         numbers, arrays = self._boxes(table)
-        differ: Words = ("the two sides differ:",)
+        at = ("At ", *_beside(numbers)) if numbers else ()
+        entries = [self._entry(Text(side.split()[-1])) for side in self._sides]
+        values = self.left_value, self.right_value
+        sides = tuple(_equation(entry, value.box) for entry, value in zip(entries, values, strict=True))
+        fails = self._failing(entries, table)
+        if not arrays:
+            return Paragraph((*at, ", ", *fails) if at else sentence_of(fails)), Display(sides)
+        with_arrays = Paragraph((*at, ", with") if at else ("With",)), Display(tuple(arrays))
+        return *with_arrays, Paragraph(fails), Display(sides)
+
+    def _failing(self, entries: Sequence[Box], table: SymbolTable) -> Words:
+        """What both values show."""
         if self.twin is not None:
             second = self._symbol(self.twin, table)
-            differ = ("where ", second, " is the second value of the variable, the outputs differ:")
-        at = ("At ", *_beside(numbers)) if numbers else ()
-        values = zip(self._sides, (self.left_value, self.right_value), strict=True)
-        sides = tuple(_equation(self._entry(Text(side.split()[-1])), value.box) for side, value in values)
-        if not arrays:
-            return Paragraph((*at, ", ", *differ) if at else sentence_of(differ)), Display(sides)
-        with_arrays = Paragraph((*at, ", with") if at else ("With",)), Display(tuple(arrays))
-        return *with_arrays, Paragraph(differ), Display(sides)
+            return "where ", second, " is the second value of the variable, the outputs differ:"
+        if self.relation == "=":
+            return ("the two sides differ:",)
+        return "the inequality ", separated(RELATIONS[self.relation], entries), " fails:"
 
     def _symbol(self, x: Tensor, table: SymbolTable) -> Box:
         """How a tensor is printed; a second value of the variable follows that, with primes."""

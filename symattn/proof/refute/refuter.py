@@ -329,6 +329,7 @@ class Search:
             left_value=entry_value(difference.left),
             right_value=entry_value(difference.right),
             twin=self.dependence.pair[1] if self.dependence else None,
+            relation=self.claim.relation,
         )
 
 
