@@ -19,7 +19,7 @@ def compiled(latex: str, folder: Path, width: float | None = None) -> str:
     head = "" if latex.startswith(r"\documentclass") else rf"\documentclass{{article}}{_PACKAGES}{text_width}"
     (folder / "note.tex").write_text(f"{head}\\begin{{document}}\n{latex}\\end{{document}}" if head else latex)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "note.tex"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
     assert run.returncode == 0, run.stdout[-2000:]
     return run.stdout
 

@@ -29,6 +29,7 @@ from ..core.boxes import (
     fold,
     is_large,
 )
+from .media.latex import typeset
 from .media.neighbours import edges, is_apart, link
 from .prose import Words
 
@@ -87,7 +88,7 @@ def width(box: Box) -> float:
 
 def width_of_words(words: Words) -> float:
     """The width of words with formulas in the line, in em."""
-    return sum((_letters(part, "upright") if isinstance(part, str) else fold(part, _widths))[_TEXT] for part in words)
+    return sum((_said(part) if isinstance(part, str) else fold(part, _widths))[_TEXT] for part in words)
 
 
 class Ruler:
@@ -107,8 +108,10 @@ def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
             return _of_row(box, kids)
         case Name(letters, style):
             return _letters(letters, style)
-        case Number(words) | Text(words):
-            return _letters(words, "upright")
+        case Number(digits):
+            return _letters(digits, "upright")
+        case Text(words):
+            return _said(words)
         case Sign(mark, kind):
             return _large(mark) if kind == "large" else _letters("o mod" if mark == "mod" else mark, "upright")
         case Fraction():
@@ -146,6 +149,11 @@ def _sized(em: float) -> Widths:
 
 
 @lru_cache(maxsize=4096)
+def _said(words: str) -> Widths:
+    """Words, of which LaTeX says what it lacks by its name."""
+    return _letters(words if words.isascii() else "".join(map(typeset, words)), "upright")
+
+
 def _letters(letters: str, style: Style) -> Widths:
     """Letters in a row; where no class has one it is a mark."""
     of_class = _SLANTED if style == "italic" else _UPRIGHT

@@ -74,6 +74,31 @@ def test_the_rows_of_a_derivation_fit_a_narrow_column(tmp_path):
     assert "too wide) detected" not in compiled("\n\n".join([column, *pages]), tmp_path)  # as of a display
 
 
+ODD = [
+    "a ≤ b", "é ñ ü Ł", "中文", "🎉", "a_b #1 100% A & B ~x^2 {}", r"\input{x}", "ends in \\", "“q” ‘s’ —…",
+    "αβγ → ℝ 𝒪(n)",
+    "a\u200bb a\u0301", "مرحبا", "½²³ ﬁ ① Ж", "<b> `code` \"x\" a|b", "°×÷±√∞·€£¥", r"costs \$3", "tab\tbell\x07",
+]  # fmt: skip
+
+
+@pytest.mark.tex
+@needs_pdflatex
+def test_odd_letters_compile_wherever_there_are_words(tmp_path):
+    x = sa.tensor("x", "n")
+    page = sa.Derivation("Odd", references=ODD, summary=" ".join(ODD), given={x: " ".join(ODD)})
+    for odd in ODD:
+        page = page.section(odd).say(odd).extend(sa.let("y", 2 * x), because=odd).cases([[odd, x]], head=[odd, "h"])
+        page = page.claim(sa.prove(x, x), title=odd, because=odd).fold(odd, sa.Derivation(odd).say(odd)).code(odd)
+    for options in ({"theorems": True, "standalone": True}, {"environment": "align"}):
+        assert "Missing character" not in compiled(page.latex(**options), tmp_path)
+
+
+def test_code_keeps_letters_under_accents_and_names_what_tex_lacks():
+    listing = sa.Derivation("A").code("é = e\u0301  # ≤ 中 –").latex()
+    assert "é = é  # \\u2264 \\u4e2d \\u2013" in listing
+    assert "[arabic letter meem] [arabic letter reh]" in sa.Derivation("A").say("مر").latex()
+
+
 def test_rows_with_a_label_are_referred_to(attention):
     O = sa.let("O", attention[-1])
     D = sa.Derivation("A").extend(O).then(attention[-1], because="the same", label="eq:same")

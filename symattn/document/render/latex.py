@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from unicodedata import normalize
 
 from ...core.arguments import flag, one_of
 from ...core.boxes import Box, Sign, row
 from ...printing.align import ENVIRONMENTS, TEXT_WIDTH, Page, has_number, itemised, page_of, tex_text, tex_words
+from ...printing.media.latex import is_accented
 from ...printing.media.latex import latex as formula
 from ...printing.prose import (
     MARKS,
@@ -205,7 +207,10 @@ def _with_below(block: str, end: str) -> str:
 
 def _verbatim(source: str, page: Page) -> str:
     """Source text as it stands, in the largest type in which its lines fit, and broken where none is small enough."""
-    typed = source.expandtabs().replace(r"\end{", r"\end {").encode("ascii", "backslashreplace").decode()
+    source = normalize("NFC", source.expandtabs().replace(r"\end{", r"\end {"))
+    typed = "".join(
+        c if c.isascii() or is_accented(c) else c.encode("ascii", "backslashreplace").decode() for c in source
+    )
     lines = ["".join(filter(str.isprintable, line)) for line in typed.rstrip().splitlines()]
     longest = max(map(len, lines), default=0)
     fitting = [(size, int(page.width / (em * _LETTER))) for size, em in _SIZES if em * _LETTER * longest < page.width]

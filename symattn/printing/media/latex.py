@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
+from itertools import pairwise
 from unicodedata import name, normalize
 
 from ...core.boxes import (
@@ -87,12 +88,14 @@ def plain_text(words: str) -> str:
 
 
 def _worded(words: str, spelling: Spelling) -> str:
-    return _spelled("".join(c if c in spelling.words else _typeset(c, spelling) for c in words), spelling.words)
+    parts = [typeset(c, spelling) for c in normalize("NFC", words)]
+    apart = (" " if len(a) > 3 < len(b) else "" for a, b in pairwise([*parts, ""]))  # what is called by its name
+    return _spelled("".join(part + gap for part, gap in zip(parts, apart, strict=True)), spelling.words)
 
 
-def _typeset(character: str, spelling: Spelling) -> str:
+def typeset(character: str, spelling: Spelling = PLAIN) -> str:
     """The character where every TeX has it, or others that mean the same, and else what it is called."""
-    if _is_plain(character) or character in TYPESET or _is_accented(character):
+    if character in spelling.words or _is_plain(character) or character in TYPESET or is_accented(character):
         return character
     if character.isspace():
         return " "
@@ -106,7 +109,7 @@ def _is_plain(character: str) -> bool:
     return character.isascii() and character.isprintable()
 
 
-def _is_accented(character: str) -> bool:
+def is_accented(character: str) -> bool:
     """Whether it is a letter of ASCII under an accent that every TeX sets."""
     base, *accents = [*normalize("NFD", character)]
     return _is_plain(base) and character < "\u0180" and len(accents) == 1 and accents[0] in TEXT_ACCENTS
