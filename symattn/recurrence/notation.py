@@ -8,7 +8,6 @@ written with the states and the sequences that matter to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from ..core.boxes import Box, Code, Fence, Function, Name, Number, Row, Script, Sign, applied, commas, row, separated
@@ -139,9 +138,9 @@ def _tuple(boxes: Sequence[Box]) -> Box:
 
 def _as_equations(p: Any, value: _Value, back: bool) -> Box:
     taken = set(p.taken)
-    letters = [new_name(letter, taken) for letter in islice(free_letters(_LETTERS, taken), len(value.first))]
-    output = new_name(next(free_letters("yorhz", taken)), taken)
-    time = new_name(next(free_letters("tnmr", taken)), taken)
+    letters = [_letter(_LETTERS, x.rank > 1, taken) for x in value.first]
+    output = _letter("yorhz", value.output is not None and value.output.rank > 1, taken)
+    time = _letter("tnmr", False, taken)
     one, last = Number("1"), p.scalar(value.length)
     begin, end = (p.scalar(value.length + 1), one) if back else (Number("0"), last)
     before = row(Name(time), Sign("+" if back else "−", "sum"), one)
@@ -158,6 +157,11 @@ def _as_equations(p: Any, value: _Value, back: bool) -> Box:
         lines.append(_equation(Script(p.letters(output), Name(time)), inner.box(value.output)))
     lines.append(row(Name(time), _EQUALS, commas([last if back else one, Sign("…"), end])))
     return Fence(row(head, Sign(":", "relation"), separated(Sign(",", "punctuation"), lines)))
+
+
+def _letter(letters: str, of_matrix: bool, taken: set[str]) -> str:
+    """A new letter; matrices have large ones."""
+    return new_name(next(free_letters(letters.upper() if of_matrix else letters, taken)), taken)
 
 
 def _by_new_states(p: Printer, after: Sequence[Tensor], now: Sequence[Box]) -> list[Box]:

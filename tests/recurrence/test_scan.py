@@ -205,8 +205,8 @@ def test_entries_at_sizes() -> None:
         (
             lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
             "scan(lambda s, x: (t := gamma * s + outer(x[0], x[1]), x[2] @ t), zeros(d, e), (K, V, Q))[1]",
-            r"(y_{1:T} : s_{0} = 0_{d \times e}, s_{t} = \gamma s_{t - 1} + K_{t} V_{t}^{\top}, "
-            r"y_{t} = s_{t}^{\top} Q_{t}, t = 1, \ldots, T)",
+            r"(y_{1:T} : S_{0} = 0_{d \times e}, S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, "
+            r"y_{t} = S_{t}^{\top} Q_{t}, t = 1, \ldots, T)",
         ),
         (
             lambda: sa.scan(lambda s, _: (2 * s, None), 1, length=T)[0],
@@ -304,7 +304,7 @@ def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
 
 def test_index_style_has_entries_of_loops() -> None:
     S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
-    of_state = r"(s_{T} : s_{0} = 0_{d \times e}, s_{t} = \gamma s_{t - 1} + K_{t} V_{t}^{\top}, t = 1, \ldots, T)"
+    of_state = r"(S_{T} : S_{0} = 0_{d \times e}, S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, t = 1, \ldots, T)"
     assert sa.latex(S, style="index") == of_state + "_{i j}"
     assert sa.latex(Q @ S, style="index") == r"\sum_{k = 0}^{d - 1} Q_{i k} " + of_state + "_{k j}"
     assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T, \ldots, 1)_{i j}")
