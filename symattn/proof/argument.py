@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
+from ..printing.matrix import names_in
 from ..printing.prose import Paragraph, Part, Words
 from ..printing.prose_latex import parts_latex
 from ..printing.table import SymbolTable
@@ -29,6 +31,12 @@ class Given:
         """What is stated, sorted by its kind."""
         claims = tuple(g for g in stated if isinstance(g, Claim))
         return cls(claims, tuple(g for g in stated if isinstance(g, Boolean)), tuple(stated))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of what it speaks of: what a proof brings in has none of them, or this would be given of it."""
+        sizes = {s.name for relation in self.relations for s in relation.free_symbols}
+        return frozenset(sizes | names_in([x for fact in self.claims for x in fact.sides]))
 
 
 NOTHING = Given((), (), ())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -44,12 +45,11 @@ class Generalised(Resting):
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         """Whether the claim is what that one says of these sizes and tensors, which nothing given speaks of."""
-        spoken = [x for fact in given.claims for x in topological(fact.sides)]
-        free = {s for x in spoken for s in x.own_symbols} | {s for r in given.relations for s in r.free_symbols}
+        brought_in = {s.name for s in self.sizes} | {str(x.name) for x in self.tensors}
         return (
             isinstance(claim, Claim)
-            and not (self.sizes.keys() & free or self.tensors.keys() & set(spoken))
-            and all(_may_stand_for(x, value, self.sizes) for x, value in self.tensors.items())
+            and not brought_in & given.names
+            and all(may_stand_for(x, value, self.sizes) for x, value in self.tensors.items())
             and Claim(*_put(self.claim, self.tensors, self.sizes)) == claim
             and self.argument.proves(self.claim, given)
         )
@@ -83,7 +83,7 @@ def _put(claim: Claim, tensors: dict[Tensor, Tensor], sizes: dict[sympy.Symbol, 
     return left, claim.relation, right
 
 
-def _may_stand_for(x: Tensor, value: Tensor, sizes: dict[sympy.Symbol, Any]) -> bool:
+def may_stand_for(x: Tensor, value: Tensor, sizes: Mapping[sympy.Symbol, Any] = MappingProxyType({})) -> bool:
     """Whether a tensor may be one that is named: of its shape, with the properties of its entries."""
     shape = tuple(size.subs(sizes) for size in x.shape)
     return x.op is variable and same_shape(shape, value.shape) and set(x.params["hypotheses"]) <= entrywise(value)
@@ -103,7 +103,7 @@ def any_tensor(name: str, x: Tensor) -> Tensor:
     return variable(name=name, shape=x.shape, hypotheses=tuple(h for h in ENTRYWISE if h in known))
 
 
-def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, int]] | None:
+def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, sympy.Integer]] | None:
     """The claim with a symbol for each large literal size, and what the symbols stand for; None if there is none."""
     nodes = topological(claim.sides)
     literal = sorted({int(n) for x in nodes if x.op is variable for n in x.shape if n.is_Integer and n >= _LARGE})
@@ -114,7 +114,7 @@ def generalised(claim: Claim) -> tuple[Claim, dict[sympy.Symbol, int]] | None:
     try:
         leaves = {x: _resized(x, new) for x in nodes if not x.inputs and "shape" in x.params}
         left, right = rebuild(claim.sides, leaves)
-        back = {s: int(n) for n, s in new.items()}
+        back = {s: n for n, s in new.items()}
         if (left.subs(back), right.subs(back)) != claim.sides or left.shape != right.shape:
             return None
     except SymattnError:  # a literal size that an operation states, which cannot be moved

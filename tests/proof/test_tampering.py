@@ -58,8 +58,8 @@ def changed(value: Any) -> Iterator[Any]:
         yield (*value, value[0])
     elif isinstance(value, int):
         yield value + 1
-    elif isinstance(value, dict):
-        yield {key: v + 1 if isinstance(v, int) else v for key, v in value.items()}
+    elif isinstance(value, dict) and value:
+        yield {key: v + 1 for key, v in value.items()}
 
 
 def tampered_argument(argument: Any) -> Iterator[tuple[str, Any]]:

@@ -65,7 +65,8 @@ class ByInduction(Resting):
         except NoInductionError:
             return False
         return (
-            len(obligations) == len(self.proofs)
+            self.form.is_new_to(given)
+            and len(obligations) == len(self.proofs)
             and all(proof.proves(part.claim, kept) for part, proof in zip(obligations, self.proofs, strict=True))
             and (is_plain(then) if self.rest is None else self.rest.proves(then, given))
         )

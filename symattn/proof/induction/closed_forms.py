@@ -22,8 +22,9 @@ from ...printing.matrix import names_in
 from ...recurrence.body import without_labels
 from ...recurrence.record import Loop, loop_of
 from ...recurrence.scans import is_value_of, states_and_outputs
+from ..argument import Given
 from ..claims import Claim, eq
-from ..generalised import any_tensor
+from ..generalised import any_tensor, may_stand_for
 from .plan import Forms, Induction, called
 from .prefixes import NoInductionError, at_length, cut
 
@@ -48,7 +49,7 @@ class ClosedForm:
     """What the states and outputs of a loop are after T steps.
 
     ``source`` is a value of the loop. The forms are about its ``sequences``, which stand for those of the loop, and may
-    speak of the last values of ``free`` states, one named tensor for each.
+    speak of the last values of ``free`` states, one named tensor for each. No name that it brings in is ``taken``.
     """
 
     source: Tensor
@@ -56,6 +57,7 @@ class ClosedForm:
     final: Forms
     outputs: Forms
     free: tuple[tuple[int, Tensor], ...]
+    taken: frozenset[str]
 
     @property
     def loop(self) -> Loop:
@@ -76,7 +78,23 @@ class ClosedForm:
     @property
     def before(self) -> sympy.Symbol:
         """The number of steps for which it is supposed to hold."""
-        return sizes(new_name("n", names_in(self.roots)))
+        return sizes(new_name("n", self.names))
+
+    @property
+    def names(self) -> set[str]:
+        """The names of which one that it brings in is none, also those within a step."""
+        return names_in([self.source, *self.roots]) | {str(x.name) for _, x in self.free} | self.taken
+
+    def is_new_to(self, given: Given) -> bool:
+        """Whether what it brings in may be anything: no tensor of the loop, nor anything that is given."""
+        own = [x for _, x in self.free]
+        pairs = [*self.actual.items(), *((x, self.loop.step.states[k]) for k, x in self.free)]
+        others = names_in([self.source]) | given.names
+        return (
+            given.names <= self.taken
+            and len({x.name for x in (*own, *self.actual)} - others) == len(own) + len(self.actual)
+            and all(may_stand_for(x, value) for x, value in pairs)
+        )
 
     @property
     def actual(self) -> dict[Tensor, Tensor]:
@@ -119,12 +137,12 @@ class ClosedForm:
         return [*_the_same_for_all_lengths(self), *_first_step(self), *_next_step(self)]
 
 
-def closed_form(node: Tensor, plan: Induction, taken: set[str]) -> ClosedForm:
-    """The closed form of the loop of a node as a plan gives it; ``taken`` names are those of other tensors.
+def closed_form(node: Tensor, plan: Induction, names: frozenset[str]) -> ClosedForm:
+    """The closed form of the loop of a node as a plan gives it; ``names`` are those of other things.
 
     Raises NoInductionError where it does not fit.
     """
-    loop = loop_of(node)
+    loop, taken = loop_of(node), {*names}
     if not loop.length.is_Symbol:
         raise NoInductionError(f"the number of steps {loop.length} is no symbol: give it a size of its own")
     free = tuple((k, any_tensor(new_name("m", taken), x)) for k, x in _states(plan.free, loop))
@@ -139,7 +157,7 @@ def closed_form(node: Tensor, plan: Induction, taken: set[str]) -> ClosedForm:
     except (ShapeError, NamingError) as problem:
         raise NoInductionError(f"the closed form cannot be written: {problem}") from None
     _check_fits(loop, final, outputs, plan.free)
-    return ClosedForm(node, sequences, final, outputs, free)
+    return ClosedForm(node, sequences, final, outputs, free, names)
 
 
 def without_labels_of(forms: Forms) -> Forms:
@@ -227,7 +245,7 @@ def _next_step(form: ClosedForm) -> Iterator[Obligation]:
 def _run(form: ClosedForm, leaves: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """One step; what it gives for a free state is any value, a named tensor, where it is computed at all."""
     step = form.loop.step
-    taken = names_in(form.roots) | symbol_names(leaves)
+    taken = form.names | symbol_names(leaves)
     after = {k: step.after[k] for k, _ in form.free}
     new = {x: any_tensor(new_name("m", taken), x) for x in after.values() if x.inputs}
     roots = rebuild([*step.after, *step.outputs], {**new, **dict(zip(step.leaves, leaves, strict=True))})

@@ -16,20 +16,36 @@ from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop, loop_of, scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
+from ..argument import Given
 from ..claims import Claim, eq
-from ..generalised import any_tensor
+from ..generalised import any_tensor, may_stand_for
 from .closed_forms import Obligation
 from .prefixes import at_length
 
 
 @dataclass(frozen=True)
 class Image:
-    """The last state of a loop of one state by those of another: ``form`` of these, for which named tensors stand."""
+    """The last state of a loop of one state by those of another: ``form`` of these, for which named tensors stand.
+
+    No name that it brings in is ``taken``.
+    """
 
     value: Tensor
     source: Tensor
     states: tuple[Tensor, ...]
     form: Tensor
+    taken: frozenset[str]
+
+    def is_new_to(self, given: Given) -> bool:
+        """Whether the states may be any: no tensor of the loops, nor anything that is given."""
+        others = names_in([self.value, self.source]) | given.names
+        values = loop_of(self.source).step.states
+        return (
+            given.names <= self.taken
+            and fit(self.value, [self.source])
+            and len({x.name for x in self.states} - others) == len(self.states) == len(values)
+            and all(map(may_stand_for, self.states, values))
+        )
 
     def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
         """What the value comes to, by the last states of the other loop, wherever it is below some roots."""
@@ -51,7 +67,7 @@ class Image:
 
     def _claims(self) -> Iterator[Obligation]:
         one, other = loop_of(self.source), loop_of(self.value)
-        taken = names_in([self.value, self.source, self.form])
+        taken = names_in([self.value, self.source, self.form, *self.states]) | self.taken
         yield Obligation("first", "where both begin", eq(self.of(one.first), other.first[0]))
         for what, element in _places(one, other, taken):
             after = _after(one, self.states, element)
@@ -59,7 +75,7 @@ class Image:
             yield Obligation("next", what, eq(self.of(after), wanted[0]))
 
 
-def images(claim: Claim) -> Iterator[Image]:
+def images(claim: Claim, given: Given) -> Iterator[Image]:
     """The ways in which one recurrence of a claim may be the image of another, those that the claim shows first."""
     if claim.relation != "=":
         return
@@ -67,15 +83,15 @@ def images(claim: Claim) -> Iterator[Image]:
     shown = [pair for pair in (claim.sides, claim.sides[::-1]) if pair[1] in values]
     for form, value in shown:
         sources = [x for x in values if x in computed([form])]
-        if sources and _fit(value, sources):
-            yield _image(value, sources[0], form, {x: x.params["take"][1] for x in sources})
+        if sources and fit(value, sources):
+            yield _image(value, sources[0], form, {x: x.params["take"][1] for x in sources}, given)
     for value in values:
         for source in values:
-            if source is not value and source not in computed([value]) and _fit(value, [source]):
-                yield from _guessed(value, source)
+            if source is not value and source not in computed([value]) and fit(value, [source]):
+                yield from _guessed(value, source, given)
 
 
-def _fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
+def fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
     """Whether two loops run alike; the states of one are finite, since a named tensor stands for them."""
     one, other = loop_of(sources[0]), loop_of(value)
     return (
@@ -87,25 +103,25 @@ def _fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
     )
 
 
-def _image(value: Tensor, source: Tensor, form: Tensor, last: dict[Tensor, int]) -> Image:
+def _image(value: Tensor, source: Tensor, form: Tensor, last: dict[Tensor, int], given: Given) -> Image:
     """The image that a form of last states is, with named tensors for these."""
-    taken = names_in([value, source, form])
+    taken = names_in([value, source, form]) | given.names
     states = tuple(any_tensor(new_name("s", taken), x) for x in loop_of(source).step.states)
-    return Image(value, source, states, rebuild([form], {x: states[k] for x, k in last.items()})[0])
+    return Image(value, source, states, rebuild([form], {x: states[k] for x, k in last.items()})[0], given.names)
 
 
-def _guessed(value: Tensor, source: Tensor) -> Iterator[Image]:
+def _guessed(value: Tensor, source: Tensor, given: Given) -> Iterator[Image]:
     """Images that take the start of one loop to that of the other: as it is made of it, or moved by one matrix."""
     (first, *others), start = loop_of(source).first, loop_of(value).first[0]
     if others or source.params["take"] != ("final", 0):
         return
     if first in topological([start]) and first.inputs:
-        yield _image(value, source, start, {first: 0})
+        yield _image(value, source, start, {first: 0}, given)
     moving = set(topological([value])) - set(topological([source]))
     for M in (x for x in topological([value]) if x in moving and x.op is variable and x.rank == 2):
         for form in _products(M, source):
             if same_shape(form.shape, value.shape):
-                yield _image(value, source, form, {source: 0})
+                yield _image(value, source, form, {source: 0}, given)
 
 
 def _products(M: Tensor, x: Tensor) -> Iterator[Tensor]:

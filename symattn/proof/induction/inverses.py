@@ -92,7 +92,7 @@ class ByBlocks(Resting):
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         """Whether the inverses, written by blocks again, give the claim that was proved."""
         known = dict(self.claims)
-        found = None if not isinstance(claim, Claim) else _written(claim, self.before, known.get)
+        found = None if not isinstance(claim, Claim) else _written(claim, self.before, given, known.get)
         return (
             found is not None
             and (tuple(found[1].claims), tuple(found[1].divisors)) == (self.claims, self.corners)
@@ -107,22 +107,22 @@ class ByBlocks(Resting):
         return Paragraph((f"{RULE}.",)), *self.argument.told(within)
 
 
-def by_blocks(claim: Claim, before: sympy.Symbol, argued: Argued, prove: Argued) -> ByBlocks | None:
+def by_blocks(claim: Claim, before: sympy.Symbol, given: Given, argued: Argued) -> ByBlocks | None:
     """A proof of a claim about matrices of n + 1 rows, or blocks of rows, through the inverses of n.
 
-    ``argued`` proves what is asked of the blocks, ``prove`` the claim by them.
+    ``argued`` proves what is asked of the blocks, and the claim by them.
     """
-    found = _written(claim, before, argued)
-    argument = None if found is None else prove(found[0])
+    found = _written(claim, before, given, argued)
+    argument = None if found is None else argued(found[0])
     if found is None or argument is None:
         return None
     return ByBlocks(argument, before, tuple(found[1].claims), tuple(found[1].divisors))
 
 
-def _written(claim: Claim, before: sympy.Symbol, argued: Argued) -> tuple[Claim, _Blocks] | None:
+def _written(claim: Claim, before: sympy.Symbol, given: Given, argued: Argued) -> tuple[Claim, _Blocks] | None:
     """The claim with inverses by blocks; None where there are none."""
     inverses = [x for x in topological(claim.sides) if x.op is inv_op and x.rank == 2]
-    blocks, new = _Blocks(argued, names_in(claim.sides)), {}
+    blocks, new = _Blocks(argued, names_in(claim.sides) | given.names), {}
     for x in inverses:
         low = _of_before(x.shape[-1], before)
         made = None if low is None else blocks.by_blocks(x.inputs[0], low)

@@ -16,6 +16,7 @@ from ...ops.layout import merge_axes, split_axis_op
 from ...ops.leaves import from_index_op, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop
+from ..argument import Given
 from ..claims import Claim
 from ..generalised import ENTRYWISE, any_tensor
 from .closed_forms import loop_symbols
@@ -53,23 +54,23 @@ class Wider:
         return tuple(None if x is None else next(made) for x in forms)
 
 
-def in_blocks(roots: Sequence[Tensor]) -> Wider | None:
+def in_blocks(roots: Sequence[Tensor], given: Given) -> Wider | None:
     """Named tensors that are read in blocks along an axis, by tensors of blocks, whose axes are merged."""
     split = {x.inputs[0]: x for x in topological(roots) if x.op is split_axis_op and x.inputs[0].op is variable}
     new, back = {}, {}
     for x, node in split.items():
         axis = x.rank + node.params["axis"]
-        if set(x.params["hypotheses"]) <= set(ENTRYWISE):
+        if set(x.params["hypotheses"]) <= set(ENTRYWISE) and x.name not in given.names:
             shape = (*x.shape[:axis], *node.params["into"], *x.shape[axis + 1 :])
             blocks = variable(name=x.name, shape=shape, hypotheses=x.params["hypotheses"])
             new[x], back[blocks] = merge_axes(blocks, (axis, axis + 1)), node
     return Wider(new, nodes_back=back) if new else None
 
 
-def of_any_length(roots: Sequence[Tensor], loop: Loop) -> Wider | None:
+def of_any_length(roots: Sequence[Tensor], loop: Loop, given: Given) -> Wider | None:
     """A size of its own for the number of steps, where that is none: a number, T - 1, or the size of something else."""
     T = loop.length
-    taken = names_in(roots)
+    taken = names_in(roots) | given.names
     if not T.is_Symbol and len(T.free_symbols) == 1:
         (size,) = T.free_symbols
         rest = sympy.expand(T - size)

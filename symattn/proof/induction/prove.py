@@ -48,12 +48,12 @@ class Prover:
         if not self.plans and (found := self._by_image(claim)) is not None:
             return found
         plan = self.plans.pop(0) if self.plans else _of_the_claim(node, claim)
-        form = closed_form(node, plan, names_in([*claim.sides, *(x for fact in self.given.claims for x in fact.sides)]))
+        form = closed_form(node, plan, frozenset(names_in(claim.sides) | self.given.names))
         return self._by(claim, form, plan.inner, form.before)
 
     def _by_image(self, claim: Claim) -> Argument | None:
         """A proof by one recurrence as the image of another."""
-        for image in images(claim):
+        for image in images(claim, self.given):
             try:
                 return self._by(claim, image)
             except NoInductionError:
@@ -63,7 +63,7 @@ class Prover:
     def _wider(self, claim: Claim, node: Tensor) -> Wider | None:
         """A claim that says more, which an induction asks for."""
         roots = [*claim.sides, *forms_of(self.plans)]
-        return in_blocks(roots) or of_any_length(roots, loop_of(node))
+        return in_blocks(roots, self.given) or of_any_length(roots, loop_of(node), self.given)
 
     def _generalised(self, claim: Claim, wider: Wider) -> Argument:
         self.plans = list(map(wider.plan, self.plans))
@@ -92,7 +92,7 @@ class Prover:
         argued = partial(self.argued, given)
         found = argued(part.claim)
         if found is None and before is not None:
-            found = by_blocks(part.claim, before, argued, argued)
+            found = by_blocks(part.claim, before, given, argued)
         if found is None and any(x.op is scan_op for x in computed(part.claim.sides)):
             found = Prover(self.argued, given, list(inner)).proved(part.claim)
         if found is None:
@@ -131,4 +131,7 @@ def _where_they_part(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
 
 def inductive_proof(claim: Claim, given: Given, plans: Sequence[Induction], argued: Argued) -> Argument:
     """A proof of a claim about recurrences for every number of steps. Raises NoInductionError where there is none."""
-    return Prover(argued, given, list(plans)).proved(claim)
+    found = Prover(argued, given, list(plans)).proved(claim)
+    if not found.proves(claim, given):
+        raise NoInductionError("what was proved is not seen to be the claim")
+    return found

@@ -1,0 +1,96 @@
+"""No induction proves what is false: the search for a proof is asked alone, since the refuter would hide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.core.budget import Budget, OutOfBudget
+from symattn.proof.argument import Argument
+from symattn.proof.engine import PROBLEMS, argued
+from symattn.proof.given import applied, sorted_out
+from symattn.proof.induction.plan import Induction, plans
+
+T, S, L, d, n, k = sa.sizes("T S L d n k")
+x, u = sa.tensor("x", T), sa.tensor("u")
+COUNT = sa.sum(sa.ones(T))
+by = sa.induction
+
+
+def proof_of(left: Any, right: Any, how: Induction | None = None, given: tuple[Any, ...] = ()) -> Argument | None:
+    """A proof of an equality without any trial of it."""
+    hypotheses, asked = sorted_out(sa.eq(left, right), given)
+    put = applied(hypotheses, asked)
+    try:
+        found = argued(*put, Budget(10), plans(how))
+    except (OutOfBudget, *PROBLEMS):
+        return None
+    if not isinstance(found, Argument):
+        return None
+    assert found.proves(put[1], put[0])
+    assert found.check()
+    return found
+
+
+def counted(start: Any, step: Callable[..., Any], length: Any = T) -> Any:
+    return sa.scan(lambda s, _: (step(*s) if isinstance(s, tuple) else step(s), None), start, None, length=length)[0]
+
+
+def summed(sequence: Any, start: Any = 0) -> Any:
+    return sa.scan(lambda s, x: (s + x, s + x), start, sequence)
+
+
+def a_size_in_the_step() -> Any:
+    """A size of the step that is called as the number of steps before would be."""
+    _, total = counted((0, 0), lambda a, b: (sa.zeros() + 1, b + sa.sum(a * sa.ones(n))))
+    return total, COUNT * (COUNT - 1) / 2, by((sa.ones(), COUNT * (COUNT - 1) / 2))
+
+
+def a_free_state_that_stays() -> Any:
+    """The next value of a free state is another than the last one."""
+
+    def step(state: Any, x: Any) -> Any:
+        m, flag, change = state
+        new = sa.maximum(m, x)
+        return (new, sa.ones(), change + flag * (new - m)), None
+
+    (_, _, change), _ = sa.scan(step, (0, 0, 0), x)
+    return change, sa.zeros(), by(lambda m, x: (None, sa.ones(), sa.zeros()), free=0)
+
+
+def an_image(step: Callable[..., Any]) -> Any:
+    """Layers that do not go along with a permutation, but where what is given holds of their states."""
+    X, W = sa.tensor("X", S, d), sa.tensor("W", L, d, d)
+    Pi = sa.tensor("Pi", S, S, permutation=True)
+    left, right = (sa.scan(lambda X, W: (step(X) @ W, None), start, W)[0] for start in (Pi @ X, X))
+    return left, Pi @ right
+
+
+s, c, m = sa.tensor("s", S, d), sa.tensor("c", S, 1), [sa.tensor(name) for name in ("m", "m_1", "m_2")]
+NAMES: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "a size in the step": a_size_in_the_step,
+    "a free state that stays": a_free_state_that_stays,
+    "the number of steps is given": lambda: (
+        summed(x)[0], sa.sum(x) + sa.where(sa.equal(T, 5), 1, 0), None, (sympy.Le(n, 3),)
+    ),
+    "a count is given": lambda: (
+        counted(u, lambda s: s + u), u + u + COUNT * (COUNT - 1) / 2, None, (sa.eq(sa.sum(sa.ones(n)) ** 2, u**2),)
+    ),
+    "a state is given": lambda: (*an_image(lambda X: X + c * sa.tanh(X)), None, (sa.eq(sa.tanh(s), 0 * s),)),
+    "a sequence is given": lambda: (
+        summed(2 * x, x[0])[0],
+        x[0] + sa.sum(2 * x) + sa.sum(sa.tanh(2 * x)),
+        by(lambda y: x[0] + sa.sum(y) + sa.sum(sa.tanh(y))),
+        (sa.eq(sa.tanh(sa.tensor("y", n)), sa.zeros(n)),),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_an_induction_brings_in_may_be_anything(name: str) -> None:
+    """Sizes, states and sequences that it names are no others, be they named in a step or in what is given."""
+    assert proof_of(*NAMES[name]()) is None
