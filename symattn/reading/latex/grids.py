@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 def grid(parser: Parser, token: Token) -> Grid:
     """The cells of an environment, whose first word is read already."""
     name = _environment(parser, token)
+    if name == "array":
+        _columns(parser)
     parser.bars.append("&")
     rows: list[tuple[Tree, ...]] = []
     while not _ends(parser):
@@ -28,6 +30,18 @@ def grid(parser: Parser, token: Token) -> Grid:
         raise parser.error(f"\\begin{{{name}}} is closed by another \\end", end.span)
     parser.bars.pop()
     return Grid(parser.since(token.span.start), name, tuple(rows))
+
+
+def _columns(parser: Parser) -> None:
+    """Passes over the columns of an array, ``{c|c}``, which say how it looks."""
+    opened = parser.token
+    if not parser.meets("{"):
+        raise parser.error(r"\begin{array} needs its columns, as in {cc}")
+    while not parser.meets("}"):
+        if parser.meets("end"):
+            raise parser.error("{ is not closed", opened.span)
+        parser.next()
+    parser.next()
 
 
 def _row(parser: Parser) -> tuple[Tree, ...]:
@@ -67,8 +81,9 @@ def _cell(parser: Parser) -> Tree:
         parser.next()
     if parser.meets("prose"):
         token = parser.next()
-        return Symbol(token.span, "otherwise", "upright")
-    tree = parser.expression(0)
+        tree: Tree = Symbol(token.span, "otherwise", "upright")
+    else:
+        tree = parser.expression(0)
     while parser.meets("sign", ",") or parser.meets("sign", "."):
         parser.next()
     return tree

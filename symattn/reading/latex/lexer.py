@@ -338,8 +338,9 @@ class _Groups:
         span = Span(token.span.start, self.tokens[after - 1].span.end)
         letters = [t for t in inner if t.kind in ("letter", "number", "word") or t.mark in ("−", "_", "-")]
         spaced = any(t.apart for t in inner[1:])
-        if token.mark in _PROSE and "".join(t.mark for t in inner) in _CONNECTIVES:
-            self.out.append(Token("prose", "".join(t.mark for t in inner), span))
+        said = "".join(t.mark for t in inner).rstrip(".,")
+        if token.mark in _PROSE and said in _CONNECTIVES:
+            self.out.append(Token("prose", said, span))
             return after, []
         if inner and len(letters) == len(inner) and not spaced and inner[0].kind in ("letter", "word"):
             if any(t.kind == "_" for t in inner) and token.mark not in (r"\operatorname", r"\operatorname*"):
@@ -387,6 +388,25 @@ _ARITY = {
 }  # fmt: skip
 
 
+_DEFINED = frozenset({"def", "Δ", "△", "def."})
+
+
+def _with_definitions(tokens: list[Token]) -> list[Token]:
+    r"""``\stackrel{\text{def}}{=}`` as the sign of a definition."""
+    out: list[Token] = []
+    for token in tokens:
+        out.append(token)
+        last = [t.mark for t in out[-7:]]
+        if (
+            len(last) == 7
+            and last[0] in (r"\stackrel", r"\overset")
+            and last[1:2] + last[3:] == ["{", "}", "{", "=", "}"]
+        ):
+            if last[2] in _DEFINED:
+                out[-7:] = [Token("sign", "≔", Span(out[-7].span.start, token.span.end))]
+    return out
+
+
 def tokens_of(text: FormulaText) -> list[Token]:
     """The tokens of a formula."""
-    return Lexer(text).read()
+    return _with_definitions(Lexer(text).read())

@@ -118,7 +118,7 @@ class Statement(Declarations):
         if isinstance(left, Apply):
             base = left.head.base if isinstance(left.head, Scripted) else left.head
             known = moment_of(left.head) or (isinstance(base, Symbol) and base.letters in KNOWN)
-            return self.names.find(left.head) is None and not known
+            return self.names.find(left.head) is None and self.names.called(left) is None and not known
         if (name := named_inside(left)) is not left:
             return self.names.find(name) is None
         if isinstance(left, (Symbol, Scripted)) and key_of(left):
@@ -132,6 +132,8 @@ class Statement(Declarations):
             return True
         if left.above is not None and not isinstance(left.above, Fence) and self._is_number(left):
             return False  # a power
+        if any(isinstance(script, Symbol) and len(script.letters) > 1 for script in (left.below, left.above)):
+            return True  # a word, which is no index
         bare = Scripted(left.span, left.base, None, left.above, left.primes)
         plainly = [bare if left.above is not None or left.primes else left.base, *([] if left.primes else [left.base])]
         entries = [self.names.find(tree) for tree in plainly]
@@ -194,6 +196,9 @@ class Statement(Declarations):
         free = tuple(letter for letter, _ in reader.form(term).labels)
         self._check_no_recursion(left, right, free)
         self._check_indices(left, right, letters, free)
+        if set(letters) - set(free) and all(letter in reader.ranges for letter in letters):
+            term = reader.repeated(term, letters)
+            free = tuple(letter for letter, _ in reader.form(term).labels)
         indices = tuple(letter for letter in letters if letter in free)
         if indices and len(indices) != len(letters):
             raise self.error(f"not all indices on the left stand on the right: there are {', '.join(free)}", left)
@@ -273,6 +278,8 @@ class Statement(Declarations):
             value = self._with_name(name, value, key_of(base))
         if key_of(base) and not parameters and not is_condition(value):
             self.names.define(base, value, indices)
+        if isinstance(left, Apply) and isinstance(value, Tensor):
+            self.names.define_call(left, value)
         return Definition(name, value, parameters, indices)
 
     def _with_name(self, name: str, value: Tensor, key: str) -> Tensor:

@@ -24,7 +24,7 @@ from ...ops.leaves import as_tensor, tensor
 from ...printing.media.spelling import LETTERS
 from ...printing.symbols import latex_name
 from .lexer import tokens_of
-from .parser import Parser
+from .parser import INDICES, Parser
 from .text import FormulaText
 from .tree import Apply, Fence, Infix, Items, Mark, Number, Product, Scripted, Symbol, Total, Tree
 from .worked_out import Allowance
@@ -297,6 +297,12 @@ class Names:
         elif self.find(base) is None:
             self.declare(base, value)
             self.letters[key] = indices
+
+    def define_call(self, call: Apply, value: Tensor) -> None:
+        """A function that the text defines, of the arguments with which it does: of others it is not known."""
+        keys = [key_of(argument) for argument in call.arguments]
+        if all(keys) and isinstance(call.head, Symbol) and not INDICES.intersection(keys):
+            self.entries.setdefault(f"{key_of(call.head)}({';'.join(keys)})", Entry(value, key_of(call.head), (), call))
 
     def find(self, tree: Tree) -> Entry | None:
         """What a name stands for, with all of its scripts."""

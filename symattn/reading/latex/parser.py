@@ -16,6 +16,7 @@ from .tree import (
     Apply,
     Fence,
     Fraction,
+    Grid,
     Infix,
     Items,
     Large,
@@ -344,6 +345,8 @@ class Parser:
         raise self.error(f"{self.shown(token)} cannot begin an expression", token.span)
 
     def _fence(self, opened: Token) -> Tree:
+        if opened.mark == "{" and self.meets("command", r"\begin"):
+            return self._cases_behind(opened)
         self.bars.append(opened.mark)
         items: list[Tree] = []
         separators = ""
@@ -359,6 +362,15 @@ class Parser:
         self.expect("close", _CLOSES[opened.mark], opened)
         self.bars.pop()
         return Fence(self.since(opened.span.start), opened.mark, _CLOSES[opened.mark], tuple(items), separators)
+
+    def _cases_behind(self, opened: Token) -> Tree:
+        r"""``\left\{ \begin{array}{ll} ... \end{array} \right.``: cases, behind a brace that is not closed."""
+        rows = grids.grid(self, self.next()).rows
+        if self.meets("close"):
+            raise self.error("a set is not read: write cases as \\begin{cases} ... \\end{cases}", opened.span)
+        if self.meets("sign", "."):
+            self.next()
+        return Grid(self.since(opened.span.start), "cases", rows)
 
     def _slice(self) -> Tree:
         """An item between brackets, which may be a stretch ``a : b`` of an axis."""

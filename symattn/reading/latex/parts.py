@@ -14,7 +14,7 @@ import symattn
 from ...core.node import Tensor
 from ...core.sizes import never_negative
 from ...ops import logic
-from ...ops.leaves import as_tensor, from_index
+from ...ops.leaves import as_tensor, from_index, zeros
 from .calculus import Calculated
 from .names import items_of, key_of
 from .places import extremes
@@ -39,7 +39,7 @@ _LOGIC: dict[str, tuple[Any, Any]] = {
 }
 _REDUCTIONS = {"∑": "sum", "∏": "product", "max": "max", "min": "min"}
 MOST_FACTORS = 64  # of a product of entries, which is written out
-_MATRICES = frozenset("matrix pmatrix bmatrix".split())
+_MATRICES = frozenset("matrix pmatrix bmatrix smallmatrix array".split())
 
 
 class Parts(Calculated):
@@ -408,9 +408,13 @@ class Parts(Calculated):
 
     def _modulus(self, tree: Fence, x: Term) -> Term:
         form = self.form(x)
+        if isinstance(tree.items[0], Grid):
+            raise self.undecided("a determinant is not read", tree)
         square = len(form.core) == 1 or (len(form.core) == 2 and self.shapes.unify(*form.core))
         if square and not self.text.text.startswith(r"\lvert", tree.span.start):
-            raise self.error(r"| | is not decided: write \lvert X \rvert for moduli of entries, \|x\| for a norm", tree)
+            raise self.undecided(
+                r"| | is not decided: write \lvert X \rvert for moduli of entries, \|x\| for a norm", tree
+            )
         return self.of_entries(tree.span, x, "abs")
 
     def _norm(self, tree: Fence, x: Term, kind: Tree | None) -> Term:
@@ -431,15 +435,32 @@ class Parts(Calculated):
         if isinstance(base, Fence) and base.left == "‖" and tree.below is not None:
             norm = self._norm(base, self.term(base.items[0]), tree.below)
             return norm if tree.above is None else self.raised(tree, norm, tree.above)
+        if isinstance(base, Fence) and base.left == "⟨" and tree.below is not None:
+            product = self._inner(base, tree.below)
+            return product if tree.above is None else self.raised(tree, product, tree.above)
         return super()._scripted_part(tree)
 
-    def _inner(self, tree: Fence) -> Term:
+    def _inner(self, tree: Fence, kind: Tree | None = None) -> Term:
         if len(tree.items) != 2:
             raise self.error("an inner product has two arguments", tree)
         a, b = (self.term(item) for item in tree.items)
+        if kind is not None and key_of(kind) == "F":
+            return self._frobenius(tree, a, b)
+        if kind is not None:
+            raise self.error("an inner product with another subscript than F is not read: write x^\\top A y", tree)
         if not len(self.form(a).core) == len(self.form(b).core) == 1:
             raise self.error("an inner product is read of two vectors only", tree)
         return self.inner(tree.span, a, b)
+
+    def _frobenius(self, tree: Fence, a: Term, b: Term) -> Term:
+        r"""``\langle A, B \rangle_F``: the sum of the products of entries."""
+        if self.form(a).is_scalar or self.form(b).is_scalar:
+            raise self.error("an inner product is read of two vectors or matrices", tree)
+        both = self.entrywise(tree.span, a, b, operator.mul, operator.mul, "the inner product", scalars=False)
+        form = self.form(both)
+        axes = tuple(range(-len(form.core), 0))
+        out = Slot(Form(form.labels, form.lead))
+        return Term(tree.span, out, lambda: symattn.sum(self.tensor(both), axis=axes), (both,))
 
     def _listed(self, tree: Fence) -> Term:
         """``[A, B]`` side by side, ``[A; B]`` one below the other."""
@@ -471,8 +492,25 @@ class Parts(Calculated):
             values = [[self.value(cell) for cell in row] for row in cells]
             if not any(isinstance(value, Tensor) for row in values for value in row):
                 return self._of_numbers(tree, [[as_number(value) for value in row] for row in values])
+        self._fill(cells)
         rows = [self._row(tree, row) for row in cells]
         return rows[0] if len(rows) == 1 else self.joined(tree.span, rows, across=False)
+
+    def _fill(self, cells: list[list[Term]]) -> None:
+        """Blocks of zeros where a 0 stands in a row and a column with matrices, which say its size."""
+        forms = [[self.form(cell) for cell in row] for row in cells]
+        for n, row in enumerate(cells):
+            for m, cell in enumerate(row):
+                if forms[n][m] != SCALAR or self.value(cell) != 0:
+                    continue
+                rows = next((form.rows for form in forms[n] if len(form.core) == 2), None)
+                cols = next((line[m].cols for line in forms if len(line[m].core) == 2), None)
+                if rows is not None and cols is not None:
+                    shape = Form(rows=rows, cols=cols)
+                    row[m] = Term(cell.span, Slot(shape), partial(self._zeros, shape, cell.span))
+
+    def _zeros(self, form: Form, span: Span) -> Tensor:
+        return zeros(*(self.known_size(size, "a block", span) for size in form.core))
 
     def _of_numbers(self, tree: Grid, values: list[list[Any]]) -> Term:
         """A matrix of numbers; those in one column, or in one row, are a vector."""

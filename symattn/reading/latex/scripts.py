@@ -2,6 +2,7 @@ r"""Names with scripts, and what else has them: entries, rows, powers, transpose
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -379,6 +380,18 @@ class Scripts(Places):
             if not self.form(inside).is_scalar:
                 raise self.error("a family of vectors is not read: write a matrix", tree)
             return self.collected(tree.span, inside, [letter], {letter: self.letters[letter]})
+
+    def repeated(self, x: Term, letters: Sequence[str]) -> Term:
+        """The same for all places of the indices that it has not, which have ranges."""
+        form = self.form(x)
+        sizes = {**{letter: self.ranges[letter].size for letter in letters}, **dict(form.labels)}
+        full = replace(form, labels=tuple(sorted(sizes.items())))
+
+        def make() -> Tensor:
+            whole = self.shapes.resolved(full)
+            return broadcast_to(spread(self.tensor(x), self.form(x), whole, core=True), whole.axes)
+
+        return Term(x.span, Slot(full), make, (x,))
 
     def collected(self, span: Span, x: Term, letters: list[str], sizes: dict[str, Any]) -> Term:
         """A scalar of indices as a vector or matrix: the indices are its rows and columns."""

@@ -14,8 +14,10 @@ from .parser import RELATIONS
 from .text import FormulaText
 
 _ALIGNED = frozenset(
-    "align align* aligned alignedat array split gather gather* gathered equation equation* eqnarray eqnarray*".split()
+    "align align* aligned alignedat array split multline multline* gather gather* gathered equation equation* eqnarray "
+    "eqnarray*".split()
 )
+_DELIMITERS = {"$": "$", r"\(": r"\)", r"\[": r"\]"}
 _PUNCTUATION = frozenset(".,;")
 FOLLOWS = frozenset("⟹⇒")
 _BINARY = frozenset("+−⋅×∗/÷⊙⊘∘⊗⋆•∧∨") | {"mod"}
@@ -92,8 +94,10 @@ def _closed(rows: Iterable[list[Token]]) -> list[list[Token]]:
 
 
 def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
-    """Without the environment around all of it."""
-    inside = list(tokens)
+    """Without the signs of displayed or inline mathematics, and the environment, around all of it."""
+    inside = _stripped(tokens)
+    while len(inside) > 2 and _DELIMITERS.get(inside[0].mark) == inside[-1].mark:
+        inside = inside[1:-1]
     while inside and inside[0].mark == r"\begin":
         close = next((n for n, t in enumerate(inside) if t.kind == "}"), 0)
         name = "".join(t.mark for t in inside[2:close]).replace("∗", "*")
@@ -102,7 +106,8 @@ def _unwrapped(tokens: Sequence[Token]) -> list[Token]:
             break
         end = depths[0]
         after = next((n for n in range(end, len(inside)) if inside[n].kind == "}"), len(inside)) + 1
-        if _stripped(inside[after:]):
+        closed = "".join(t.mark for t in inside[end + 2 : after - 1]).replace("∗", "*")
+        if closed != name or _stripped(inside[after:]):
             break
         inside = inside[close + 1 : end]
         if name in ("array", "alignedat") and inside and inside[0].kind == "{":
