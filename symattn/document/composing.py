@@ -36,6 +36,7 @@ from ..printing.prose import (
     Step,
     Table,
     Words,
+    led,
     listed,
 )
 from ..printing.prose import Part as PagePart
@@ -68,6 +69,7 @@ from .parts import (
     steps,
 )
 from .prose import Prose
+from .recursions import Recursions
 from .speaking import Speaker, Spoken
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ class Composer:
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
         self.lines = [line for line in steps(self.parts) if isinstance(line, Line)]
         self.rows = Rows(self.printer, [line.expression for line in self.lines])
+        self.recursions = Recursions(self.printer, self.lines) if isinstance(self.printer, Printer) else None
         self.given = [*derivation.given, *occurring(self.roots, derivation.given)]
         self.speaker = self._speaker(plain=names is None and gradients == "d")
         self.defined = {self.printer.names[line.name] for line in self.lines if line.name is not None}
@@ -333,13 +336,21 @@ class Composer:
     def _steps(self, line: Line) -> Iterator[Step]:
         """The row of a line, and before it those that define the parts that it takes a tensor into."""
         name = "" if line.name is None else self.printer.names[line.name]
+        if self.recursions is not None and self.recursions.of(line) is not None:
+            yield from self.recursions.rows(line)
+            yield self._finished(line, Step(self.printer.table.box(name), self.recursions.value(line)))
+            return
         *before, made = self.rows.of([(name, line.expression, "", line.is_definition, "")])
         yield from before
+        yield self._finished(line, made)
+
+    def _finished(self, line: Line, made: Step) -> Step:
+        """The row of a line with why it holds, and what was done to check it."""
         reason = self.words(line.reason) if isinstance(line.reason, Prose) else (line.reason,) * bool(line.reason)
         left = self.printer.box(line.left) if line.kind == "equation" and line.left is not None else made.left
         relation = DEFINED if line.is_definition else _RELATIONS[line.relation]
         made = replace(made, left=left, reason=reason, relation=relation, label=line.label)
-        yield replace(made, status=line.status, detail=self._detail(line.check))
+        return replace(made, status=line.status, detail=self._detail(line.check))
 
     def _statement(self, part: Statement) -> PageStatement:
         verdict, claim = part.verdict, part.verdict.claim
@@ -370,8 +381,11 @@ class Composer:
         if verdict.counterexample is not None:
             yield from verdict.counterexample.told(table)
         elif verdict.proof is not None:
-            told = verdict.proof.argument.told(table)
-            yield Fold(("Proof by the machine",), told, for_machines=bool(part.proof))
+            argument = verdict.proof.argument
+            if argument.for_people and not part.proof:
+                yield from led((), argument.told(table), "Proof")
+            else:
+                yield Fold(("Proof by the machine",), argument.told(table), for_machines=bool(part.proof))
         for held, check in part.held:
             if isinstance(held, Prose):
                 yield Paragraph(("What holds: ", *self.words(held)))

@@ -29,6 +29,7 @@ from ..printing.symbols import letters_of
 from ..printing.table import Spellings
 from ..probability.report import Moments
 from ..proof.claims import Claim
+from ..proof.induction.plan import plans
 from ..proof.verdict import Verdict
 from .checks import Check, Report
 from .composing import Composer
@@ -127,28 +128,33 @@ class Derivation:
         """
         return self._with(prose(sentences, "the paragraph"))
 
-    def extend(self, *parts: Any, because: Because = "") -> Self:
+    def extend(self, *parts: Any, because: Because = "", by: Any = None) -> Self:
         """Add named intermediates, gradients, single ones (``g["dV"]``), equations, claims, moments, derivations.
 
         An equation, ``sa.eq(a, b)``, ``sa.le(a, b)`` or ``sa.lt(a, b)``, is a line of its own and is proved when the
         derivation is verified; a verdict is a claim, see ``claim``. ``because`` says why, for all of it or by name:
-        ``because={"dV": "product rule on $O = P V$"}``.
+        ``because={"dV": "product rule on $O = P V$"}``. ``by`` is the induction, or several, by which equations about
+        recurrences are proved, ``sa.induction(...)``.
         Raises OperandError for what has no steps and no name, and for a claim that is neither proved nor refuted.
         """
-        reasons = _Reasons(because)
+        reasons, inductions = _Reasons(because), plans(by)
         done, added = self, list[Part]()
         for part in parts:
             found = list(_lines_of(part, [*steps(self.parts), *added]))
+            if inductions and isinstance(part, Claim):
+                found = [line._replace(by=inductions) if isinstance(line, Line) else line for line in found]
             added += [reasons.given(line) if isinstance(line, Line) else line for line in found]
+        if inductions and not any(isinstance(part, Claim) for part in parts):
+            raise OperandError("by= says how equations are proved, and none is given")
         reasons.check([line for line in added if isinstance(line, Line)])
         return done._with(*added)
 
-    def then(self, expr: Any, relation: str = "=", because: str = "", label: str = "") -> Self:
+    def then(self, expr: Any, relation: str = "=", because: str = "", label: str = "", by: Any = None) -> Self:
         r"""Go on from the last line: what stands there is equal to ``expr``, or ``<=``, ``<``, ``>=`` or ``>`` than it.
 
-        By ``label``, text around the LaTeX refers to the line: ``\eqref{label}``. Raises OperandError if there is no
-        line to go on from, for another relation, one in the other direction than those before it or a label that is
-        taken, and ShapeError for another shape.
+        ``by`` is the induction that proves it, of a recurrence. By ``label``, text around the LaTeX refers to the line:
+        ``\eqref{label}``. Raises OperandError if there is no line to go on from, for another relation, one in the other
+        direction than those before it or a label that is taken, and ShapeError for another shape.
         """
         if not isinstance(relation, str) or relation not in RELATIONS:
             raise OperandError(f"then relates by one of {', '.join(RELATIONS)}, not {described(relation)}")
@@ -160,7 +166,7 @@ class Derivation:
             raise ShapeError(f"{x.brief()} cannot equal {before.brief()}: the shapes differ")
         self._check_direction(relation)
         reason = prose(because, "because=")
-        return self._with(Line(None, x, "further", reason, relation, self._new_label(label)))
+        return self._with(Line(None, x, "further", reason, relation, self._new_label(label), by=plans(by)))
 
     def _check_direction(self, relation: str) -> None:
         """A chain that goes up and down says nothing about its ends; raises OperandError."""

@@ -14,6 +14,7 @@ from ..printing import prose as page
 from ..printing.prose import Status
 from ..probability.report import Moments
 from ..proof.claims import Claim
+from ..proof.induction.plan import Induction
 from ..proof.verdict import Verdict
 from .checks import Check
 from .prose import Prose
@@ -35,6 +36,7 @@ class Line(NamedTuple):
     relation: str = "="
     label: str = ""
     remarks: tuple[str, ...] = ()
+    by: tuple[Induction, ...] = ()
     check: Check | None = None
 
     @property

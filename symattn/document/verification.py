@@ -21,6 +21,7 @@ from ..proof.claims import Claim, Independence, le, lt
 from ..proof.definedness import conditions
 from ..proof.engine import prove
 from ..proof.equality import gradients
+from ..proof.induction.plan import Induction
 from ..proof.refute.counterexample import Counterexample
 from ..proof.verdict import Verdict
 from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, Check
@@ -35,9 +36,11 @@ class Checker:
     def __init__(self, roots: Sequence[Tensor], seconds: float) -> None:
         self._roots, self._seconds = list(roots), seconds
 
-    def related(self, name: str, before: Tensor, relation: str, after: Tensor) -> Check:
+    def related(
+        self, name: str, before: Tensor, relation: str, after: Tensor, by: Sequence[Induction] = ()
+    ) -> Check:
         """``before = after``, or another relation. Raises EvaluationError with the point at which it is false."""
-        verdict = prove(*_CLAIMS[relation](before, after), budget=self._seconds)
+        verdict = prove(*_CLAIMS[relation](before, after), by=by or None, budget=self._seconds)
         if verdict.proof is not None:
             return Check(name, PROVED, verdict.proof.side_conditions)
         if verdict.counterexample is not None:
@@ -155,13 +158,13 @@ class _Chain:
             assert self._before is not None  # ``then`` sees to that
             self._number += 1
             name = f"{self._name} (line {self._number})"
-            return self._checker.related(name, self._before.expression, line.relation, line.expression)
+            return self._checker.related(name, self._before.expression, line.relation, line.expression, line.by)
         self._name, self._number = self._called(line.left), 1
         if line.kind == "gradient":
             return self._checker.gradient(self._name, line.left)
         if line.is_definition:
             return Check(self._name, BY_DEFINITION)
-        return self._checker.related(self._name, line.left, line.relation, line.expression)
+        return self._checker.related(self._name, line.left, line.relation, line.expression, line.by)
 
     def _called(self, left: Tensor) -> str:
         if left in self._names:

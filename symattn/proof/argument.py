@@ -46,6 +46,11 @@ class Argument(ABC):
     """One kind of proof: by rewriting, by entries, by bounds, by what entries depend on, or by other arguments."""
 
     @property
+    def for_people(self) -> bool:
+        """Whether it is told as people prove it, and not only for who wants to know what was done."""
+        return False
+
+    @property
     def divisors(self) -> tuple[Tensor, ...]:
         """What must have no entry 0 for it to hold."""
         return ()

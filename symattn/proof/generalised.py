@@ -40,6 +40,10 @@ class Generalised(Resting):
         return (self.argument,)
 
     @property
+    def for_people(self) -> bool:
+        return self.argument.for_people
+
+    @property
     def divisors(self) -> tuple[Tensor, ...]:
         return tuple(rebuild(self.argument.divisors, self.tensors, self.sizes))
 

@@ -14,12 +14,14 @@ from ..proof.claims import Claim, Independence, eq
 from ..proof.engine import prove
 
 
-def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:
+def assert_proved(
+    claim: Any, given: Iterable[Any] = (), *, by: Any = None, budget: float = 10.0, seed: int = 0
+) -> None:
     """Assert that a claim made by ``sa.eq``, ``sa.le``, ``sa.lt`` or ``sa.independent`` is proved.
 
-    ``given`` are hypotheses, ``budget`` the time in seconds and ``seed`` that of the search for a counterexample, as
-    in ``sa.prove``. Raises AssertionError with the counterexample if the claim is refuted, and with what is left open
-    if it is neither proved nor refuted; OperandError for what is no claim.
+    ``given`` are hypotheses, ``by`` the induction for a recurrence, ``budget`` the time in seconds and ``seed`` that
+    of the search for a counterexample, as in ``sa.prove``. Raises AssertionError with the counterexample if the claim
+    is refuted, and with what is left open if it is neither proved nor refuted; OperandError for what is no claim.
 
     >>> import symattn as sa
     >>> from symattn.testing import assert_proved
@@ -33,23 +35,29 @@ def assert_proved(claim: Any, given: Iterable[Any] = (), *, budget: float = 10.0
             f"assert_proved takes a claim such as sa.eq(a, b), sa.le(a, b) or sa.independent(a, x), "
             f"not {described(claim)}"
         )
-    demand(f"the claim {claim}", claim, given, budget, seed)
+    demand(f"the claim {claim}", claim, given, budget, seed, by)
 
 
-def assert_identity(lhs: Any, rhs: Any, given: Iterable[Any] = (), *, budget: float = 10.0, seed: int = 0) -> None:
+def assert_identity(
+    lhs: Any, rhs: Any, given: Iterable[Any] = (), *, by: Any = None, budget: float = 10.0, seed: int = 0
+) -> None:
     """Assert that ``lhs = rhs`` is proved, entry by entry, for all sizes and all values of the tensors.
 
-    Hypotheses, time and seed are those of ``sa.prove``. Raises AssertionError with the counterexample if the identity
-    is refuted, and with what is left open if it is neither proved nor refuted; ShapeError where the shapes differ.
+    Hypotheses, the induction for a recurrence, time and seed are those of ``sa.prove``. Raises AssertionError with
+    the counterexample if the identity is refuted, and with what is left open if it is neither proved nor refuted;
+    ShapeError where the shapes differ.
 
     >>> import symattn as sa
     >>> from symattn.testing import assert_identity
     >>> Z, b = sa.tensor("Z", "T S"), sa.tensor("b", "T 1")
     >>> assert_identity(sa.softmax(Z + b), sa.softmax(Z))
+    >>> x = sa.tensor("x", "T")
+    >>> total, _ = sa.scan(lambda s, u: (s + u, None), 0, x)
+    >>> assert_identity(total / x.shape[0], sa.mean(x), by=sa.induction(final=sa.sum(x)))
     """
     __tracebackhide__ = True
     claim = eq(lhs, rhs)
-    demand(f"the identity {claim}", claim, given, budget, seed)
+    demand(f"the identity {claim}", claim, given, budget, seed, by)
 
 
 def assert_gradient(
@@ -102,10 +110,12 @@ def _paired(variables: Sequence[Any], claimed: Any, several: bool) -> list[tuple
     return pairs
 
 
-def demand(what: str, claim: Claim | Independence, given: Iterable[Any], budget: float, seed: int) -> None:
+def demand(
+    what: str, claim: Claim | Independence, given: Iterable[Any], budget: float, seed: int, by: Any = None
+) -> None:
     """AssertionError with the counterexample, or with what is left open, unless the claim is proved."""
     __tracebackhide__ = True
-    verdict = prove(claim, given=each_of(given), budget=budget, seed=seed)
+    verdict = prove(claim, given=each_of(given), by=by, budget=budget, seed=seed)
     if verdict.status == "refuted":
         raise AssertionError(f"{what} is refuted\n{verdict.counterexample}")
     if not verdict:

@@ -29,6 +29,11 @@ class ByInduction(Resting):
     form: ClosedForm | Image
     proofs: tuple[Argument, ...]
     rest: Argument | None
+    claim: Claim
+
+    @property
+    def for_people(self) -> bool:
+        return True
 
     @property
     def parts(self) -> Iterator[Argument]:
@@ -79,12 +84,17 @@ class ByInduction(Resting):
         return "\n".join([*lines, *([] if self.rest is None else ["So the claim becomes:", self.rest.text()])])
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
-        form = self.form
-        shown = closed_form_told(form, within) if isinstance(form, ClosedForm) else image_told(form, within)
+        form, rest = self.form, self.rest
+        if isinstance(form, ClosedForm):
+            shown = closed_form_told(form, self.claim, within)
+        else:
+            shown = image_told(form, within)
         proofs = zip(form.obligations(), self.proofs, strict=True)
-        details = tuple(x for part, proof in proofs for x in (Paragraph((f"{part.said}.",)), *proof.told(within)))
-        rest = () if self.rest is None else led(("With this in the claim: ",), self.rest.told(within))
-        return *shown, Fold(("Why each line holds",), details, for_machines=True), *rest
+        details = [x for part, proof in proofs for x in (Paragraph((f"{part.said}.",)), *proof.told(within))]
+        if rest is not None and not rest.for_people:
+            details += led(("With this in the claim: ",), rest.told(within))
+        behind = rest.told(within) if rest is not None and rest.for_people else ()
+        return *shown, *behind, Fold(("Why each line holds",), tuple(details), for_machines=True)
 
 
 def put_in(form: ClosedForm | Image, claim: Claim) -> Claim:

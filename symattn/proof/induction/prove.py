@@ -79,9 +79,9 @@ class Prover:
         proofs = tuple(self._obliged(part, given, inner, before) for part in form.obligations())
         then = put_in(form, claim)
         if is_plain(then):
-            return ByInduction(form, proofs, None)
+            return ByInduction(form, proofs, None, claim)
         source = [x for x in computed(then.sides) if isinstance(form, Image) and is_value_of(form.source, x)]
-        return ByInduction(form, proofs, replace(self, opaque=(*self.opaque, *source)).proved(then))
+        return ByInduction(form, proofs, replace(self, opaque=(*self.opaque, *source)).proved(then), claim)
 
     def _next(self, claim: Claim) -> Tensor | None:
         """The first recurrence that is not done with; its inputs hold none."""

@@ -1,190 +1,208 @@
 """How an induction is told: the recursion, what it comes to, the first step, and the step from n to n + 1.
 
-States are ``S_t``, the first n places of a sequence ``K_{:n}``, and the last of n + 1 places ``k_{n+1}``.
+States are ``S_t``, the first n places of a sequence ``K_{:n}``, and the next one ``k_{n+1}``. A state of whose closed
+form another one is made stands in that by its letter, as the running maximum in the sums of online softmax.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from ...core.boxes import Box, Name, Number, Row, Script, Sign, commas, row
-from ...core.naming import free_letters, new_name
-from ...core.node import Tensor, rebuild
-from ...ops.leaves import variable
-from ...ops.notation import Binding
-from ...printing.matrix import Printer, latex_printer, names_in
+from ...core.boxes import Box, Row, Script, Sign, commas, row
+from ...core.node import Tensor, rebuild, topological
+from ...ops.leaves import definition, is_named
+from ...ops.notation import Binding, fenced
+from ...printing.matrix import latex_printer, names_in
 from ...printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
 from ...printing.table import SymbolTable, checked_table
+from ...recurrence.record import Take
+from ...recurrence.scans import is_value_of, states_and_outputs
+from ...recurrence.telling import ONE, Recursion
+from ..claims import RELATIONS, Claim
 from .closed_forms import ClosedForm
 from .images import Image
 from .prefixes import at_length, sequences_in
 
-_LETTERS = {("state", True): "SUWYZ", ("state", False): "smlruvw", ("output", True): "OYZ", ("output", False): "oyz"}
-_ZERO, _ONE = Number("0"), Number("1")
+_BY_HYPOTHESIS: Words = ("by hypothesis",)
 
 
-class Told:
-    """The parts of an induction as mathematics, with the symbols of a document if it stands in one."""
+class Told(Recursion):
+    """The parts of an induction as mathematics."""
 
-    def __init__(self, form: ClosedForm, within: SymbolTable | None) -> None:
-        self.form, self.loop, self.within = form, form.loop, within
-        self.taken = names_in(form.roots) | set(checked_table(within))
-        self.boxes: dict[Tensor, Box] = {}  # what tensors of its own are printed as
-        step = self.loop.step
-        self.states = [self._letter("state", x) for x in step.states]
-        self.outputs = [self._letter("output", x) for x in step.outputs]
-        self.elements = [self._element(x) for x in self.loop.sequences]
-        n = self._scalar(form.before)
-        self.n, self.next, self.last = n, row(n, Sign("+", "sum"), _ONE), self._scalar(form.steps)
+    def __init__(self, form: ClosedForm, claim: Claim, within: SymbolTable | None) -> None:
+        super().__init__(form.loop, _labels(form, claim, within), names_in(form.roots), within)
+        self.form = form
+        n = self.scalar(form.before)
+        self.n, self.next, self.last = n, row(n, Sign("+", "sum"), ONE), self.scalar(form.steps)
+        self.free = dict(form.free)
+        self.forms = [*form.states, *form.outputs, *[None] * (len(self.outputs) - len(form.outputs))]
+        self.asked = [k in self.free or x is not None for k, x in enumerate(self.forms)]
+        below = {k: set(topological([x])) for k, x in enumerate(self.forms) if x is not None}
+        self.by_letter = {k: self.free.keys() | {j for j in self._states if self.forms[j] in xs} - {k}
+                          for k, xs in below.items()}  # fmt: skip
 
-    def _letter(self, role: str, x: Tensor) -> Box:
-        return Name(new_name(next(free_letters(_LETTERS[role, x.rank > 1], self.taken)), self.taken))
+    @property
+    def _states(self) -> list[int]:
+        """The states that are more than one symbol in closed form."""
+        return [k for k, x in enumerate(self.form.states) if x is not None and x.inputs]
 
-    def _element(self, x: Tensor) -> Box:
-        """The letter of the elements of a sequence: its small one, where that is free."""
-        name = str(x.name or "")
-        small = x.op is variable and len(name) == 1 and name.lower() not in self.taken - {name}
-        return Name(name.lower()) if small else self._plain(x)
+    def _closed(self, k: int, length: Any, letters: Sequence[Tensor], places: Mapping[Tensor, Tensor]) -> Tensor:
+        """The closed form of a state or an output for a number of steps, by the letters of others there."""
+        form = self.forms[k]
+        assert form is not None
+        put = {self.free.get(j, self.forms[j]): letters[j] for j in self.by_letter[k]}
+        stood = rebuild([form], {x: y for x, y in put.items() if x is not None and x is not form})[0]
+        return rebuild([at_length(stood, self.form.steps, length)], places)[0]
 
-    def _plain(self, x: Tensor) -> Box:
-        return latex_printer([x], within=self.within).operand(x, Binding.ATOM)
+    def _places(self, length: Any, at: Box) -> dict[Tensor, Tensor]:
+        """The sequences of a number of places, as the first ones of their own."""
+        leaves = sequences_in(self.form.roots, self.form.steps)
+        short = [at_length(x, self.form.steps, length) for x in leaves]
+        boxes = [Script(self.plain(x), Row((Sign(":"), at))) for x in leaves]
+        return dict(zip(short, self.shown(boxes, short), strict=True))
 
-    def _scalar(self, value: Any) -> Box:
-        return checked_table(self.within).scalar(value)
+    def _given(self, length: Any) -> list[Tensor]:
+        return [at_length(x, self.form.steps, length) for x in self.loop.given]
 
-    def _shown(self, letters: Sequence[Box], like: Sequence[Tensor], at: Box) -> list[Tensor]:
-        """Tensors of their own that are printed as a letter at a place."""
-        made = [variable(name=new_name("x", self.taken), shape=x.shape, hypotheses=()) for x in like]
-        self.boxes.update(zip(made, (Script(letter, at) for letter in letters), strict=True))
-        return made
+    def _rows(self, at: Box, lines: Mapping[int, Sequence[tuple[Tensor, Words]]]) -> Iterator[Step]:
+        """Each state and output at a place, equal to one thing after the other, each with why."""
+        printer = self.printer([x for line in lines.values() for x, _ in line])
+        heads = self.heads(at)
+        for k, line in lines.items():
+            met = dict[Tensor, Words]()
+            for x, why in line:
+                met.setdefault(x, why)
+            for n, (x, why) in enumerate(met.items()):
+                box = printer.box(x)
+                if k >= len(self.states) and x.rank > self.loop.step.outputs[k - len(self.states)].rank:
+                    box = Script(fenced((box, printer.binding(x)), Binding.ATOM), at)  # of all outputs
+                yield Step(heads[k] if n == 0 else None, box, why)
 
-    def _run(self, states: Sequence[Tensor], at: Box, length: Any = None) -> list[Tensor]:
-        """A step from some states: the new ones, and the outputs."""
-        step, T = self.loop.step, self.form.steps
-        given = [x if length is None else at_length(x, T, length) for x in self.loop.given]
-        leaves = [*states, *self._shown(self.elements, step.reads, at), *given]
-        return rebuild([*step.after, *step.outputs], dict(zip(step.leaves, leaves, strict=True)))
+    @property
+    def names(self) -> Words:
+        """What the first places of the sequences are called: ``, K_{:n} and V_{:n}``."""
+        first = Row((Sign(":"), self.n))
+        shown = [(Script(self.plain(x), first),) for x in self.loop.sequences]
+        return (" ", *listed(shown, ", ", " and ")) if shown else ()
 
-    def _rows(self, at: Box, *several: Sequence[Tensor | None], reasons: Sequence[Words] = ()) -> Iterator[Step]:
-        """Each state and output at a place, equal to one thing after the other."""
-        letters = [*self.states, *self.outputs]
-        lines = [[x for x in values if x is not None] for values in zip(*several, strict=True)]
-        printer = self._printer([x for line in lines for x in line])
-        for letter, line in zip(letters, lines, strict=True):
-            boxes = [*dict.fromkeys(map(printer.box, line if len(line) == len(several) else []))]
-            for k, box in enumerate(boxes):
-                yield Step(Script(letter, at) if k == 0 else None, box, reasons[k] if reasons else ())
-
-    def _printer(self, roots: Sequence[Tensor]) -> Printer:
-        printer = latex_printer(roots, within=self.within)
-        printer.known.update((x, (box, Binding.ATOM)) for x, box in self.boxes.items())
-        return printer
-
-    def _forms(self, length: Any, free: Mapping[Tensor, Tensor], last: bool = True) -> list[Tensor | None]:
-        """The closed forms for a number of steps, of states and then of outputs: of the last, or of all of them."""
-        missing = len(self.outputs) - len(self.form.outputs)
-        states = self.form.states
-        made = [self._at(x, length, free) for x in (*states, *self.form.outputs, *[None] * missing)]
-        return [x[-1] if last and x is not None and k >= len(states) else x for k, x in enumerate(made)]
-
-    def _at(self, x: Tensor | None, length: Any, free: Mapping[Tensor, Tensor]) -> Tensor | None:
-        return None if x is None else rebuild([at_length(x, self.form.steps, length)], free)[0]
-
-    def _free(self, at: Box) -> dict[Tensor, Tensor]:
-        """The free states at a place."""
-        own = [x for _, x in self.form.free]
-        return dict(zip(own, self._shown([self.states[k] for k, _ in self.form.free], own, at), strict=True))
-
-    def _asked(self, values: Sequence[Tensor]) -> list[Tensor | None]:
-        """Of new states and outputs those of which something is said."""
-        said = self._forms(self.form.steps, {})
-        free = [k for k, _ in self.form.free]
-        return [x if k in free or y is not None else None for k, (x, y) in enumerate(zip(values, said, strict=True))]
+    @property
+    def whatever(self) -> Words:
+        """Of which states nothing is said."""
+        free = [(self.heads(self.last)[k],) for k in self.free]
+        return (" and whatever ", *listed(free, ", ", " and "), " is" if len(free) == 1 else " are") if free else ()
 
     # --- the parts ---
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the document says itself what the recursion is, by names for all that is asked."""
+        takes = [*(("final", k) for k in range(len(self.states))), *(("output", k) for k in range(len(self.outputs)))]
+        return self.within is not None and all(
+            self.labels.get(take) in self.within for take, wanted in zip(takes, self.asked, strict=True) if wanted
+        )
+
     def recursion(self) -> Chain:
         """What the loop is."""
-        t = Name(new_name("t", self.taken))
-        before = self._shown(self.states, self.loop.step.states, row(t, Sign("−", "sum"), _ONE))
-        now = self._asked(self._run(before, t))
-        starts = self._rows(_ZERO, [*self.loop.first, *[None] * len(self.outputs)])
-        each = row(t, EQUALS, commas([_ONE, Sign("…"), self.last]))
-        return Chain((*starts, *(replace(step, each=each) for step in self._rows(t, now))))
+        return Chain(tuple(self.equations(self.asked)))
 
     def result(self) -> Chain:
         """What it comes to."""
-        whole = self._forms(self.form.steps, self._free(self.last), last=False)
-        states = len(self.states)
-        runs = Row((_ONE, Sign(":"), self.last))
-        first = self._rows(self.last, [*whole[:states], *[None] * len(self.outputs)])
-        return Chain((*first, *self._rows(runs, [*[None] * states, *whole[states:]])))
+        letters = self.states_at(self.last)
+        whole = [None if x is None else self._closed(k, self.form.steps, letters, {}) for k, x in enumerate(self.forms)]
+        heads = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
+        return Chain(tuple(self.rows(heads, whole)))
 
     def first_step(self) -> Chain:
         """One step from the start."""
-        T = self.form.steps
-        first = [at_length(x, T, 1) for x in self.loop.first]
-        free = self._free(_ONE)
-        made = self._with_free(self._asked(self._run(first, _ONE, 1)), free)
-        return Chain(tuple(self._rows(_ONE, made, self._forms(1, free))))
+        letters = self.states_at(ONE)
+        first = [at_length(x, self.form.steps, 1) for x in self.loop.first]
+        made = self.by_new(self.run(first, ONE, self._given(1)), letters)
+        places = self._places(1, ONE)
+        lines = {
+            k: [(made[k], ()), (self._closed(k, 1, letters, places), ())]
+            for k, x in enumerate(self.forms)
+            if x is not None
+        }
+        return Chain(tuple(self._rows(ONE, lines)))
 
     def next_step(self) -> Chain:
         """One step from n of them: by the recursion, with the closed forms of n steps, and of n + 1 steps."""
         n = self.form.before
-        letters = self._shown(self.states, self.loop.step.states, self.n)
-        now = self._asked(self._run(letters, self.next, n + 1))
-        cut = {**self._cut, **{x: letters[k] for k, x in self.form.free}}
-        closed = [self._at(x, n, cut) for x in self.form.states]
-        before = [letters[k] if x is None else x for k, x in enumerate(closed)]
-        then = self._asked(self._run(before, self.next, n + 1))
-        after = self._free(self.next)
-        now, then = (self._with_free(values, after) for values in (now, then))
-        reasons = (("one step",), ("by hypothesis",), ())
-        return Chain(tuple(self._rows(self.next, now, then, self._forms(n + 1, after), reasons=reasons)))
+        before, now = self.states_at(self.n), self.states_at(self.next)
+        values = self.run(before, self.next, self._given(n + 1))
+        by_letters = self.by_new(values, now)
+        first, all_places = self._places(n, self.n), self._places(n + 1, self.next)
+        lines: dict[int, list[tuple[Tensor, Words]]] = {}
+        for k in range(len(self.forms)):
+            if self.forms[k] is None:
+                continue
+            known = [j for j in range(len(before)) if j not in self.by_letter[k] and self.forms[j] is not None]
+            put = {before[j]: self._closed(j, n, before, first) for j in known}
+            put |= {values[j]: now[j] for j in self.by_letter[k] if values[j].inputs}
+            put |= {values[j]: self._closed(j, n + 1, now, all_places) for j in known if values[j].inputs}
+            put.pop(values[k], None)
+            closed = self._closed(k, n + 1, now, all_places)
+            lines[k] = [(by_letters[k], ()), (rebuild([values[k]], put)[0], _BY_HYPOTHESIS), (closed, ())]
+        return Chain(tuple(self._rows(self.next, lines)))
 
-    def _with_free(self, values: Sequence[Tensor | None], free: Mapping[Tensor, Tensor]) -> list[Tensor | None]:
-        """The values with letters for new free states, which may be anything; nothing is said of these."""
-        new = {values[k]: free[x] for k, x in self.form.free}
-        put = {x: y for x, y in new.items() if x is not None and x.inputs}
-        numbers = dict(self.form.free)
-        return [None if x is None or k in numbers else rebuild([x], put)[0] for k, x in enumerate(values)]
+    def conclusion(self, claim: Claim) -> Iterator[Part]:
+        """The claim by the letters of the states, and with what these come to, unless that is what was shown."""
+        sides = [definition(x) for x in claim.sides]
+        values = {x: definition(x) for x in topological(sides) if is_value_of(self.form.source, definition(x))}
+        places = {x: self._place(value) for x, value in values.items()}
+        boxes = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
+        letters = self.shown(boxes, [*self.loop.step.states, *self._whole_outputs])
+        kept = {*self.free, *(j for others in self.by_letter.values() for j in others)}
+        forms = {
+            x: letters[k] if k in kept else self._closed(k, self.form.steps, letters, {}) for x, k in places.items()
+        }
+        by_letters = rebuild(sides, {x: letters[k] for x, k in places.items() if x is values[x]})
+        left, right, into, end = *by_letters, *rebuild(sides, forms)
+        if into is end and (sides[0] in places or sides[1] in places):
+            return
+        chain = [(left, EQUALS), (into, EQUALS), (end, RELATIONS[claim.relation]), (right, EQUALS)]
+        printer = self.printer([x for x, _ in chain])
+        told = [(x, sign) for (before, _), (x, sign) in pairwise(chain) if x is not before]
+        first = (printer.box(left), *(None for _ in told[1:]))
+        yield Paragraph(("So, for every ", self.last, ","))
+        yield Chain(tuple(Step(a, printer.box(x), relation=sign) for a, (x, sign) in zip(first, told, strict=True)))
 
-    @cached_property
-    def _cut(self) -> dict[Tensor, Tensor]:
-        """The sequences of n places, as the first n."""
-        T, n = self.form.steps, self.form.before
-        leaves = sequences_in(self.form.roots, T)
-        short = [at_length(x, T, n) for x in leaves]
-        shown = self._shown([*map(self._plain, leaves)], short, Row((Sign(":"), self.n)))
-        return dict(zip(short, shown, strict=True))
+    def _place(self, value: Tensor) -> int:
+        what, k = value.params["take"]
+        return int(k) if what == "final" else len(self.states) + int(k)
 
     @property
-    def names(self) -> Words:
-        """What the places of the sequences are called: ``K_{:n} and k_{n+1}``."""
-        first = Row((Sign(":"), self.n))
-        pairs = zip(self.loop.sequences, self.elements, strict=True)
-        return listed(((row(Script(self._plain(x), first)), " and ", Script(e, self.next)) for x, e in pairs), ", ")
+    def _whole_outputs(self) -> list[Tensor]:
+        return list(states_and_outputs(self.form.source)[1])
 
 
-def closed_form_told(form: ClosedForm, within: SymbolTable | None) -> tuple[Part, ...]:
-    """The induction."""
-    told = Told(form, within)
+def _labels(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> dict[Take, str]:
+    """What the document, or the claim, calls the values of the loop."""
+    known = {**{x: x.name for x in topological(claim.sides)}, **checked_table(within).names}
+    named = ((definition(x), name) for x, name in known.items() if is_named(x))
+    return {value.params["take"]: str(name) for value, name in named if is_value_of(form.source, value)}
+
+
+def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
+    """The induction, and the claim that follows, unless it is what was shown."""
+    told = Told(form, claim, within)
     T = told.last
+    steps = "By induction on ", T, ", the number of steps"
+    recursion = (Paragraph((*steps, ".")),) if told.is_told else (Paragraph((*steps, " of")), told.recursion())
     return (
-        Paragraph(("By induction on ", T, ", the number of steps of")),
-        told.recursion(),
-        Paragraph(("To be shown: for every ", row(T, Sign("≥", "relation"), _ONE), ",")),
+        *recursion,
+        Paragraph(("To be shown: for every ", row(T, Sign("≥", "relation"), ONE), *told.whatever, ",")),
         told.result(),
-        Paragraph(("For ", row(T, EQUALS, _ONE), " one step from the start gives")),
+        Paragraph(("For ", row(T, EQUALS, ONE), ", one step from the start gives")),
         told.first_step(),
         Paragraph(
-            ("Let it hold for ", told.n, " steps. Of ", told.next, " places the first ", told.n, " and the last are ",
-             *told.names, ", and one step more gives")
+            ("Let it hold for ", told.n, " steps, so for the first ", told.n, " places", *told.names,
+             " of the sequences. One step more gives")
         ),
         told.next_step(),
+        *told.conclusion(claim),
     )  # fmt: skip
 
 
