@@ -5,7 +5,7 @@ Formulas are trees of boxes. What writes a page in some medium decides nothing b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
@@ -200,6 +200,14 @@ Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold
 def shown_on_paper(parts: Iterable[Part]) -> list[Part]:
     """The parts without what is folded for machines."""
     return [part for part in parts if not (isinstance(part, Fold) and part.for_machines)]
+
+
+def unheaded(parts: Sequence[Part], head: str) -> list[Part]:
+    """Parts of which the first is without this head, which stands there already."""
+    first, *others = parts
+    if isinstance(first, Paragraph) and first.head == head:
+        return [replace(first, head=""), *others]
+    return [*parts]
 
 
 def led(words: Words, parts: tuple[Part, ...], head: str = "") -> tuple[Part, ...]:

@@ -28,6 +28,7 @@ from ...printing.prose import (
     Status,
     listed,
     shown_on_paper,
+    unheaded,
 )
 from ...printing.prose_latex import (
     PAGE,
@@ -249,7 +250,8 @@ def _title(claim: Statement) -> str:
 def _proof(claim: Statement) -> Sequence[Part]:
     """The parts of a proof that are shown on paper, where one that is folded as a whole is open."""
     shown = shown_on_paper(claim.parts)
-    return shown[0].parts if len(shown) == 1 and isinstance(shown[0], Fold) else shown
+    opened = shown[0].parts if len(shown) == 1 and isinstance(shown[0], Fold) else shown
+    return unheaded(opened, "Proof") if opened else ()
 
 
 def _theorem(claim: Statement, page: Page) -> str:

@@ -25,6 +25,7 @@ from ...printing.prose import (
     Table,
     Words,
     padded,
+    unheaded,
 )
 
 _PAGE = Page("aligned", "none", width=44.0, safe="github")
@@ -120,7 +121,7 @@ def _statement(claim: Statement) -> Iterator[str]:
         yield _part(Display(claim.formulas))
     if claim.given:
         yield f"It is given that {'; '.join(map(_words, claim.given))}."
-    parts = [*map(_part, claim.parts)]
+    parts = [*map(_part, unheaded(claim.parts, "Proof"))] if claim.parts else []
     name = "*Counterexample.*" if claim.status == "refuted" else "*Proof.*"
     if claim.parts and isinstance(claim.parts[0], Paragraph):
         parts[0] = f"{name} {parts[0]}"
