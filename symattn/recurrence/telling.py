@@ -14,7 +14,8 @@ from ..ops.notation import Binding
 from ..printing.matrix import Printer, latex_printer
 from ..printing.prose import EQUALS, Step
 from ..printing.table import SymbolTable, checked_table
-from .record import Loop, Take
+from .body import Take
+from .record import Loop
 
 _LETTERS = {("state", True): "SUWYZ", ("state", False): "smlruvw", ("output", True): "OYZ", ("output", False): "oyz"}
 ZERO, ONE = Number("0"), Number("1")

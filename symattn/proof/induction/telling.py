@@ -17,7 +17,7 @@ from ...ops.notation import Binding, fenced
 from ...printing.matrix import latex_printer, names_in
 from ...printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
 from ...printing.table import SymbolTable, checked_table
-from ...recurrence.record import Take
+from ...recurrence.body import Take
 from ...recurrence.scans import is_value_of, states_and_outputs
 from ...recurrence.telling import ONE, Recursion
 from ..claims import RELATIONS, Claim

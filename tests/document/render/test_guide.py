@@ -56,7 +56,7 @@ def test_the_reference_tells_all_that_is_public():
     assert all(f"### `sa.{name}" in found["reference"] for name in sa.__all__ if name not in ("attention", "plot"))
     assert all(f"### `sa.attention.{name}" in found["reference_attention"] for name in sa.attention.__all__)
     assert "### `sa.softmax(z, axis=-1, where=None, " in found["reference"]
-    assert "#### `Derivation.then(expr, relation='=', because='', label='')`" in found["reference"]
+    assert "#### `Derivation.then(expr, relation='=', because='', label='', by=None)`" in found["reference"]
     assert all(page.count("```") % 2 == 0 for page in found.values())
 
 
