@@ -71,7 +71,7 @@ def _read(text: str) -> str:
         (r"G_{ij} = 0 \quad (i, j = 1, \ldots, n); G x", "G = zeros(n, n); G @ x"),
         (
             r"G_{ij} = \left\{ \begin{array}{ll} A_{ij}, & j \le i \\ 0 & \text{otherwise.} \end{array} \right.",
-            "G = where(from_index((n, n), lambda i, j: j <= i), A, 0)",
+            "G = where(from_index((n, n), lambda i, j: j + 1 <= i + 1), A, 0)",
         ),
         (r"x = 0; 0 \le x", "x = zeros(n); zeros(n) <= x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
