@@ -15,11 +15,12 @@ def derivation() -> sa.Derivation:
     P = sa.let("P", sa.softmax(Z))
     O = sa.let("O", P @ V)
     g = sa.gradient(O, [Q, K, V])
+    z = sa.tensor("z", "n")
     product = "product rule on $O = P V$"
 
     note = sa.Derivation(
         "The backward pass of attention",
-        given={Q: "queries, one a row", K: "keys", V: "values"},
+        given={Q: "queries, one a row", K: "keys", V: "values", z: "one row of scores"},
         summary="How the gradient of a loss flows back through "
         r"$O = \operatorname{softmax}(Q K^{\top} / \sqrt{d})\, V$: five products and one softmax, each line proved.",
         result=[
@@ -53,7 +54,7 @@ def derivation() -> sa.Derivation:
         "Softmax acts on each row by itself. From the gradients of a row it takes off their average under the weights "
         "of that row, then scales by the weights."
     )
-    note = note.extend(g["dZ"], because="softmax, row by row").fold("Why: one row of softmax", one_row())
+    note = note.extend(g["dZ"], because="softmax, row by row").fold("Why: one row of softmax", one_row(z))
     note = note.say(r"The scores are a product again, divided by $\sqrt{d}$.")
     note = note.extend(g["dQ"], because=r"product rule on $Z = Q K^{\top} / \sqrt{d}$")
     note = note.extend(g["dK"], because="the same, transposed").say(
@@ -74,9 +75,8 @@ def derivation() -> sa.Derivation:
     )
 
 
-def one_row() -> sa.Derivation:
+def one_row(z: sa.Tensor) -> sa.Derivation:
     """The softmax of one row."""
-    z = sa.tensor("z", "n")
     p = sa.let("p", sa.softmax(z))
     g = sa.gradient(p, z)
     note = sa.Derivation("One row").say(r"Take one row, with gradient $\mathrm{d}p$.").extend(p)

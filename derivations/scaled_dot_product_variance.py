@@ -8,6 +8,8 @@ import symattn as sa
 
 d, h = sa.sizes("d h")
 q, k = sa.tensor("q", d), sa.tensor("k", d)
+mu_q, mu_k, rho = sympy.symbols("mu_q mu_k rho", real=True)
+sigma_q, sigma_k = sympy.symbols("sigma_q sigma_k", positive=True)
 x, W_q, W_k = sa.tensor("x", d * h), sa.tensor("W_q", d * h, d), sa.tensor("W_k", d * h, d)
 STANDARD = {q: sa.iid(mean=0, variance=1), k: sa.iid(mean=0, variance=1)}
 
@@ -17,7 +19,12 @@ def derivation() -> sa.Derivation:
     s = sa.let("s", q @ k)
     note = sa.Derivation(
         r"Why scores are divided by $\sqrt{d}$",
-        given={q: "a query", k: "a key"},
+        given={
+            q: "a query", k: "a key", mu_q: "mean of the entries of $q$", mu_k: "mean of those of $k$",
+            sigma_q: "standard deviation of the entries of $q$", sigma_k: "standard deviation of those of $k$",
+            rho: r"correlation of $q_l$ and $k_l$", x: "a token, as wide as the model", W_q: "projection to queries",
+            W_k: "projection to keys",
+        },
         summary="The variance of a dot product of random vectors, and what becomes of it when the usual assumptions "
         "fail.",
         result=[
@@ -31,7 +38,7 @@ def derivation() -> sa.Derivation:
             "Vaswani et al., Attention is all you need, 2017, footnote 4.",
             "Yang et al., Tensor programs V, 2022 (µP).",
         ],
-    )
+    )  # fmt: skip
     note = (
         note.section("Calculation")
         .extend(sa.moments(s, STANDARD))
@@ -50,11 +57,9 @@ def derivation() -> sa.Derivation:
 
 def when_it_fails(note: sa.Derivation) -> sa.Derivation:
     """One table of cases."""
-    mu_q, mu_k, rho = sympy.symbols("mu_q mu_k rho", real=True)
-    v_q, v_k = sympy.symbols("v_q v_k", positive=True)
     scaled, correlated = q @ k / sympy.sqrt(d), {(q, k): sa.iid_pair(correlation=rho)}
     fan_in = sa.iid(mean=0, variance=1 / (d * h))
-    with_means = {q: sa.iid(mean=mu_q, variance=v_q), k: sa.iid(mean=mu_k, variance=v_k)}
+    with_means = {q: sa.iid(mean=mu_q, variance=sigma_q**2), k: sa.iid(mean=mu_k, variance=sigma_k**2)}
     weights = {x: "constant", W_q: fan_in, W_k: fan_in}
     note = note.section("When the assumptions fail").say("Every row was computed exactly, for all $d$.")
     note = note.cases(

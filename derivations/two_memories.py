@@ -20,6 +20,7 @@ gamma = sa.let("gamma", sa.sigmoid(ell[0] - ell[1]))
 MIXTURE = sa.diag(gamma) @ A[0] @ V[0] + sa.diag(1 - gamma) @ A[1] @ V[1]
 g = sa.gradient(O, [Q, *K, *V, tau])
 dZ = [g["dZ_1"], g["dZ_2"]]
+FREE = -sa.sum(Q * g["dQ"]) / tau
 
 
 def derivation() -> sa.Derivation:
@@ -36,8 +37,8 @@ def derivation() -> sa.Derivation:
             "The output is a gated mixture of two ordinary attentions,",
             sa.eq(O, MIXTURE),
             gamma,
-            r"and the gradient by the temperature needs no pass of its own: "
-            r"$\mathrm{d}\tau = -\frac{1}{\tau} \langle Q, \mathrm{d}Q \rangle$.",
+            "and the gradient by the temperature needs no pass of its own:",
+            sa.eq(g["dtau"], FREE),
         ],
         letters="a b A B C",
     )  # fmt: skip
@@ -59,16 +60,11 @@ def gate(note: sa.Derivation) -> sa.Derivation:
     """The output as a mixture."""
     exps = [sa.exp(x) for x in ell]
     share = exps[0] / (exps[0] + exps[1])
-    steps = sa.Derivation("Proof").extend(sa.eq(P_1, sa.diag(share) @ A[0]), because=r"$\mathrm{e}^{\ell_1}$ cancels")
-    steps = steps.then(
-        sa.diag(gamma) @ A[0], because=r"$\sigma(a - b) = \mathrm{e}^{a} / (\mathrm{e}^{a} + \mathrm{e}^{b})$"
-    )
+    steps = sa.Derivation("Proof").extend(sa.eq(P_1, sa.diag(share) @ A[0]), because=r"$\exp(\ell_1)$ cancels")
+    steps = steps.then(sa.diag(gamma) @ A[0], because=r"$\sigma(a - b) = \exp(a) / (\exp(a) + \exp(b))$")
     steps = steps.extend(sa.eq(P_2, sa.diag(1 - gamma) @ A[1]), because="likewise")
     steps = steps.extend(sa.eq(O, MIXTURE), because="put into $O = P_1 V_1 + P_2 V_2$")
-    why = (
-        r"The shared softmax divides by $\mathrm{e}^{\ell_1} + \mathrm{e}^{\ell_2}$, each own one by "
-        r"$\mathrm{e}^{\ell_i}$."
-    )
+    why = r"The shared softmax divides by $\exp(\ell_1) + \exp(\ell_2)$, each own one by $\exp(\ell_i)$."
     note = note.section("A gate between two attentions")
     return note.claim(sa.prove(O, MIXTURE), title="Shared softmax is gating", because=why, proof=steps)
 
@@ -88,17 +84,15 @@ def gradients(note: sa.Derivation) -> sa.Derivation:
     note = note.extend(g["dK_1"], g["dK_2"], because="product rule")
     note = note.extend(g["dQ"], because="both memories read the query")
     inner = [sa.sum(dZ[i] * Z[i]) for i in (0, 1)]
-    free = -sa.sum(Q * g["dQ"]) / tau
     steps = sa.Derivation("Proof").extend(
         sa.eq(g["dtau"], -(inner[0] + inner[1]) / tau), because=r"$Z_i$ is inverse in $\tau$"
     )
-    steps = steps.then(
-        free, because=r"definition of $\mathrm{d}Q$, as $\langle A, B C^{\top} \rangle = \langle A C, B \rangle$"
-    )
+    steps = steps.then(FREE, because=r"definition of $\mathrm{d}Q$")
     return note.claim(
-        sa.prove(g["dtau"], free),
+        sa.prove(g["dtau"], FREE),
         title="The temperature comes free",
-        because="Scores are linear in $Q$ and inverse in $\\tau$, so scaling both changes nothing.",
+        because=r"Scores are linear in $Q$ and inverse in $\tau$, so scaling both changes nothing. A factor moves: "
+        r"$\operatorname{sum}(A \odot B C^{\top}) = \operatorname{sum}(A C \odot B)$.",
         proof=steps,
     )
 

@@ -54,6 +54,7 @@ from .completing import completed, occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
 from .numbers import array_box
+from .on_the_way import on_the_way
 from .parts import (
     Calculation,
     Cases,
@@ -162,12 +163,17 @@ class Composer:
             tally=self._tally(),
             result=result,
             given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
-            conventions=conventions(boxes, self._gradient_convention()),
+            conventions=conventions(boxes, self._gradient_convention(), self._own_functions()),
             sections=sections,
             references=tuple(map(self.words, self.derivation.references)),
             command=self.derivation.command,
             first_index=self.first_index,
         )
+
+    def _own_functions(self) -> set[str]:
+        """The letters of functions that the derivation speaks of by a name of its own."""
+        own = [s.box for s in self.printer.table.values() if s.role == "function"]
+        return {box.letters for box in own if isinstance(box, Name)}
 
     def _gradient_convention(self) -> Words:
         """What the letters of a gradient mean that does not name the loss."""
@@ -379,7 +385,8 @@ class Composer:
         verdict, table = part.verdict, self.printer.table
         yield from self._composed(part.proof)
         if verdict.counterexample is not None:
-            yield from verdict.counterexample.told(table)
+            ways = on_the_way(verdict.claim, verdict.counterexample, self.printer.box)
+            yield from verdict.counterexample.told(table, ways)
         elif verdict.proof is not None:
             argument = verdict.proof.argument
             if argument.for_people and not part.proof:

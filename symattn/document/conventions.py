@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import cache
+from itertools import pairwise, starmap
 
-from ..core.boxes import Box, Function, Name, Sign
+from ..core.boxes import Box, Function, Name, Row, Script, Sign
 from ..printing.media.read_latex import box_of_latex
 from ..printing.prose import (
     Chain,
@@ -27,19 +28,29 @@ _SIGNS = {
     "rowlogsumexp": r"$\operatorname{rowlogsumexp}$ is the logarithm of the sum of the exponentials, of each row",
     "diag": r"$\operatorname{diag}(x)$ has $x$ on its diagonal and zeros elsewhere",
     "𝟏": r"$\mathbf{1}$ is a column of ones",
+    "𝟏𝟏ᵀ": r"$A \mathbf{1} \mathbf{1}^{\top}$ has the sum of each row of $A$ in every place of that row",
     "cumsum": r"$\operatorname{cumsum}$ adds up what stands before, and itself",
     "tril": r"$\operatorname{tril}$ keeps what is on and below the diagonal",
     "rowmax": r"$\operatorname{rowmax}(A)$ has the largest entry of each row",
+    "colmax": r"$\operatorname{colmax}(A)$ has the largest entry of each column",
+    "colmin": r"$\operatorname{colmin}(A)$ has the smallest entry of each column",
+    "colmean": r"$\operatorname{colmean}(A)$ has the mean of each column",
     "rowmean": r"$\operatorname{rowmean}(A)$ has the mean of each row",
     "rsqrt": r"$\operatorname{rsqrt}(x)$ is $1 / \sqrt{x}$",
+    "σ": r"$\sigma(x)$ is $1 / (1 + \mathrm{e}^{-x})$",
+    "relu": r"$\operatorname{relu}(x)$ is $x$ where that is positive, else 0",
+    "gelu": r"$\operatorname{gelu}(x)$ is $x$ times the probability that a standard normal number is below it",
+    "maximum": r"$\operatorname{maximum}(A, B)$ has the larger of two entries in each place",
+    "where": r"$\operatorname{where}(M, A, B)$ has the entries of $A$ where $M$ is 1, and else those of $B$",
+    "scatter_add": r"$\operatorname{scatter\_add}$ adds rows, or columns, to the places that its index names",
     "tr": r"$\operatorname{tr}$ is the trace",
     "sg": r"$\operatorname{sg}$ is the identity, with no gradient",
 }
 
 
-def conventions(boxes: Iterable[Box], more: Words = ()) -> Words:
-    """The sentences on the signs of some formulas, in one, and ``more`` before them."""
-    used = {sign for box in boxes for sign in _signs(box)}
+def conventions(boxes: Iterable[Box], more: Words = (), own: Set[str] = frozenset()) -> Words:
+    """The sentences on the signs of some formulas, in one, and ``more`` before them; ``own`` are other functions."""
+    used = {sign for box in boxes for sign in _signs(box)} - own
     said = [more] * bool(more) + [words for sign, words in _sentences().items() if sign in used]
     joined = [piece for words in said for piece in ("; ", *words)][1:]
     return (*joined, ".") if said else ()
@@ -64,8 +75,20 @@ def _signs(root: Box) -> Iterator[str]:
             yield box.mark
         elif isinstance(box, Function) and isinstance(box.name, Name):
             yield box.name.letters
-        elif isinstance(box, Name) and (box.letters, box.style) == ("1", "bold"):
+        elif _is_ones(box):
             yield "𝟏"
+        elif isinstance(box, Row) and any(starmap(_repeats, pairwise(box.parts))):
+            yield "𝟏𝟏ᵀ"
+
+
+def _repeats(first: Box, second: Box) -> bool:
+    """Whether two factors put a number of each row into all of its places."""
+    ones = first.base if isinstance(first, Script) and first.above is None else first
+    return _is_ones(ones) and isinstance(second, Script) and second.above is not None and _is_ones(second.base)
+
+
+def _is_ones(box: Box) -> bool:
+    return isinstance(box, Name) and (box.letters, box.style) == ("1", "bold")
 
 
 def boxes_of(parts: Iterable[Part]) -> Iterator[Box]:

@@ -223,8 +223,10 @@ class Counterexample(Example):
 
     __str__ = text
 
-    def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
-        """The point, and both values of the entry."""
+    def told(
+        self, within: SymbolTable | None = None, on_the_way: tuple[Sequence[Box], Sequence[Box]] = ((), ())
+    ) -> tuple[Part, ...]:
+        """The point, and both values of the entry, each behind equations for what is worked out on the way to it."""
         table = checked_table(within)
         numbers, arrays = self._boxes(table)
         at = ("At ", *_beside(numbers)) if numbers else ()
@@ -232,10 +234,15 @@ class Counterexample(Example):
         values = self.left_value, self.right_value
         sides = tuple(_equation(entry, value.box) for entry, value in zip(entries, values, strict=True))
         fails = self._failing(entries, table)
+        shown: tuple[Part, ...] = (Display(sides),)
+        if any(on_the_way):
+            left, right = (Display((*way, side)) for way, side in zip(on_the_way, sides, strict=True))
+            fails, between = (("on the left:",), "and on the right:") if self.relation == "=" else (fails, "and")
+            shown = left, Paragraph((between,)), right
         if not arrays:
-            return Paragraph((*at, ", ", *fails) if at else sentence_of(fails)), Display(sides)
+            return Paragraph((*at, ", ", *fails) if at else sentence_of(fails)), *shown
         with_arrays = Paragraph((*at, ", with") if at else ("With",)), Display(tuple(arrays))
-        return *with_arrays, Paragraph(fails), Display(sides)
+        return *with_arrays, Paragraph(fails), *shown
 
     def _failing(self, entries: Sequence[Box], table: SymbolTable) -> Words:
         """What both values show."""

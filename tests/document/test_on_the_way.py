@@ -1,0 +1,58 @@
+"""Counterexamples show scores, weights and named tensors between the arrays and the values that differ."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import symattn as sa
+
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+Z = sa.let("Z", Q @ K.T)
+
+
+def told(left: sa.Tensor, right: sa.Tensor, **options: object) -> str:
+    """What a document says of a false claim, behind its arrays."""
+    text = sa.Derivation("A").claim(sa.prove(left, right, **options)).text()
+    return " ".join(text[text.index("On the left" if "On the left" in text else "on the left") :].split())
+
+
+def test_scores_and_weights_of_each_side_are_shown():
+    text = told(sa.softmax(Q @ (2 * K).T) @ V, sa.softmax(Z) @ V)
+    assert text.startswith("on the left: Q (2 Kᵀ) = [0, 2], softmax(Q (2 Kᵀ)) = [0.119, 0.881] left_(0 0) = ")
+    assert "and on the right: Z = [0, 1], softmax(Z) = [0.269, 0.731] right_(0 0) = " in text
+
+
+def test_what_both_sides_have_is_shown_once():
+    text = told(sa.let("P", sa.softmax(Z)) @ V, 2 * sa.let("P", sa.softmax(Z)) @ V)
+    assert text.count("P = [") == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (Q @ K.T, 2 * Q @ K.T),
+        (sa.softmax(sa.unknown("phi", Z)), sa.softmax(Z)),
+        (sum((sa.softmax(k * Z) for k in range(2, 7)), sa.softmax(Z)), Z),
+        (sa.softmax(sa.tensor("H", 2, T, d)), 2 * sa.softmax(sa.tensor("H", 2, T, d))),
+        (sympy.Integer(1) * sa.ones(T), sa.zeros(T)),
+    ],
+)
+def test_nothing_is_shown_where_nothing_is_on_the_way_or_too_much(left, right):
+    assert "the two sides differ:" in sa.Derivation("A").claim(sa.prove(left, right)).text().replace("The", "the")
+
+
+def test_functions_of_others_are_not_taken_for_known_ones():
+    x = sa.tensor("x", "n")
+    known, other = (sa.Derivation("A").extend(sa.let("y", f)).text() for f in (sa.sigmoid(x), sa.unknown("sigma", x)))
+    assert "σ(x) is 1/(1 + ℯ⁻ˣ)" in known
+    assert "y ≔ σ(x)" in other
+    assert "ℯ" not in other
+
+
+def test_sums_of_rows_in_all_places_are_explained():
+    X = sa.tensor("X", T, d)
+    repeated = sa.Derivation("A").extend(sa.let("Y", X - sa.sum(X, axis=1, keepdims=True))).text()
+    assert "A 𝟏 𝟏ᵀ has the sum of each row" in " ".join(repeated.split())
+    assert "A 𝟏 𝟏ᵀ" not in sa.Derivation("A").extend(sa.let("y", sa.sum(X, axis=1))).text()
