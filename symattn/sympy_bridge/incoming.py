@@ -25,7 +25,7 @@ from ..ops.contraction import diag, einsum, matmul, trace
 from ..ops.index import getitem
 from ..ops.inverse import inv
 from ..ops.layout import concat, matrix_transpose, merge_axes
-from ..ops.leaves import constant, eye, from_index, ones, tensor, zeros
+from ..ops.leaves import as_tensor, constant, eye, from_index, ones, tensor, zeros
 from ..ops.opaque import unknown
 from ..ops.pointwise import power
 from ..scalars.functions import FUNCTIONS
@@ -55,7 +55,7 @@ def from_sympy(expr: Any) -> Tensor:
         return known[part]
 
     if isinstance(expr, Tensor):
-        return expr
+        return as_tensor(expr)
     if not isinstance(expr, (sympy.Basic, sympy.MatrixBase)):
         raise OperandError(f"from_sympy takes a SymPy expression, not {described(expr)}")
     return read(sympy.ImmutableMatrix(expr) if isinstance(expr, sympy.MatrixBase) else expr)

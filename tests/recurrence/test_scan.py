@@ -19,46 +19,9 @@ from symattn.recurrence.record import loop_of, scan_op
 from symattn.recurrence.scans import states_and_outputs, step
 from symattn.recurrence.unrolled import unrolled
 
-T, d, e = sa.sizes("T d e")
-K, V, Q = sa.tensor("K", T, d), sa.tensor("V", T, e), sa.tensor("Q", T, d)
-A, B, x, m = sa.tensor("A", d, d), sa.tensor("B", d), sa.tensor("x", T), sa.tensor("m", T, binary=True)
-gamma = sympy.Symbol("gamma", real=True)
+from .steps import A, B, K, Q, T, V, cell, d, e, every_value, gamma, linear, m, online, online_mean, pair, x
+
 STEPS = 4
-
-
-def linear(S: Any, read: Any) -> Any:
-    k, v, q = read
-    S = gamma * S + sa.outer(k, v)
-    return S, q @ S
-
-
-def cell(s: Any, k: Any) -> Any:
-    return sa.tanh(A @ s) + k, s
-
-
-def online(state: Any, z: Any) -> Any:
-    top, total = state
-    new = sa.maximum(top, z)
-    return (new, total * sa.exp(top - new) + sa.exp(z - new)), new
-
-
-def pair(state: Any, read: Any) -> Any:
-    (s, t), (k, u) = state, read
-    s = sa.tanh(A @ s + k * t)
-    return (s, t + u * sa.sum(s)), (s * u, t)
-
-
-def every_value(final: Any, outputs: Any) -> Any:
-    (s, t), (rows, numbers) = final, outputs
-    return rows * numbers[:, None] + sa.sin(s) * t
-
-
-def online_mean(state: Any, read: Any) -> Any:
-    (top, total, mean), (z, v) = state, read
-    new = sa.maximum(top, z)
-    return (new, total * sa.exp(top - new) + sa.exp(z - new), mean * sa.exp(top - new) + sa.exp(z - new) * v), None
-
-
 LOOPS: dict[str, Callable[[], Any]] = {
     "gated linear attention": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
     "its state": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[0],
@@ -199,59 +162,6 @@ def test_entries_at_sizes() -> None:
         state.as_explicit({d: 1, e: 1})
 
 
-@pytest.mark.parametrize(
-    ("y", "text", "latex"),
-    [
-        (
-            lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
-            "scan(lambda s, x: (t := gamma * s + outer(x[0], x[1]), x[2] @ t), zeros(d, e), (K, V, Q))[1]",
-            r"(y_{1:T} : S_{0} = 0_{d \times e}, S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, "
-            r"y_{t} = S_{t}^{\top} Q_{t}, t = 1, \ldots, T)",
-        ),
-        (
-            lambda: sa.scan(lambda s, _: (2 * s, None), 1, length=T)[0],
-            "scan(lambda s, x: (2 * s, None), 1, length=T)[0]",
-            r"(s_{T} : s_{0} = 1, s_{t} = 2 s_{t - 1}, t = 1, \ldots, T)",
-        ),
-        (  # backwards, and one value of several
-            lambda: sa.scan(lambda s, k: (s + k, (s, s * k)), B, K, reverse=True)[1][1],
-            "scan(lambda s, x: (s + x, s * x), B, K, reverse=True)[1]",
-            r"(y_{1:T} : s_{T + 1} = B, s_{t} = s_{t + 1} + K_{t}, y_{t} = s_{t + 1} \odot K_{t}, t = T, \ldots, 1)",
-        ),
-        (
-            lambda: sa.scan(lambda s, k: (s + k, s), B, K, reverse=True)[0],
-            "scan(lambda s, x: (s + x, None), B, K, reverse=True)[0]",
-            r"(s_{1} : s_{T + 1} = B, s_{t} = s_{t + 1} + K_{t}, t = T, \ldots, 1)",
-        ),
-        (  # of a sequence that is reversed by the user, and one that is not
-            lambda: sa.scan(lambda s, r: (s + r[0] * r[1], None), B, (K[::-1], Q))[0],
-            "scan(lambda s, x: (s + x[0] * x[1], None), B, (K[-1::-1, :], Q))[0]",
-            r"(s_{T} : s_{0} = B, s_{t} = s_{t - 1} + K_{T + 1 - t} \odot Q_{t}, t = 1, \ldots, T)",
-        ),
-        (  # by new states, and without those that do not matter to this one
-            lambda: sa.scan(online_mean, (-sympy.oo, 0, 0), (x, V[:, 0]))[0][1],
-            "scan(lambda s, x_1: ((t := maximum(s[0], x_1), s[1] * exp(s[0] - t) + exp(x_1 - t)), None), "
-            "(-oo, 0), x)[0][1]",
-            r"(u_{T} : s_{0} = -\infty, u_{0} = 0, s_{t} = \operatorname{maximum}(s_{t - 1}, x_{t}), "
-            r"u_{t} = u_{t - 1} \, \exp(s_{t - 1} - s_{t}) + \exp(x_{t} - s_{t}), t = 1, \ldots, T)",
-        ),
-        (
-            lambda: sa.scan(lambda s, k: (s + k, 2 * k), B, K)[1],
-            "scan(lambda s, x: ((), 2 * x), (), K)[1]",
-            r"(y_{1:T} : y_{t} = 2 K_{t}, t = 1, \ldots, T)",
-        ),
-        (  # names of the user are kept
-            lambda: sa.scan(lambda s, u: (s * sa.tensor("s") + u, None), 0, x)[0],
-            "scan(lambda s_1, x_1: (s_1 * s + x_1, None), 0, x)[0]",
-            r"(u_{T} : u_{0} = 0, u_{t} = u_{t - 1} s + x_{t}, t = 1, \ldots, T)",
-        ),
-    ],
-)
-def test_printing(y: Callable[[], Any], text: str, latex: str) -> None:
-    assert str(y()) == text
-    assert sa.latex(y()) == latex
-
-
 def test_the_loops_of_an_expression_are_listed_inputs_first() -> None:
     (S, O), first = sa.scan(linear, sa.zeros(d, e), (K, V, Q)), sa.scan(cell, B, K)[1]
     assert sa.scans(sa.sum(O) + sa.sum(S)) == (O,)
@@ -290,25 +200,6 @@ def test_a_step_may_descend_along_a_gradient_by_its_state() -> None:
     moved = sa.scan(lambda s, u: (s + sa.jvp(sa.sin(s) * u, {s: u}), sa.gradient(u * u, [s])[s]), 0, x)
     assert str(moved[0]) == "scan(lambda s, x_1: (s + x_1 * (x_1 * cos(s)), None), 0, x)[0]"
     np.testing.assert_array_equal(sa.lambdify([x], moved[1] + 0 * x)(np.ones(3)), np.zeros(3))
-
-
-def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
-    g = sa.gradient(sa.scan(cell, B, K)[1], [K])
-    assert str(g) == (
-        "dK = scan(lambda s, x: (A.T @ (s * (1 - tanh(A @ x[0])**2)) + x[1], s),\n"
-        "     zeros(d), (S, dO), reverse=True)[1]              # a recurrence, step by step backwards\n"
-        "S = scan(lambda s, x: (tanh(A @ s) + x, s), B, K)[1]  # where"
-    )
-    assert r"s_{T + 1} = 0_{d}, s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A S_{t})^{\odot 2}))" in sa.latex(g)
-
-
-def test_index_style_has_entries_of_loops() -> None:
-    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
-    of_state = r"(S_{T} : S_{0} = 0_{d \times e}, S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, t = 1, \ldots, T)"
-    assert sa.latex(S, style="index") == of_state + "_{i j}"
-    assert sa.latex(Q @ S, style="index") == r"\sum_{k = 0}^{d - 1} Q_{i k} " + of_state + "_{k j}"
-    assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T, \ldots, 1)_{i j}")
-    assert sa.latex(O[2:], style="index").endswith(r"t = 1, \ldots, T)_{i + 2, j}")
 
 
 # --- proofs ---
@@ -418,113 +309,7 @@ def test_bounds_and_moments_take_nothing_for_granted() -> None:
         sa.expectation(total, {x: sa.iid(mean=1, variance=1)})
 
 
-# --- what is refused ---
-
-
-def leaked() -> list[Any]:
-    kept: list[Any] = []
-
-    def step(s: Any, k: Any) -> Any:
-        kept.extend([s, k, s + k])
-        return s + k, None
-
-    sa.scan(step, sa.zeros(d), K)
-    return kept
-
-
-REFUSING: dict[str, Callable[[Any], Any]] = {
-    "+": lambda y: y + 1, "@": lambda y: A @ y, "<": lambda y: y < B, "[0]": lambda y: y[0], "str": str, "repr": repr,
-    "[i]": lambda y: y[sympy.Symbol("i", integer=True)], "latex": sa.latex, "prove": lambda y: sa.prove(y, y),
-    "index style": lambda y: sa.latex(y, style="index"), "eq": lambda y: sa.eq(y, B), "le": lambda y: sa.le(y, 0),
-    "gradient": lambda y: sa.gradient(sa.sum(y), [B]), "by it": lambda y: sa.gradient(sa.sum(B), [y]),
-    "jvp": lambda y: sa.jvp(y, {B: B}), "jacobian": lambda y: sa.jacobian(y, B), "let": lambda y: sa.let("z", y),
-    "lambdify": lambda y: sa.lambdify([B], y), "entries": sa.entries, "explicit": lambda y: y.as_explicit({d: 2}),
-    "subs": lambda y: y.subs({d: 2}), "for another": lambda y: (B + 1).subs({B: y}), "sympy": lambda y: y.to_sympy(),
-    "independent": lambda y: sa.independent(y, B), "softmax": sa.softmax, "sum": sa.sum,
-    "where": lambda y: sa.where(y > 0, y, B),
-    "in a step": lambda y: sa.scan(lambda s, k: (s + y, None), sa.zeros(d), K), "pickle": pickle.dumps,
-    "as a start": lambda y: sa.scan(lambda s, k: (s + k, None), y, K), "concat": lambda y: sa.concat([y, B]),
-    "expectation": lambda y: sa.expectation(y, {B: sa.iid(mean=0)}), "stop": sa.stop_gradient, "scans": sa.scans,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSING)
-def test_a_state_is_of_no_use_outside_of_its_step(name: str) -> None:
-    for y in leaked():
-        with pytest.raises(sa.OperandError, match="outside of the step"):
-            REFUSING[name](y)
-
-
-WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "arity": (lambda: sa.scan(lambda s: (s, None), 0, x), sa.OperandError, "does not take 2 arguments"),
-    "no function": (lambda: sa.scan(3, 0, x), sa.OperandError, "3 is not a function"),  # type: ignore[arg-type]
-    "no pair": (lambda: sa.scan(lambda s, u: s + u, 0, x), sa.OperandError, "gives a pair"),
-    "no output": (lambda: sa.scan(lambda s, u: (s, "a"), 0, x), sa.OperandError, "the text 'a'"),
-    "states": (lambda: sa.scan(lambda s, u: ((s, s), None), 0, x), sa.OperandError, "gives 2 states"),
-    "no state": (lambda: sa.scan(lambda s, u: ((), None), (), x), sa.OperandError, "no state to begin with"),
-    "shape": (lambda: sa.scan(lambda s, k: (s + k, None), 0, K), sa.ShapeError, r"\[\] before a step and \[d\] after"),
-    "kind": (lambda: sa.scan(lambda s, u: (s > u, None), 0, x), sa.OperandError, "real before a step and binary"),
-    "length": (
-        lambda: sa.scan(lambda s, r: (s, None), 0, (x, sa.tensor("y", "S"))),
-        sa.ShapeError,
-        "there are T steps",
-    ),
-    "another length": (lambda: sa.scan(lambda s, u: (s, None), 0, x, length=5), sa.ShapeError, "there are 5 steps"),
-    "no length": (lambda: sa.scan(lambda s, u: (s, None), 0), sa.OperandError, "length=T"),
-    "zero steps": (lambda: sa.scan(lambda s, u: (s, None), 0, length=0), sa.ShapeError, "not 0"),
-    "no axis": (lambda: sa.scan(lambda s, u: (s, None), 0, sa.tensor("y")), sa.ShapeError, "no axis to run along"),
-    "number of steps": (lambda: sa.scan(lambda s, u: (s + u / T, None), 0, x), sa.OperandError, "uses T, the number"),
-    "by that size": (
-        lambda: sa.scan(lambda s, u: (s + sa.from_index((T,), lambda i: T - i), None), sa.zeros(T), x),
-        sa.OperandError,
-        "uses T, the number",
-    ),
-    "stays -oo": (lambda: sa.scan(lambda s, u: (s + u, None), -sympy.oo, x), sa.OperandError, "0 may be -oo after"),
-    "-oo divided": (lambda: sa.scan(lambda s, u: (s / u, None), -sympy.oo, x), sa.OperandError, "may hold -oo"),
-    "-oo negated": (
-        lambda: sa.scan(lambda s, u: (sa.maximum(s, u), -s), -sympy.oo, x),
-        sa.OperandError,
-        "may hold -oo",
-    ),
-    "-oo in the end": (
-        lambda: sa.scan(lambda s, u: (s + u, None), 0, sa.where(m, x, -sympy.oo)),
-        sa.OperandError,
-        "state 0 may be -oo",
-    ),
-    "-oo put in": (
-        lambda: sa.scan(lambda s, u: (s + u, None), B, K)[0].subs({B: sa.from_index((d,), lambda i: -sympy.oo)}),
-        sa.OperandError,
-        "state 0 may be -oo",
-    ),
-    "scalar": (
-        lambda: sa.scan(
-            lambda s, u: (sa.elementwise(sympy.Lambda(sympy.Symbol("u"), gamma * sympy.Symbol("u")), s), u), 0, x
-        ),
-        sa.OperandError,
-        "gamma stands within",
-    ),
-    "reverse": (lambda: sa.scan(cell, B, K, reverse=1), sa.OperandError, "reverse is True or False"),  # type: ignore[arg-type]
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_bad_input(name: str) -> None:
-    call, error, message = WRONG[name]
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_a_step_that_fails_leaves_no_state_behind() -> None:
-    kept: list[Any] = []
-
-    def step(s: Any, u: Any) -> Any:
-        kept.append(s)
-        raise KeyError("of the user")
-
-    with pytest.raises(KeyError):
-        sa.scan(step, 0, x)
-    with pytest.raises(sa.OperandError, match="outside of the step"):
-        sa.exp(kept[0])
+# --- gradients ---
 
 
 def test_a_gradient_says_where_it_comes_from() -> None:
