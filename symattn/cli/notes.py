@@ -98,12 +98,16 @@ def read(path: Path) -> Derivation:
         with redirect_stdout(sys.stderr):  # what the file prints is no part of the page
             spec.loader.exec_module(module)
             made = getattr(module, "derivation", None)
-            note = made() if callable(made) else None
+            note = made() if callable(made) else made
     except (Exception, SystemExit) as problem:  # of somebody's file, whatever it is
         called = "" if isinstance(problem, SymattnError) else f"{type(problem).__name__}: "
         raise OperandError(f"{path}{_line(problem, path)}: {called}{in_one_line(problem)}") from problem
     if made is None:
         raise OperandError(f"{path} has no function derivation() that returns a sa.Derivation")
+    if note is made:
+        raise OperandError(
+            f"{path}: derivation is {described(made)}, and not a function: write def derivation(): return ..."
+        )
     if not isinstance(note, Derivation):
         raise OperandError(f"{path}: derivation() returns {described(note)}, and not a sa.Derivation")
     return note
@@ -111,7 +115,8 @@ def read(path: Path) -> Derivation:
 
 def in_one_line(problem: BaseException) -> str:
     """What is wrong, without the row that points with a caret at a place of the row above."""
-    return "; ".join(line.strip() for line in str(problem).splitlines() if line.strip(" ^"))
+    said = problem.msg if isinstance(problem, SyntaxError) else str(problem)  # which has its line twice else
+    return "; ".join(line.strip() for line in said.splitlines() if line.strip(" ^"))
 
 
 def _line(problem: BaseException, path: Path) -> str:

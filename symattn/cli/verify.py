@@ -32,4 +32,4 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _counted(outcome: Outcome) -> str:
-    return ", ".join(f"{n} {MARKS[status].counted}" for status, n in outcome.tally)
+    return ", ".join(f"{n} {MARKS[status].counted}" for status, n in outcome.tally) or outcome.lines[0]

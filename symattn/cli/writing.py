@@ -51,7 +51,7 @@ def checked(name: str, path: Path, formats: Iterable[str] = ()) -> Outcome:
             written = _written(document, name, formats)
     except SymattnError as problem:
         return Outcome(name, seconds=time.perf_counter() - start, problem=str(problem))
-    lines = tuple(map(str, report))
+    lines = tuple(report.text().splitlines())
     seconds = time.perf_counter() - start
     return Outcome(name, document.title, document.summary, document.tally, lines, seconds, "", *written)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..core.displayed import Displayed
-from ..printing.prose import Part, Status, Table, Words, listed
+from ..printing.prose import Paragraph, Part, Status, Table, Words, listed
 from ..printing.prose_latex import parts_latex
 from ..printing.stated import sentence_words
 
@@ -15,6 +15,7 @@ COMPUTED = "computed again, exactly"
 _STATUS: dict[str, Status] = {
     PROVED: "proved", BY_DEFINITION: "defined", REFUTED: "refuted", NUMERIC: "numeric", COMPUTED: "computed"
 }  # fmt: skip
+_NOTHING = "there is nothing to check"
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,12 @@ class Report(Displayed):
 
     def text(self) -> str:
         """One line a step."""
-        return "\n".join(map(str, self.checks))
+        return "\n".join(map(str, self.checks)) or _NOTHING
 
     def told(self) -> tuple[Part, ...]:
         """The same as a table, with mathematics in it."""
-        return (Table((), tuple(((check.name,), check.told()) for check in self.checks)),)
+        rows = tuple(((check.name,), check.told()) for check in self.checks)
+        return (Table((), rows),) if rows else (Paragraph((f"{_NOTHING.capitalize()}.",)),)
 
     def latex(self) -> str:
         """The same as a ``tabular``."""

@@ -28,6 +28,7 @@ def derivation():
 _START = "import symattn as sa\nQ = sa.tensor('Q', 'T d')\ndef derivation():\n    return sa.Derivation('x', given=[Q])"
 WRONG = {  # by the file: what is wrong with it, and what is said of that, after its path
     "nothing": ("x = 1", " has no function derivation() that returns a sa.Derivation"),
+    "number": ("derivation = 5", ": derivation is 5, and not a function: write def derivation(): return ..."),
     "other": ("def derivation(): return 3", ": derivation() returns 3, and not a sa.Derivation"),
     "broken": ("def derivation():\n    return 1 / 0", ", line 2: ZeroDivisionError: division by zero"),
     "syntax": ("x = 1\ndef derivation(:", ", line 2: SyntaxError: invalid syntax"),

@@ -399,3 +399,9 @@ def test_what_names_stand_for_is_said_once_in_a_derivation(shown):
     D = D.extend(sa.gradient(O, [Q])).extend(sa.gradient(O, [V]))
     lines = [step.left.name for step in D.steps]
     assert lines == [*(["Z", "P", "O"] if shown else ["Z", "P"]), "dP", "dZ", "dQ", "dV"]
+
+
+def test_a_report_of_no_steps_says_so():
+    report = sa.Derivation("A").say("No steps.").verify()
+    assert (str(report), len(report)) == ("there is nothing to check", 0)
+    assert report.latex() == report._repr_markdown_().strip() == "There is nothing to check."

@@ -59,7 +59,8 @@ def text(document: Document, width: int = WIDTH) -> str:
     if document.references:
         blocks += ["REFERENCES", "\n".join(_filled(x, width, "  ") for x in document.references)]
     page = "\n\n".join([*blocks, *_foot(document, width)]) + "\n"
-    if (most := max(map(columns, page.splitlines()))) > width < WIDTH:
+    lines = [line for line in page.splitlines() if not (document.command and line.endswith(document.command))]
+    if (most := max(map(columns, lines))) > width < WIDTH:
         raise OperandError(f"text: a line of this page needs {most} columns, and width is {width}")
     return page
 
@@ -84,9 +85,15 @@ def _foot(document: Document, width: int) -> Iterator[str]:
         f"{MARKS[status].glyph} {n} {MARKS[status].counted}".replace(" ", "\u00a0") for status, n in document.tally
     ]
     lines = [_filled(("\u00a0· ".join(counted),), width)] if counted else []
-    lines += [_wrapped(f"Check again: {document.command}", width)] if document.command else []
+    lines += [_checked_by(document.command, width)] if document.command else []
     if lines:
         yield "\n".join(lines)
+
+
+def _checked_by(command: str, width: int) -> str:
+    """The command in one line, so that it can be copied."""
+    line = f"Check again: {command}"
+    return line if columns(line) <= width else f"Check again:\n  {command}"
 
 
 def _wrapped(line: str, width: int, hang: int = 0) -> str:
