@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import sympy
@@ -93,7 +93,25 @@ def _ranges_together(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
                 ring.use("i <= j and j <= i make i = j")
                 rest = [*without(factors, n, m), (Atom("same", None, (x, FIRST)), 1)]
                 return ring.simplified(1, bound, rest)
+    return _ranges_in_a_row(ring, bound, factors, held)
+
+
+def _ranges_in_a_row(ring: Ring, bound: Bound, factors: Factors, held: Sequence[tuple[int, Index]]) -> Poly | None:
+    """``i <= j`` and ``j <= l`` make ``i <= l``, and go round in a circle only where all are equal."""
+    for (n, x), (m, y), (k, z) in itertools.permutations(held, 3):
+        if n < m and _never_below(plus(plus(z, x, -1), y, -1)):
+            ring.use("i <= j and j <= l make i <= l")
+            return ring.simplified(1, bound, without(factors, k))
+        if n < m < k and _never_below(plus(number(-1), plus(plus(x, y), z), -1)):
+            ring.use("i <= j and j <= l make i <= l")
+            return ZERO
     return None
+
+
+def _never_below(index: Index) -> bool:
+    """Whether an index is not negative whatever its symbols are."""
+    start, moving = affine(index)
+    return not moving and never_negative(start)
 
 
 # --- values of indicators against each other ---

@@ -25,6 +25,7 @@ from ...normal_form.indices import ZERO as ZERO_INDEX
 from ...normal_form.indices import Index, affine, combined, number, plus, symbols
 from ...normal_form.lowering import Definition, Lowering, Partition, taken_apart
 from ...normal_form.matching import vanishes_with
+from ...normal_form.orders import in_every_order
 from ...normal_form.ring import Ring
 from ...normal_form.terms import Atom, Poly, constant, single
 from ...ops.domain import rooms
@@ -221,7 +222,10 @@ def changes(
         gap = change.apply(gap)
         yield change, gap
         if not (change.written_out or change.times):
-            return
+            break
+    if gap:
+        last = Change(partial(in_every_order, ring))
+        yield last, last.apply(gap)
 
 
 def written_out(ring: Ring, definitions: Mapping[int, Definition], chosen: AbstractSet[int], poly: Poly) -> Poly:
