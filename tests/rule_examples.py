@@ -5,6 +5,7 @@ from __future__ import annotations
 import symattn as sa
 from symattn.core.sizes import ONE
 from symattn.ops.broadcasting import broadcast_to
+from symattn.ops.layout import merge_axis_op
 
 n, m, d, k, h = sa.sizes("n m d k h")
 A, B, C = (sa.tensor(name, n, m) for name in "ABC")
@@ -16,6 +17,7 @@ U, PSI = sa.tensor("U", m, m, orthogonal=True), sa.tensor("Psi", m, m, permutati
 PI = sa.tensor("Pi", n, n, permutation=True)
 Q, K, V, W = sa.tensor("Q", h, n, d), sa.tensor("K", h, m, d), sa.tensor("V", h, d, k), sa.tensor("W", n, h, d)
 c, r, v, w, x = sa.tensor("c", n, 1), sa.tensor("r", 1, d), sa.tensor("v", n), sa.tensor("w", m), sa.tensor("x", n)
+y = sa.tensor("y", n * m)
 
 
 def rowsum(y: sa.Tensor) -> sa.Tensor:
@@ -44,7 +46,7 @@ EXAMPLES = {
     "mean": (sa.mean(A, axis=-1, keepdims=True), rowsum(A) / m),
     "definition of softmax": (sa.softmax(A), sa.exp(A) / rowsum(sa.exp(A))),
     "transpose inward": ((A @ D).T, D.T @ A.T),
-    "split and merged": (sa.split_axis(sa.merge_axes(W, (1, 2)), -1, (h, d)), W),
+    "split and merged": (merge_axis_op.node(sa.split_axis(y, 0, (n, m)), axis=-1), y),
     "contraction as a product": (sa.einsum("hnd,hmd->hnm", Q, K), Q @ K.mT),
     "blocks": (sa.concat([A, G], 1) @ sa.concat([D, H], 0), A @ D + G @ H),
     "heads": (sa.merge_axes(sa.moveaxis(Q, 0, 1), (1, 2)) @ sa.merge_axes(V, (0, 1)), sa.sum(Q @ V, axis=0)),

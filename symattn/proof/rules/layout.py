@@ -133,16 +133,9 @@ def _heads(x: Tensor) -> Tensor | None:
 
 
 def _regrouped(x: Tensor) -> Tensor | None:
-    """An axis split and merged again, or merged and split again."""
+    """An axis split where that is possible, and merged again."""
     y = x.inputs[0]
-    if x.op is merge_axis_op and y.op is split_axis_op and y.params["axis"] == x.params["axis"]:
-        return y.inputs[0]
-    back = y.op is merge_axis_op and y.params["axis"] == x.params["axis"]
-    if x.op is split_axis_op and back:
-        axis = y.params["axis"]
-        if all(map(same_size, y.inputs[0].shape[y.inputs[0].rank + axis - 1 :][:2], x.params["into"])):
-            return y.inputs[0]
-    return None
+    return y.inputs[0] if y.op is split_axis_op and y.params["axis"] == x.params["axis"] else None
 
 
 def _einsum_as_product(x: Tensor) -> Tensor | None:
@@ -175,8 +168,8 @@ LAYOUT = (
         1, unpermuted(_transposed), (transpose_op,), routine=True, says=_why_transposed,
     ),
     Rule(
-        "split and merged", "An axis that is merged and split again is as before.",
-        1, _regrouped, (merge_axis_op, split_axis_op),
+        "split and merged", "An axis that is split and merged again is as before.",
+        1, _regrouped, (merge_axis_op,),
     ),
     Rule(
         "contraction as a product", "A sum over one shared label is a matrix product.",
