@@ -15,6 +15,7 @@ from ..core.naming import check_name, in_python
 from ..core.node import Tensor
 from ..core.sizes import at_sizes
 from ..errors import EvaluationError, NamingError, OperandError, described
+from ..ops.domain import sizes_of
 from ..ops.gather import tile_op
 from ..ops.index import edges, embed_op, index_op, items_read, lies_inside
 from ..ops.layout import repeat_op
@@ -120,9 +121,10 @@ def size_conditions(nodes: Iterable[Tensor]) -> list[Condition]:
 
 
 def _of_sizes(node: Tensor) -> Iterator[Condition]:
-    for size in node.shape:
+    for k, size in enumerate(sizes_of(node)):
         if not (size.is_Symbol or size.is_Integer):
-            yield Condition(size - 1, f"the size {size} of", node, "be a positive whole number")
+            what = "size" if k < node.rank else "number of steps"
+            yield Condition(size - 1, f"the {what} {size} of", node, "be a positive whole number")
     if node.op is repeat_op or node.op is tile_op:
         times = node.params["times"]
         yield Condition(times - 1, f"the times {times} of", node, "be a positive whole number")

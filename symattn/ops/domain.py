@@ -77,10 +77,16 @@ def is_total(x: Tensor) -> bool:
     return domain(x).total
 
 
+def sizes_of(node: Tensor) -> tuple[sympy.Expr, ...]:
+    """What is at least 1 for a node to have values: its sizes, and the number of steps of a loop."""
+    steps = node.params.get("steps")
+    return node.shape if steps is None else (*node.shape, steps)
+
+
 def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
     """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
     nodes = computed(roots)
-    sizes = dict.fromkeys(size for node in nodes for size in node.shape)
+    sizes = dict.fromkeys(size for node in nodes for size in sizes_of(node))
     plain = [size for size in sizes if size.is_Add or not divisibility([size])]  # n/h is at least 1 if h divides n
     found = [_room_of(size) for size in plain]
     found += [room for node in nodes for room in domain(node).inside]
@@ -99,7 +105,8 @@ def vanished(node: Tensor) -> Tensor:
 
 
 def _domain(node: Tensor) -> Domain:
-    total = all(inequality(size - 1) is None for size in node.shape) and not divisibility(node.shape)
+    sizes = sizes_of(node)
+    total = all(inequality(size - 1) is None for size in sizes) and not divisibility(sizes)
     if node.op is variable:
         return Domain(_declared(node), total=total)
     if node.op is placeholder_op:  # the step of a loop asks nothing of what it is a function of

@@ -36,18 +36,22 @@ _SECONDS = 1.0  # for the conditions of a claim, of which each may take a third 
 _MOST = 8  # conditions that are held against each other
 
 
-def conditions(sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterable[Tensor] = ()) -> tuple[str, ...]:
+def conditions(
+    sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterable[Tensor] = (), fit: Iterable[Tensor] = ()
+) -> tuple[str, ...]:
     """What must hold for the sides of a claim to have values, of sizes first, then in the order of the graph.
 
-    ``divisors`` are what a proof divides by besides. What follows from the bounds of a tensor, from what is given,
-    claims and relations between sizes, and from the other conditions is left out.
+    ``divisors`` are what a proof divides by besides, and ``fit`` what must have room besides. What follows from the
+    bounds of a tensor, from what is given, claims and relations between sizes, and from the other conditions is left
+    out.
     """
     sides = list(sides)
     nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
     asked += [(x, _NONZERO) for x in divisors]
     listed = _needed(_plain(asked), given)
-    return tuple(dict.fromkeys([*fitting(nodes, given.relations), *_stated(listed, sides, given)]))
+    sized = fitting([*nodes, *computed(fit)], given.relations)
+    return tuple(dict.fromkeys([*sized, *_stated(listed, sides, given)]))
 
 
 Asked = tuple[Tensor, Condition]

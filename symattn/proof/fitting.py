@@ -10,7 +10,7 @@ from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
 from ..core.sizes import divisibility, inequality
-from ..ops.domain import rooms
+from ..ops.domain import rooms, sizes_of
 from .dependence.formula_walk import FormulaWalk
 from .dependence.index_constraints import negated, possible
 from .relations import solution
@@ -20,10 +20,19 @@ def fitting(nodes: Sequence[Tensor], relations: Sequence[Boolean]) -> list[str]:
     """What must hold of sizes for the axes of nodes to have entries, and for what is read to lie inside of them."""
     stated = []
     values = _values(relations)
-    for size in dict.fromkeys(size for node in nodes for size in node.shape):
+    for size in dict.fromkeys(size for node in nodes for size in sizes_of(node)):
         if divisibility([sympy.cancel(size.subs(values))]) and not _divides(size, relations):
             stated += divisibility([size])
     return list(dict.fromkeys([*stated, *_inequalities(rooms(nodes), relations)]))
+
+
+def misfits(nodes: Sequence[Tensor], known: Sequence[Tensor], apart: sympy.Symbol) -> Iterator[str]:
+    """What must hold of the sizes of nodes that does not follow from those of known nodes in which a size is not."""
+    own, sizes = ([size for node in several for size in sizes_of(node)] for several in (nodes, known))
+    granted = divisibility(size for size in sizes if apart not in size.free_symbols)
+    yield from (c for c in divisibility(own) if c not in granted)
+    others = [room for room in rooms(known) if apart not in room.free_symbols]
+    yield from filter(None, (inequality(room) for room in rooms(nodes) if not follows(room, others, ())))
 
 
 def _values(relations: Sequence[Boolean]) -> dict[sympy.Symbol, sympy.Expr]:

@@ -62,7 +62,7 @@ class Proof(_Worded):
     def side_conditions(self) -> tuple[str, ...]:
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
         sides = self.claim.sides if isinstance(self.claim, Claim) else (self.claim.output,)
-        own = conditions(self.argument.restated(sides), Given.of(self.given), self.argument.divisors)
+        own = conditions(self.argument.restated(sides), Given.of(self.given), self.argument.divisors, fit=sides)
         return tuple(dict.fromkeys([*own, *self.argument.side_conditions]))
 
     @property

@@ -82,6 +82,8 @@ def _shape(*inputs: Tensor, body: Body, take: Take, steps: Any) -> Shape:
     step = body.step
     first, sequences, given = parted(inputs, step)
     length = length_of(inputs, body, steps)
+    if length.is_positive is False:
+        raise ShapeError(f"scan: there would be {length} steps, and there is at least one")
     for x in sequences:
         if not x.rank or not same_size(x.shape[0], length):
             raise ShapeError(f"scan: {x.brief()} and {sequences[0].brief()} differ in the number of steps")

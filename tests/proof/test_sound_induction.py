@@ -94,3 +94,29 @@ NAMES: dict[str, Callable[[], tuple[Any, ...]]] = {
 def test_what_an_induction_brings_in_may_be_anything(name: str) -> None:
     """Sizes, states and sequences that it names are no others, be they named in a step or in what is given."""
     assert proof_of(*NAMES[name]()) is None
+
+
+MEANINGLESS: dict[str, Any] = {
+    "a part that is not there": lambda: sa.sum(x) + sa.sum(x[:k] - x[:k]),
+    "ones that are not there": lambda: sa.sum(x) + 0 * sa.sum(sa.ones(T - 2 * k + 1)),
+    "the second place": lambda: sa.sum(x) + x[1] - x[1],
+    "no denominator at one step": lambda: sa.sum(x) * (COUNT - 1) / (COUNT - 1),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGLESS)
+def test_a_closed_form_has_a_meaning_at_the_first_step(name: str) -> None:
+    assert proof_of(summed(x)[0], MEANINGLESS[name]()) is None
+
+
+def test_there_is_at_least_one_step() -> None:
+    """A loop without sequences is of a number of steps that no axis has; one of none has no values."""
+    last = counted(u, lambda s: 0 * s + 1, T - 1)
+    verdict = sa.prove(last, sa.ones())
+    assert verdict.proof.side_conditions == ("2 <= T",)
+    assert verdict.proof.check()
+    with pytest.raises(sa.ShapeError, match="there would be 0 steps"):
+        last.subs({T: 1})
+    assert sa.prove(counted(0, lambda s: s + 1, 2 * T), sa.sum(sa.ones(2 * T))).proof.side_conditions == ()
+    parts = sa.prove(counted(0, lambda s: s + 1, T / k), sa.sum(sa.ones(T / k)))
+    assert parts.proof.side_conditions == ("k divides T",)

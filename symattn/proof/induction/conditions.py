@@ -7,13 +7,20 @@ from typing import Any
 
 import sympy
 
+from ...core.budget import Budget
 from ...core.node import Tensor, rebuild
 from ...core.stated import Condition, Formula, Sentence, Stated
+from ...ops.domain import is_total
+from ...ops.leaves import computed
 from ..argument import Argument, Given
 from ..definedness import conditions
+from ..fitting import misfits
+from ..refute.refuter import Search
 from .closed_forms import ClosedForm
 from .images import Image
-from .prefixes import at_length, part_of, sequences_in
+from .prefixes import NoInductionError, at_length, part_of, sequences_in
+
+_SECONDS = 1.0  # to look for values at the first step
 
 
 def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tuple[str, ...]:
@@ -29,6 +36,17 @@ def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tup
         sides, divisors = (_of_first_parts(form, xs) for xs in (claim.sides, proof.divisors))
         found += conditions(sides, Given((), (n < T,), ()), divisors)
     return tuple(dict.fromkeys([*_for_all(found, n, T), *below]))
+
+
+def check_meaning(form: ClosedForm, given: Given) -> None:
+    """That the parts of an induction have values, for any number of steps. Raises NoInductionError."""
+    known = computed([form.source, *form.roots])
+    for part in form.obligations():
+        if found := next(misfits(computed(part.claim.sides), known, form.steps), None):
+            raise NoInductionError(f"{part.said}, there is no meaning unless {found}: {part.claim}")
+        if part.part == "first" and not all(map(is_total, part.claim.sides)):
+            if Search(part.claim, given).example(Budget(_SECONDS)) is None:
+                raise NoInductionError(f"{part.said}, no values were found for {part.claim}")
 
 
 def _of_first_parts(form: ClosedForm, several: Sequence[Tensor]) -> list[Tensor]:

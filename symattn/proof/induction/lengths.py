@@ -13,9 +13,10 @@ from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import sizes
 from ...errors import SymattnError
 from ...ops.layout import merge_axes, split_axis_op
-from ...ops.leaves import from_index_op, variable
+from ...ops.leaves import computed, from_index_op, variable
 from ...printing.matrix import names_in
-from ...recurrence.record import Loop
+from ...recurrence.record import loop_of
+from ...recurrence.scans import is_value_of
 from ..argument import Given
 from ..claims import Claim
 from ..generalised import ENTRYWISE, any_tensor
@@ -67,8 +68,9 @@ def in_blocks(roots: Sequence[Tensor], given: Given) -> Wider | None:
     return Wider(new, nodes_back=back) if new else None
 
 
-def of_any_length(roots: Sequence[Tensor], loop: Loop, given: Given) -> Wider | None:
+def of_any_length(roots: Sequence[Tensor], node: Tensor, given: Given) -> Wider | None:
     """A size of its own for the number of steps, where that is none: a number, T - 1, or the size of something else."""
+    loop = loop_of(node)
     T = loop.length
     taken = names_in(roots) | given.names
     if not T.is_Symbol and len(T.free_symbols) == 1:
@@ -80,10 +82,11 @@ def of_any_length(roots: Sequence[Tensor], loop: Loop, given: Given) -> Wider | 
     held = {s for x in (*loop.first, *loop.given) for size in x.shape for s in size.free_symbols}
     if T.is_Symbol and T not in held | loop_symbols(loop):
         return None
-    return _of_a_new_length(roots, loop, sizes(new_name("N", taken)), taken)
+    return _of_a_new_length(roots, node, sizes(new_name("N", taken)), taken)
 
 
-def _of_a_new_length(roots: Sequence[Tensor], loop: Loop, N: sympy.Symbol, taken: set[str]) -> Wider | None:
+def _of_a_new_length(roots: Sequence[Tensor], node: Tensor, N: sympy.Symbol, taken: set[str]) -> Wider | None:
+    loop = loop_of(node)
     T = loop.length
     fixed = {x for x in topological([*loop.first, *loop.given]) if x.op is variable}
     new, back = {}, {}
@@ -94,6 +97,8 @@ def _of_a_new_length(roots: Sequence[Tensor], loop: Loop, N: sympy.Symbol, taken
             new[x], back[own] = own, x
         for leaf in leaves if x not in new else ():
             new[leaf] = _with_axes(leaf, [axis for axis, size in enumerate(leaf.shape) if size == T], N)
+    if not loop.sequences:
+        new |= {x: x.op.node(*x.inputs, **{**x.params, "steps": N}) for x in computed(roots) if is_value_of(node, x)}
     constants = [x for x in topological(roots) if x.op is from_index_op and T in x.shape]
     ways = itertools.islice(itertools.product(*(_subsets(x, T) for x in constants)), _MOST_WAYS)
     for way in ways:

@@ -17,6 +17,7 @@ from ..claims import Claim
 from ..generalised import Generalised
 from .argument import ByInduction, inherited, is_plain, put_in
 from .closed_forms import ClosedForm, Obligation, closed_form
+from .conditions import check_meaning
 from .images import Image, images
 from .inverses import by_blocks
 from .lengths import Wider, forms_of, in_blocks, of_any_length
@@ -63,7 +64,7 @@ class Prover:
     def _wider(self, claim: Claim, node: Tensor) -> Wider | None:
         """A claim that says more, which an induction asks for."""
         roots = [*claim.sides, *forms_of(self.plans)]
-        return in_blocks(roots, self.given) or of_any_length(roots, loop_of(node), self.given)
+        return in_blocks(roots, self.given) or of_any_length(roots, node, self.given)
 
     def _generalised(self, claim: Claim, wider: Wider) -> Argument:
         self.plans = list(map(wider.plan, self.plans))
@@ -77,6 +78,8 @@ class Prover:
         """A proof by what a recurrence comes to, which has to be proved for every number of steps."""
         given = inherited(self.given, form)
         proofs = tuple(self._obliged(part, given, inner, before) for part in form.obligations())
+        if isinstance(form, ClosedForm):
+            check_meaning(form, given)
         then = put_in(form, claim)
         if is_plain(then):
             return ByInduction(form, proofs, None, claim)

@@ -93,7 +93,7 @@ class Evaluator:
         made: Array = {}
         states = [found[x] for x in loop.first]
         elements = [_elements(found[x]) for x in loop.sequences]
-        for t in range(_length(loop.length, point.sizes)):
+        for t in range(_steps(loop.length, point.sizes)):
             here = [*states, *(x[t] for x in elements), *(found[x] for x in loop.given)]
             one = self._values(order, point, dict(zip(loop.step.leaves, here, strict=True)))
             states = [one[x] for x in loop.step.after]
@@ -183,6 +183,14 @@ def shape_at(x: Tensor, sizes: Mapping[sympy.Symbol, int]) -> tuple[int, ...]:
 
 def _length(size: Any, sizes: Mapping[sympy.Symbol, int]) -> int:
     return sizes[size] if size.is_Symbol else int(at_sizes(size, sizes))
+
+
+def _steps(size: Any, sizes: Mapping[sympy.Symbol, int]) -> int:
+    """The number of steps of a recurrence, which is no axis of anything where it has no sequences."""
+    steps = at_sizes(size, sizes)
+    if not (steps.is_Integer and steps.is_positive):
+        raise Outside(f"a recurrence of {steps} steps")
+    return int(steps)
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
