@@ -205,9 +205,14 @@ class Differential(Box):
 
 @dataclass(eq=False, slots=True)
 class Space(Box):
-    """Room between two formulas of one line, in em."""
+    """Room between two formulas of one line, in em; a tall one is as high as a fraction."""
 
     width: float = 1.0
+    is_tall: bool = False
+
+    @property
+    def tall(self) -> bool:
+        return self.is_tall
 
 
 @dataclass(eq=False, slots=True)

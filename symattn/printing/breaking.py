@@ -232,10 +232,12 @@ def _trimmed(boxes: list[Box]) -> list[Box]:
 
 
 def _half_of(half: _Half, inside: list[Box]) -> list[Box]:
-    """What is in a line of a fence that goes on in another: its one mark grows where that is tall."""
+    """What is in a line of a fence that goes on in another: both marks grow where what is between them is tall."""
     fence, content = half.whole.base if isinstance(half.whole, Script) else half.whole, row(*inside)
-    if not (isinstance(fence, Fence) and content.tall):
+    if not (isinstance(fence, Fence) and fence.tall):
         return [half.mark, *inside] if half.opens else [*inside, half.mark]
+    if not content.tall:
+        content = row(content, Space(0.0, is_tall=True))
     if half.opens:
         return [Fence(content, fence.left, "")]
     grown = Fence(content, "", fence.right)

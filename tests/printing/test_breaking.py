@@ -31,6 +31,7 @@ from symattn.core.boxes import (
 from symattn.printing.breaking import broken
 from symattn.printing.media.latex import latex
 from symattn.printing.media.mathml import mathml
+from symattn.printing.media.read_latex import box_of_latex
 from symattn.printing.media.unicode import unicode_text
 from symattn.printing.stacking import stacked
 from symattn.printing.widths import width
@@ -116,14 +117,24 @@ def test_what_is_tall_stays_whole_where_that_is_not_needed() -> None:
     assert "".join(map(shown, lines)) == shown(whole)
     assert all(width(line) <= 8 - 2 * bool(n) for n, line in enumerate(lines))
     assert latex(lines[0]).endswith(r"\right.")
-    assert latex(lines[-1]).startswith(r"\left. +")
+    assert latex(lines[-1]).startswith(r"\left. {} +")
+    assert latex(lines[-1]).endswith(r"\right)")
+
+
+def test_both_marks_of_a_fence_in_two_lines_are_of_one_size() -> None:
+    flat = [part for _ in range(6) for part in (Sign("+", "sum"), Name("C"))]
+    first, second = broken(Fence(row(Fraction(Name("A"), Name("B")), *flat)), 10)
+    assert latex(first) == r"\left( \frac{A}{B} + C + C + C \right."
+    assert latex(second) == r"\left. {} + C + C + C \vphantom{\frac{1}{1}} \right)"
+    assert [unicode_text(first), unicode_text(second)] == ["(A / B + C + C + C", "+ C + C + C)"]
+    assert latex(box_of_latex(latex(second))) == latex(second)
 
 
 def test_a_tall_fence_in_two_lines_keeps_its_script_at_the_end() -> None:
     half = row(Fraction(Name("A"), Name("B")), Sign("+", "sum"), Fraction(Name("A"), Name("B")))
     first, second = broken(Script(Fence(row(half, Sign("−", "sum"), half)), above=Sign("⊤")), 7)
     assert latex(first) == r"\left( \frac{A}{B} + \frac{A}{B} - \frac{A}{B} \right."
-    assert latex(second) == r"\left. + \frac{A}{B} \right)^{\top}"
+    assert latex(second) == r"\left. {} + \frac{A}{B} \right)^{\top}"
 
 
 def test_a_fence_with_a_script_keeps_it_at_its_end() -> None:

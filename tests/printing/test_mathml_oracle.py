@@ -14,7 +14,7 @@ from symattn.core.boxes import Name
 from symattn.printing.media.latex import latex
 from symattn.printing.media.mathml import mathml
 from symattn.printing.media.read_latex import box_of_latex
-from symattn.printing.media.spelling import LETTERS, SIGNS
+from symattn.printing.media.spelling import LETTERS, SIGNS, STRUT
 
 from ..golden_formulas import golden_formulas
 from ..random_boxes import formulas
@@ -46,7 +46,8 @@ def words(page: str) -> str:
 
 
 def oracle(source: str) -> str:
-    return words(CONVERTER.convert_with_local_state(source, displaystyle=True))
+    seen = source.replace(rf"\vphantom{STRUT}", "")  # which it does not know
+    return words(CONVERTER.convert_with_local_state(seen, displaystyle=True))
 
 
 @pytest.mark.parametrize("file", GOLDEN)

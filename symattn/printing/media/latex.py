@@ -28,7 +28,7 @@ from ...core.boxes import (
     is_labelled,
 )
 from ...errors import OperandError, described
-from .neighbours import is_apart, is_prime, link, met
+from .neighbours import edge, is_apart, is_prime, link, met
 from .spelling import (
     ACCENTS,
     BOLD,
@@ -39,6 +39,7 @@ from .spelling import (
     MATRICES,
     PLAIN,
     SPELLINGS,
+    STRUT,
     TEXT_ACCENTS,
     THIN,
     TYPESET,
@@ -251,7 +252,9 @@ def _(box: Accent, parts: Sequence[str], spelling: Spelling) -> str:
 def _(box: Fence, parts: Sequence[str], spelling: Spelling) -> str:
     left, right = spelling.left.get(box.left, "."), spelling.right.get(box.right, ".")
     if box.tall or "." in (left, right):
-        return rf"\left{left} {parts[0]} \right{right}"
+        start = edge(box.inside, 0)
+        goes_on = not box.left and isinstance(start, Sign) and start.kind in ("sum", "product")
+        return rf"\left{left} {'{} ' * goes_on}{parts[0]} \right{right}"  # else its sign would be one of one operand
     return f"{left}{' ' * left[-1].isalpha()}{parts[0]}{' ' * right[-1].isalpha()}{right}"
 
 
@@ -285,6 +288,8 @@ def _(box: Differential, parts: Sequence[str], spelling: Spelling) -> str:
 
 @_write.register
 def _(box: Space, parts: Sequence[str], spelling: Spelling) -> str:
+    if box.is_tall:
+        return rf"\vphantom{STRUT}"
     return spelling.spaces.get(box.width) or rf"\hspace{{{box.width:g}em}}"
 
 

@@ -159,7 +159,8 @@ def _differential(box: Differential, inside: Sequence[str]) -> str:
 
 
 def _space(box: Space, inside: Sequence[str]) -> str:
-    return f'<mspace width="{box.width:.3g}em"/>'
+    high = ' height="1.3em" depth="0.7em"' if box.is_tall else ""
+    return f'<mspace width="{box.width:.3g}em"{high}/>'
 
 
 def _code(box: Code, inside: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from ...core.boxes import (
     Row,
     Script,
     Sign,
+    Space,
     Style,
     Text,
     function,
@@ -48,6 +49,7 @@ from .latex_words import (
     words_of,
 )
 from .neighbours import Level, is_prime, least, level_of
+from .spelling import STRUT
 
 _PLACE = re.compile(r"\{(\d+)\}")
 _DEGREE = r"\sqrt["
@@ -117,6 +119,9 @@ class _Reader(Source):
             self.add(Sign(":", "relation" if apart else "ordinary"))
         elif word[0] == "'":
             self.primes(word)
+        elif word == r"\vphantom" and self.source.startswith(STRUT, self.at):
+            self.at += len(STRUT)
+            self.add(Space(0.0, is_tall=True))
         elif word in MEANT:
             raise self.error(MEANT[word])
         elif (box := leaf(word, self.style())) is not None:

@@ -105,6 +105,8 @@ MATRICES = {
 THIN = 1 / 6
 SPACES = {-THIN: r"\!", THIN: r"\,", 2 / 9: r"\:", 5 / 18: r"\;", 1 / 3: r"\ ", 1.0: r"\quad", 2.0: r"\qquad"}
 
+STRUT = r"{\frac{1}{1}}"  # of which the height is taken
+
 _IN_TEXT = {mark: word for mark, word in {**LETTERS, **SPELLED}.items() if not mark.isascii() and word != mark} | {
     raised: f"^{{{digit}}}" for raised, digit in zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)
 }

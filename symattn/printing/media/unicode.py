@@ -224,9 +224,9 @@ def _accent(box: Accent, inside: Sequence[Written]) -> Written:
 
 def _fence(box: Fence, inside: Sequence[Written]) -> Written:
     text = f"{box.left}{inside[0].text}{box.right}"
-    if not (box.left and box.right):
+    if not (box.left or box.right):
         return Written(text, inside[0].level)
-    if (box.left, box.right) != ("(", ")"):
+    if (box.left, box.right) != ("(", ")"):  # or half of one that is broken over two lines
         return Written(text)
     raised, lowered = inside[0].raised, inside[0].lowered
     return Written(text, Level.ATOM, raised and f"⁽{raised}⁾", lowered and f"₍{lowered}₎")
