@@ -36,9 +36,7 @@ class Checker:
     def __init__(self, roots: Sequence[Tensor], seconds: float) -> None:
         self._roots, self._seconds = list(roots), seconds
 
-    def related(
-        self, name: str, before: Tensor, relation: str, after: Tensor, by: Sequence[Induction] = ()
-    ) -> Check:
+    def related(self, name: str, before: Tensor, relation: str, after: Tensor, by: Sequence[Induction] = ()) -> Check:
         """``before = after``, or another relation. Raises EvaluationError with the point at which it is false."""
         verdict = prove(*_CLAIMS[relation](before, after), by=by or None, budget=self._seconds)
         if verdict.proof is not None:

@@ -44,8 +44,6 @@ def scan(
     backwards = flag("scan", "reverse", reverse)
     check_takes("scan", step, 2)
     first, sequences = _listed(init), [] if xs is None else _listed(xs)
-    if not first:
-        raise OperandError("scan was given no state to begin with")
     steps = _number_of_steps(sequences, length)
     if backwards:
         sequences = [flip(x, 0) for x in sequences]
@@ -100,6 +98,8 @@ def _answer(given: Any, first: Sequence[Tensor]) -> tuple[list[Tensor], list[Ten
             f"scan: step(state, x) gives a pair, the new state and the output or None, not {described(given)}"
         )
     after, outputs = _listed(given[0]), [] if given[1] is None else _listed(given[1])
+    if not after and not outputs:
+        raise OperandError("scan: the step gives neither a state nor an output")
     if len(after) != len(first):
         raise OperandError(f"scan: the step gives {len(after)} states, and begins with {len(first)}")
     for n, (new, old) in enumerate(zip(after, first, strict=True)):

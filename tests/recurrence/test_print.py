@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
 import symattn as sa
 
-from .steps import B, K, Q, T, V, cell, d, e, linear, online_mean, x
+from .steps import LOOPS, B, K, Q, T, V, cell, d, drawn, e, gamma, linear, online_mean, x
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,13 @@ def test_index_style_has_entries_of_loops() -> None:
     assert sa.latex(Q @ S, style="index") == r"\sum_{k = 0}^{d - 1} Q_{i k} " + of_state + "_{k j}"
     assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T, \ldots, 1)_{i j}")
     assert sa.latex(O[2:], style="index").endswith(r"t = 1, \ldots, T)_{i + 2, j}")
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_text_is_a_call_that_gives_the_same_values(name: str) -> None:
+    y = LOOPS[name]()
+    arguments = [*y.tensors, *([gamma] if gamma in y.free_symbols else [])]
+    functions = {name: getattr(sa, name) for name in sa.__all__}
+    z = eval(str(y), {**functions, **{str(a.name): a for a in arguments}, "T": T, "d": d, "e": e, "oo": sympy.oo})
+    values = drawn(arguments, np.random.default_rng(5))
+    np.testing.assert_array_equal(*sa.lambdify(arguments, [y, z])(*values))

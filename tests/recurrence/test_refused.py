@@ -86,7 +86,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no pair": (lambda: sa.scan(lambda s, u: s + u, 0, x), sa.OperandError, "gives a pair"),
     "no output": (lambda: sa.scan(lambda s, u: (s, "a"), 0, x), sa.OperandError, "the text 'a'"),
     "states": (lambda: sa.scan(lambda s, u: ((s, s), None), 0, x), sa.OperandError, "gives 2 states"),
-    "no state": (lambda: sa.scan(lambda s, u: ((), None), (), x), sa.OperandError, "no state to begin with"),
+    "no state": (lambda: sa.scan(lambda s, u: ((), None), (), x), sa.OperandError, "neither a state nor an output"),
     "shape": (lambda: sa.scan(lambda s, k: (s + k, None), 0, K), sa.ShapeError, r"\[\] before a step and \[d\] after"),
     "kind": (lambda: sa.scan(lambda s, u: (s > u, None), 0, x), sa.OperandError, "real before a step and binary"),
     "length": (

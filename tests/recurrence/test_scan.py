@@ -19,43 +19,31 @@ from symattn.recurrence.record import loop_of, scan_op
 from symattn.recurrence.scans import states_and_outputs, step
 from symattn.recurrence.unrolled import unrolled
 
-from .steps import A, B, K, Q, T, V, cell, d, e, every_value, gamma, linear, m, online, online_mean, pair, x
-
-STEPS = 4
-LOOPS: dict[str, Callable[[], Any]] = {
-    "gated linear attention": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
-    "its state": lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[0],
-    "a cell that begins with a tensor": lambda: sa.scan(cell, B, K)[1],
-    "backwards": lambda: sa.scan(cell, sa.zeros(d), K, reverse=True)[1],
-    "online": lambda: sa.scan(online, (x[0], 0), x)[0][1],
-    "online from -oo": lambda: sa.scan(online, (-sympy.oo, 0), x)[0][1],
-    "rows from -oo": lambda: sa.scan(online, (sa.from_index((d,), lambda i: -sympy.oo), sa.zeros(d)), K)[0][1],
-    "what was largest": lambda: sa.exp(sa.scan(lambda s, u: (sa.maximum(s, u), s), -sympy.oo, x)[1] - x),
-    "a sequence with -oo": lambda: sa.scan(lambda s, z: (s + sa.exp(z), None), 0, sa.where(m, x, -sympy.oo))[0],
-    "with a mask": lambda: sa.scan(lambda s, r: (sa.where(r[1], s + r[0], s), None), 0, (x, m))[0] * sa.ones(1),
-    "two outputs": lambda: sum(sa.scan(lambda s, k: (s * k, (s, k @ s)), sa.ones(d), K)[1][1:], sa.zeros(T)),
-    "all of its values": lambda: every_value(*sa.scan(pair, (B, 1), (K, x))),
-    "one in another": lambda: sa.scan(lambda s, k: (sa.scan(lambda a, b: (s * a + b, None), s, k)[0], s), 0, K)[1],
-    "no sequence": lambda: sa.scan(lambda s, _: (sa.tanh(A @ s), s), B, length=T)[1] * K,
-    "one after another": lambda: sa.scan(cell, B, sa.scan(cell, B, K)[1])[0],
-    "constant": lambda: sa.scan(lambda s, k: (s, s * sa.sum(A)), gamma, x)[1] * x,
-}
+from .steps import (
+    LOOPS,
+    STEPS,
+    A,
+    B,
+    K,
+    Q,
+    T,
+    V,
+    cell,
+    d,
+    drawn,
+    e,
+    gamma,
+    linear,
+    online,
+    online_mean,
+    x,
+)
 
 
 def with_gradients(y: Any, arguments: list[Any]) -> Any:
     """A function of the arguments that gives a tensor and its gradients."""
     wanted = [a for a in arguments if a is gamma or a.kind == "real"]
     return sa.lambdify(arguments, [y, sa.gradient(sa.sum(sa.sin(y)), wanted)])
-
-
-def drawn(arguments: list[Any], rng: Any) -> list[Any]:
-    sizes = {T: STEPS, d: 3, e: 2}
-    shapes = [None if a is gamma else tuple(int(sizes[n] if n in sizes else n) for n in a.shape) for a in arguments]
-    kinds = ["" if a is gamma else a.kind for a in arguments]
-    return [
-        0.7 if shape is None else rng.random(shape) < 0.5 if kind == "binary" else rng.normal(size=shape)
-        for shape, kind in zip(shapes, kinds, strict=True)
-    ]
 
 
 @pytest.mark.parametrize("name", LOOPS)
