@@ -252,7 +252,8 @@ class Parser:
     def _has_limits(self) -> bool:
         r"""Whether ``\max`` has an index below it, and no word such as ``axis``."""
         after = self.tokens[self.at + 1 : self.at + 4]
-        return bool(after) and after[0].kind == "_" and not any(t.kind == "word" for t in after)
+        inside = after[2:] if [t.kind for t in after[1:2]] == ["{"] else after[1:2]
+        return bool(after) and after[0].kind == "_" and not any(t.kind == "word" for t in inside)
 
     def _large(self, token: Token) -> Tree:
         below = above = None
