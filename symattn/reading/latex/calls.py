@@ -220,7 +220,7 @@ class Calls(Moments):
             value = as_number(self.value(x))
             if isinstance(value, Tensor):
                 return getattr(symattn, public)(value)
-            if public == "exp" and value.is_number and abs(value.evalf(15)) > POWER_OF_E:
+            if public == "exp" and value.is_number and value.is_finite and abs(value.evalf(15)) > POWER_OF_E:
                 raise self.error(f"exp of a number beyond {POWER_OF_E} in size", span)
             return self.checked(of_scalar(value), span)
 

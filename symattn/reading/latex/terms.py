@@ -197,6 +197,10 @@ class Terms:
         value, form = self.value(term), self.form(term)
         if isinstance(value, Tensor):
             return value
+        if value is sympy.oo:
+            raise self.error(
+                r"infinity is no entry of a tensor: what a mask leaves out is - \infty in cases", term.span
+            )
         return plain(value) if not form.labels else self.by_index(value, form, term.span)
 
     def by_index(self, value: Value, form: Form, span: Span) -> Tensor:
@@ -252,7 +256,7 @@ class Terms:
     def checked(self, value: Value, span: Span) -> Value:
         """A scalar that is a real number."""
         if isinstance(value, sympy.Expr) and (
-            value.is_extended_real is False or value.has(sympy.nan, sympy.zoo, sympy.I)
+            value.is_extended_real is False or value.has(sympy.nan, sympy.zoo, sympy.I, sympy.AccumBounds)
         ):
             raise self.error(f"{self.shown(span)} has no value among real numbers", span)
         return value
