@@ -24,7 +24,8 @@ def refused(text: str, names: Any = None) -> SymattnError:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (r"A^\dagger", "A"), ("W^Q", "W_Q"), ("A^*", "A"), (r"\mathbb{A}", "A"), ("W^{(1)}", "W_1"), ("v^2", "v_2"),
+        (r"A^\dagger", r"A_{\text{dagger}}"), ("W^Q", "W_Q"), ("A^*", r"A^\star"), (r"\mathbb{A}", "A"),
+        ("W^{(1)}", "W_1"), ("v^2", "v_2"),
     ],
 )  # fmt: skip
 def test_two_names_are_never_one_tensor(first: str, second: str) -> None:

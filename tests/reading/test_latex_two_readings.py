@@ -75,6 +75,8 @@ def _read(text: str) -> str:
         ),
         (r"\exp(-\infty) + e^{-\infty} + \exp(0)", "1"),
         (r"\max_i \exp(x_i) + \max_i \min_j A_{ij}", "max(exp(x)) + max(min(A, axis=-1))"),
+        (r"A^* = B; A^* x + A x", "A_star = B; A_star @ x + A @ x"),  # another name than A
+        (r"A^*_{ij} = B_{ji}; (A^*)^\top x", "A_star = B.T; A_star.T @ x"),
         (r"x = 0; 0 \le x", "x = zeros(n); zeros(n) <= x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
     ],
@@ -157,6 +159,8 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"\begin{align} f &= A x \end{gather}", "cannot begin"),
         (r"\operatorname{softmax}(M - \infty)", "what a mask leaves out"),
         (r"\sin(\infty)", "no value"),
+        (r"A^* x", r"what \^∗ means here is not decided"),
+        (r"A^\dagger = B", r"what \^† means here is not decided"),
         (r"2^10 x", "several digits"),
         (r"x_10", "several digits"),
         (r"\max_i x_i \sum_j y_j", "is a part of what"),

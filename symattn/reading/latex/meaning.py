@@ -18,7 +18,7 @@ from ...proof.engine import prove
 from .answers import Declaration, Definition
 from .calls import KNOWN
 from .declarations import Declarations, abbreviated
-from .names import is_hessian, is_read_at_places, is_square, items_of, key_of, name_of, named_inside
+from .names import is_hessian, is_read_at_places, is_square, is_starred, items_of, key_of, name_of, named_inside
 from .parser import INDICES
 from .parts import Parts
 from .shapes import ClashError, Form, Unknown
@@ -132,8 +132,9 @@ class Statement(Declarations):
             return True
         if left.above is not None and not isinstance(left.above, Fence) and self._is_number(left):
             return False  # a power
-        if any(isinstance(script, Symbol) and len(script.letters) > 1 for script in (left.below, left.above)):
-            return True  # a word, which is no index
+        words = any(isinstance(script, Symbol) and len(script.letters) > 1 for script in (left.below, left.above))
+        if words or is_starred(left):
+            return True
         bare = Scripted(left.span, left.base, None, left.above, left.primes)
         plainly = [bare if left.above is not None or left.primes else left.base, *([] if left.primes else [left.base])]
         entries = [self.names.find(tree) for tree in plainly]

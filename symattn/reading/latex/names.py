@@ -33,6 +33,7 @@ _ACCENTS = {"^": "hat", "~": "tilde", "‾": "bar", "˙": "dot", "¨": "ddot", "
             "´": "acute", "ˋ": "grave", "_": "under"}  # fmt: skip
 _GREEK = {letter: word[1:] for letter, word in LETTERS.items()}
 _FONTS = {"calligraphic": "cal", "fraktur": "frak"}  # as symattn spells them
+_SIGNS = {"−": "_minus_", "+": "_plus_", "∗": "_star_", "⋆": "_star_", "†": "_dagger_"}
 _STYLED = {"calligraphic": "𝒞", "fraktur": "𝔉", "blackboard": "𝔹"}  # a bold letter may be the plain one
 INDEX = "•"  # stands for an index in the key of a family
 
@@ -127,7 +128,7 @@ def name_of(tree: Tree) -> str:
     primes = told.count("′") + (len(tree.primes) if isinstance(tree, Scripted) else 0)
     stem = "".join(_GREEK.get(c, c) for c in base.letters) + _FONTS.get(base.style, "")
     stem += "".join(_ACCENTS.get(a, "") for a in base.accents)
-    told = "".join(_GREEK.get(c, c) for c in told.replace("′", "").replace("−", "_minus_").replace("+", "_plus_"))
+    told = "".join(_GREEK.get(c, _SIGNS.get(c, c)) for c in told.replace("′", ""))
     parts = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).split("_")
     return "_".join([stem, *filter(None, parts)]) + "'" * primes
 
@@ -166,6 +167,11 @@ def is_square(tree: Tree) -> bool:
     if not isinstance(tree, Scripted) or not isinstance(tree.base, Symbol):
         return False
     return isinstance(tree.above, Number) and tree.above.digits == "2"
+
+
+def is_starred(tree: Scripted) -> bool:
+    """Whether a name has a star, ``W^*``, which is another name than the one without it."""
+    return isinstance(tree.above, Mark) and tree.above.sign in "∗⋆"
 
 
 def is_hessian(tree: Product) -> bool:
