@@ -10,6 +10,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.ops.broadcasting import broadcast_to
 
 from .steps import LOOPS, B, K, Q, T, V, cell, d, drawn, e, gamma, linear, online_mean, x
 
@@ -90,7 +91,7 @@ def test_index_style_has_entries_of_loops() -> None:
 def test_text_is_a_call_that_gives_the_same_values(name: str) -> None:
     y = LOOPS[name]()
     arguments = [*y.tensors, *([gamma] if gamma in y.free_symbols else [])]
-    functions = {name: getattr(sa, name) for name in sa.__all__}
+    functions = {**{name: getattr(sa, name) for name in sa.__all__}, "broadcast_to": broadcast_to}
     z = eval(str(y), {**functions, **{str(a.name): a for a in arguments}, "T": T, "d": d, "e": e, "oo": sympy.oo})
     values = drawn(arguments, np.random.default_rng(5))
     np.testing.assert_array_equal(*sa.lambdify(arguments, [y, z])(*values))
