@@ -19,6 +19,11 @@ from . import notes
 from .reference import reference
 from .writing import all_of
 
+_GUIDE = (
+    "attention gradients proofs moments numbers documents reading_latex command_line testing operations conventions "
+    "from_sympy from_pytorch"
+).split()  # in the order in which it is read
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What to build, and where."""
@@ -64,12 +69,18 @@ def _check_apart(names: Iterable[str]) -> None:
 
 def documented() -> dict[str, bytes]:
     """The pages of the guide and of the reference, by their names in the site."""
-    sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(notes.shipped("docs").glob("*.md"))}
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(notes.shipped("docs").glob("*.md"))}
+    sources = {name: found[name] for name in sorted(found, key=_place)}
     links = {"Derivations": "../index.html", "Guide": "index.html", "Reference": "reference.html"}
     made = guide.pages({**sources, **reference()})
     files = {page.name: guide.written(page, links) for page in made}
     files["index"] = guide.contents(made, links)
     return {f"docs/{name}.html": text.encode() for name, text in files.items()}
+
+
+def _place(page: str) -> int:
+    """Where a page of the guide stands among the others."""
+    return _GUIDE.index(page) if page in _GUIDE else len(_GUIDE)
 
 
 def _check_folder(folder: Path) -> None:

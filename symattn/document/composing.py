@@ -163,7 +163,9 @@ class Composer:
             tally=self._tally(),
             result=result,
             given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
-            conventions=conventions(boxes, self._gradient_convention(), self._own_functions()),
+            conventions=conventions(
+                boxes, self._gradient_convention(), self._own_functions(), self.printer.table.letters()
+            ),
             sections=sections,
             references=tuple(map(self.words, self.derivation.references)),
             command=self.derivation.command,

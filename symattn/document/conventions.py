@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
 from itertools import pairwise, starmap
 
-from ..core.boxes import Box, Function, Name, Row, Script, Sign
+from ..core.boxes import Box, Function, Name, Row, Script, Sign, fold, rebuilt
+from ..core.naming import free_letters
 from ..printing.media.read_latex import box_of_latex
 from ..printing.prose import (
     Chain,
@@ -19,7 +20,9 @@ from ..printing.prose import (
     Table,
     Words,
 )
+from .prose import every
 
+_FRESH = {True: "ABMCDEFGHNRSUWXYZ", False: "xyzuvwabc"}  # by whether they are large
 _SIGNS = {
     "⊙": r"$\odot$ multiplies entry by entry",
     "⊘": r"$\oslash$ divides entry by entry",
@@ -48,12 +51,35 @@ _SIGNS = {
 }
 
 
-def conventions(boxes: Iterable[Box], more: Words = (), own: Set[str] = frozenset()) -> Words:
-    """The sentences on the signs of some formulas, in one, and ``more`` before them; ``own`` are other functions."""
+def conventions(
+    boxes: Iterable[Box], more: Words = (), own: Set[str] = frozenset(), taken: Set[str] = frozenset()
+) -> Words:
+    """The sentences on the signs of some formulas, in one, and ``more`` before them.
+
+    ``own`` are other functions of these letters, and ``taken`` are letters that stand for something else.
+    """
     used = {sign for box in boxes for sign in _signs(box)} - own
-    said = [more] * bool(more) + [words for sign, words in _sentences().items() if sign in used]
+    said = [more] * bool(more) + [_apart(words, taken) for sign, words in _sentences().items() if sign in used]
     joined = [piece for words in said for piece in ("; ", *words)][1:]
     return (*joined, ".") if said else ()
+
+
+def _apart(words: Words, taken: Set[str]) -> Words:
+    """A sentence whose letters stand for nothing else."""
+    boxes = (x for word in words if isinstance(word, Box) for x in every(word))
+    letters = {x.letters for x in boxes if isinstance(x, Name) and _is_letter(x)}
+    fresh = {case: free_letters(_FRESH[case], {*taken, *letters}) for case in _FRESH}
+    others = {letter: Name(next(fresh[letter.isupper()])) for letter in sorted(letters) if letter in taken}
+
+    def written(box: Box, inside: Sequence[Box]) -> Box:
+        other = others.get(box.letters) if isinstance(box, Name) and _is_letter(box) else None
+        return other or (rebuilt(box, inside) if inside else box)
+
+    return tuple(word if isinstance(word, str) else fold(word, written) for word in words)
+
+
+def _is_letter(name: Name) -> bool:
+    return name.style == "italic" and name.letters in ("A", "B", "M", "x")
 
 
 @cache

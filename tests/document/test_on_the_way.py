@@ -46,7 +46,7 @@ def test_nothing_is_shown_where_nothing_is_on_the_way_or_too_much(left, right):
 def test_functions_of_others_are_not_taken_for_known_ones():
     x = sa.tensor("x", "n")
     known, other = (sa.Derivation("A").extend(sa.let("y", f)).text() for f in (sa.sigmoid(x), sa.unknown("sigma", x)))
-    assert "σ(x) is 1/(1 + ℯ⁻ˣ)" in known
+    assert "σ(z) is 1/(1 + ℯ⁻ᶻ)" in known
     assert "y ≔ σ(x)" in other
     assert "ℯ" not in other
 
@@ -56,3 +56,10 @@ def test_sums_of_rows_in_all_places_are_explained():
     repeated = sa.Derivation("A").extend(sa.let("Y", X - sa.sum(X, axis=1, keepdims=True))).text()
     assert "A 𝟏 𝟏ᵀ has the sum of each row" in " ".join(repeated.split())
     assert "A 𝟏 𝟏ᵀ" not in sa.Derivation("A").extend(sa.let("y", sa.sum(X, axis=1))).text()
+
+
+def test_letters_of_conventions_stand_for_nothing_else():
+    A, x = sa.tensor("A", T, d), sa.tensor("x", T)
+    text = sa.Derivation("A").extend(sa.let("Y", A - sa.sum(A, axis=1, keepdims=True) + sa.diag(x) @ A)).text()
+    assert "B 𝟏 𝟏ᵀ has the sum of each row of B" in " ".join(text.split())
+    assert "diag(y) has y on its diagonal" in " ".join(text.split())

@@ -12,6 +12,8 @@ from ...errors import OperandError
 from .html import whole
 from .html_words import escaped
 
+_BLANK = "<BLANKLINE>"  # of what an example prints
+
 
 class Page(NamedTuple):
     """A page: what it is called in addresses, its title, its first sentences, and all of it."""
@@ -66,7 +68,8 @@ def _reader() -> Any:
 
 
 def _fence(renderer: Any, tokens: Sequence[Any], at: int, options: Any, environment: Any) -> str:
-    return f'<pre tabindex="0"><code>{escaped(tokens[at].content.rstrip())}</code></pre>\n'
+    lines = ("" if line == _BLANK else line for line in tokens[at].content.rstrip().split("\n"))
+    return f'<pre tabindex="0"><code>{escaped(chr(10).join(lines).rstrip())}</code></pre>\n'
 
 
 def _page(reader: Any, name: str, source: str) -> Page:
@@ -85,9 +88,10 @@ def _page(reader: Any, name: str, source: str) -> Page:
 def _lead_to_pages(tokens: Iterable[Any]) -> None:
     """What leads to a source leads to its page."""
     for link in (child for token in tokens for child in token.children or () if child.type == "link_open"):
-        path, ending = os.path.splitext(link.attrGet("href"))
+        address, mark, place = link.attrGet("href").partition("#")
+        path, ending = os.path.splitext(address)
         if ending == ".md":
-            link.attrSet("href", f"{path}.html")
+            link.attrSet("href", f"{path}.html{mark}{place}")
 
 
 def _plain(inline: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import symattn as sa
 from symattn.cli import notes
-from symattn.cli.build import documented
+from symattn.cli.build import _GUIDE, documented
 from symattn.cli.reference import reference
 from symattn.document.render import guide
 from symattn.errors import OperandError
@@ -25,7 +25,12 @@ First, [another page](other.md) and `a < b`.
 
 ```python
 >>> 1 < 2
+True
+<BLANKLINE>
+...
 ```
+
+See [there](other.md#place).
 
 <b>no HTML</b>
 """
@@ -37,8 +42,9 @@ def test_a_page_of_markdown_has_our_looks_and_no_html_of_its_own():
     assert page.summary == 'First, <a href="other.html">another page</a> and <code>a &lt; b</code>.'
     assert '<h2 id="to-be-found">' in page.article
     assert '<div class="scroll">\n<table class="guide">' in page.article
-    assert '<pre tabindex="0"><code>&gt;&gt;&gt; 1 &lt; 2</code></pre>' in page.article
+    assert '<pre tabindex="0"><code>&gt;&gt;&gt; 1 &lt; 2\nTrue\n\n...</code></pre>' in page.article
     assert "&lt;b&gt;no HTML" in page.article
+    assert '<a href="other.html#place">there</a>' in page.article
     written = guide.written(page, {"Guide": "index.html"})
     assert written.startswith("<!doctype html>")
     assert '<a href="index.html">Guide</a>' in written
@@ -62,6 +68,7 @@ def test_the_reference_tells_all_that_is_public():
 
 def test_the_guide_leads_to_its_pages():
     files = documented()
+    assert {path.stem for path in notes.shipped("docs").glob("*.md")} == {*_GUIDE}
     names = {path.stem for path in notes.shipped("docs").glob("*.md")} | reference().keys() | {"index"}
     assert files.keys() == {f"docs/{name}.html" for name in names}
     assert all(f'href="{name}.html"' in files["docs/index.html"].decode() for name in names)
