@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, Space, Text, is_large, row
+from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, SignKind, Space, Text, is_large, row
 from .media.neighbours import edge
 from .widths import width
 
@@ -15,6 +15,7 @@ _PER_LEVEL = 30
 _BETWEEN_FORMULAS = -10
 _BEFORE = {"relation": 0, "sum": 10, "product": 20}
 _AFTER_COMMA, _BEFORE_FACTOR = 5, 40
+_RELATION_INSIDE = 15  # of a fence
 _UNEVEN = 20  # for a line that is empty
 _NEEDS_MORE = frozenset(("relation", "sum", "product", "prefix", "punctuation", "large", "opening"))
 
@@ -106,8 +107,12 @@ def _pieces(box: Box, factors: bool, opening: _Opening) -> Iterator[_Piece]:
 def _priced(box: Box, level: int, factors: bool, opening: _Opening) -> Iterator[tuple[float | None, Box | _Half]]:
     """Each part with the price of a break before it, None where there can be none."""
     before: Box | None = None
-    for part in _opened_rows(box):
+    parts = [*_opened_rows(box)]
+    keeps_items = opening is _AS_A_RULE and any(_is_of_kind(part, "punctuation") for part in parts)
+    for part in parts:
         price = None if before is None else _price(before, part, factors)
+        if level and _is_of_kind(part, "relation"):  # of one item of a list, as in a recurrence
+            price = None if keeps_items else _RELATION_INSIDE
         price = None if price is None else price + _PER_LEVEL * level
         before = part
         fence = part.base if isinstance(part, Script) else part
@@ -119,6 +124,10 @@ def _priced(box: Box, level: int, factors: bool, opening: _Opening) -> Iterator[
             yield None, _Half(part, marked, False)
         else:
             yield price, part
+
+
+def _is_of_kind(part: Box, kind: SignKind) -> bool:
+    return isinstance(part, Sign) and part.kind == kind
 
 
 def _is_opened(fence: Fence, whole: Box, opening: _Opening) -> bool:

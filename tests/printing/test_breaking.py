@@ -146,6 +146,14 @@ def test_a_fence_with_a_script_keeps_it_at_its_end() -> None:
     assert broken(row(Name("X"), Sign("+", "sum"), transposed), 17)[-1].kids[-1] is transposed
 
 
+def test_items_of_a_list_in_a_bracket_are_broken_between_and_not_within() -> None:
+    equal, comma = Sign("=", "relation"), Sign(",", "punctuation")
+    item = [Name("s"), equal, Name("A"), Sign("+", "sum"), Name("B")]
+    listed = Fence(row(*item, comma, *item, comma, *item))
+    assert [shown(line) for line in broken(listed, 14)] == ["(s=A+B,s=A+B,", "s=A+B)"]
+    assert [shown(line) for line in broken(row(Name("X"), listed), 8)] == ["X(s=A+B,", "s=A+B,", "s=A+B)"]
+
+
 def test_rows_in_characters() -> None:
     measured = [shown(line) for line in broken(formula("A+B+C+D+E+F"), 8, 2, measure=lambda box: len(shown(box)))]
     assert measured == ["A+B+C+D", "+E+F"]
