@@ -23,6 +23,7 @@ from .biases import (
     transformer_xl,
 )
 from .blocks import gelu_tanh, glu, mlp, post_norm_block, pre_norm_block, swiglu
+from .blockwise import blockwise
 from .decay import decay_matrix, forgetting, gated_linear, gla, retention
 from .delta import delta_rule, gated_delta_rule, kimi_delta
 from .dot_product import attention_pooling, capped, probabilities, scaled_dot_product, scores, weights
@@ -73,7 +74,7 @@ from .normalisers import (
 from .norms import group_norm, l2_norm, layer_norm, layer_norm_statistics, rms_norm
 from .positions import embed, rotary, rotate, sinusoidal, yarn_frequencies, yarn_scale
 from .projections import cross_attention, fused_projection, merge_heads, project, self_attention, split_heads
-from .recurrences import blockwise, chunked_retention, recurrence
+from .recurrences import chunked_retention, recurrence
 from .similarities import (
     additive,
     cosine,

@@ -21,6 +21,7 @@ from ..ops.logic import equal, where
 from ..ops.pointwise import exp, maximum, minimum, relu
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, scores
+from .linear_state import Positions, step_by_step, step_by_step_normalised
 from .options import Masking, epsilon, kept_or_zero, operand, queries_and_keys, same
 
 Form = Literal["state", "weights"]
@@ -79,14 +80,15 @@ def causal_linear(
     *,
     feature: Callable[[Tensor], Any] | Literal["elu+1"] | None = "elu+1",
     normalise: bool = True,
-    form: Form = "weights",
+    form: Literal["state", "weights", "recurrent"] = "weights",
 ) -> Tensor:
     """Causal linear attention, ``A = tril(F_Q @ F_K.mT)``, ``O = A @ V / rowsum(A)``: position i sees all j <= i.
 
     Q[.., T, d], K[.., T, d], V[.., T, e]; O[.., T, e]. ``form="weights"`` (the default) is that; ``form="state"``
     keeps the states of all positions, ``H[i]``, the sum of ``outer(F_K[j], V[j])`` over j <= i, and gives
-    ``F_Q[i] @ H[i] / (F_Q[i] @ cumsum(F_K)[i])``. ``feature`` and ``normalise`` are those of ``linear``. Raises
-    ShapeError for shapes that do not fit and OperandError for another ``feature`` or ``form``.
+    ``F_Q[i] @ H[i] / (F_Q[i] @ cumsum(F_K)[i])``; ``form="recurrent"`` is a ``sa.scan`` that keeps only the last state.
+    ``feature`` and ``normalise`` are those of ``linear``. Raises ShapeError for shapes that do not fit and OperandError
+    for another ``feature`` or ``form``.
     Source: Katharopoulos et al. 2020 (arXiv:2006.16236), equations 8 to 12.
 
     >>> import symattn as sa
@@ -101,7 +103,11 @@ def causal_linear(
     same("causal_linear", queries, -2, keys, -2, "the number of positions")
     f_q, f_k, values = _features("causal_linear", feature, queries, keys, V)
     normalise = flag("causal_linear", "normalise", normalise)
-    if one_of("causal_linear", "form", form, "state", "weights") == "weights":
+    if one_of("causal_linear", "form", form, "state", "weights", "recurrent") == "recurrent":
+        run = Positions(f_q, f_k, values, None, None)
+        output, _ = step_by_step_normalised(run) if normalise else step_by_step(run, None)
+        return named("O", output)
+    if form == "weights":
         weights = named("A", tril(f_q @ matrix_transpose(f_k)))
         return attention_pooling(normalised(weights) if normalise else weights, values)
     states = named("H", cumsum(f_k[..., :, None] * values[..., None, :], axis=-3))

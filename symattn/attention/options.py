@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ..core.arguments import one_of
@@ -164,3 +164,16 @@ def same(what: str, a: Tensor, axis: int, b: Tensor, other: int, of: str) -> Non
             f"{what}: {a.brief()} and {b.brief()} differ in {of}: axis {axis} of the first is {a.shape[axis]}, "
             f"axis {other} of the second is {b.shape[other]}"
         )
+
+
+def blocks(what: str, **lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The blocks of several lists, together."""
+    for name, several in lists.items():
+        if not isinstance(several, list | tuple) or not several:
+            raise OperandError(f"{what} takes a list of blocks {name}, with one block or more")
+    counts = {name: len(several) for name, several in lists.items()}
+    if len(set(counts.values())) > 1:
+        raise OperandError(
+            f"{what}: the numbers of blocks differ: " + ", ".join(f"{n} of {x}" for x, n in counts.items())
+        )
+    return zip(*lists.values(), strict=True)

@@ -1,25 +1,24 @@
-"""The same attention step by step: states that are written and read, and blocks of keys that are taken one by one."""
+"""Linear attention step by step, in parallel and in chunks: a state that is written and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..core.arguments import few, one_of
 from ..core.node import Tensor
 from ..errors import OperandError
-from ..ops import rows
 from ..ops.arithmetic import multiply
 from ..ops.layout import concat, matrix_transpose
 from ..ops.leaves import as_tensor, from_index, named
-from ..ops.opaque import stop_gradient
-from ..ops.pointwise import exp, maximum, power
+from ..ops.pointwise import exp, power
 from .decay import per_channel, per_position, positions, retention
-from .dot_product import scores
-from .options import factor, operand, same
+from .linear_state import Positions, in_chunks, in_parallel, step_by_step
+from .options import blocks, factor, operand, same
 from .similarities import per_head
 
 Rule = Literal["linear", "gated", "delta", "gated_delta"]
+Form = Literal["recurrent", "parallel", "chunked"]
 
 
 class Recurrent(NamedTuple):
@@ -39,77 +38,71 @@ def recurrence(
     beta: Any = None,
     state: Any = None,
     scale: Any = 1,
+    form: Form = "recurrent",
+    chunk: Any = None,
 ) -> Recurrent:
     """Linear attention position by position: ``S_t = S + outer(k_t, w_t)``, ``o_t = scale * q_t @ S_t``.
 
     ``rule`` is ``"linear"`` (S is the state before, w_t is v_t), ``"gated"`` (S is exp(g_t) times the state before),
-    ``"delta"`` (w_t is beta_t (v_t - k_t @ S)) or ``"gated_delta"`` (both). Q[.., T, d], K[.., T, d], V[.., T, e] with
-    a whole number T; ``decay`` is g[.., T], with one axis less than K, or g[.., T, d], one a channel; beta[.., T];
+    ``"delta"`` (w_t is beta_t (v_t - k_t @ S)) or ``"gated_delta"`` (both). Q[.., T, d], K[.., T, d], V[.., T, e];
+    ``decay`` is g[.., T], with one axis less than K, or g[.., T, d], one a channel; beta[.., T];
     ``state`` S[.., d, e] is what is known before, by default zeros. The result is the pair ``output`` O[.., T, e] and
     ``state``. ``scale`` is 1 by default, as in the closed forms; ONNX and flash-linear-attention take 1/sqrt(d).
-    Axes in front broadcast: grouped queries Q[h, g, T, d] take K[h, 1, T, d]. Raises OperandError for a symbolic T (the
-    closed forms take it), for another ``rule`` and for a decay or beta that it misses or does not take, and ShapeError
-    for shapes that do not fit.
-    Source: ONNX operator LinearAttention, version 27; Yang et al. 2024 (arXiv:2412.06464).
+    Axes in front broadcast: grouped queries Q[h, g, T, d] take K[h, 1, T, d].
+
+    ``form`` is ``"recurrent"`` (the default; a ``sa.scan`` for a symbolic T, and steps by name for a whole number),
+    ``"parallel"`` (all positions at once, of both output and state), or ``"chunked"``: in parallel within each
+    ``chunk`` of positions, of which T is a multiple, and by the state from one to the next. All three are equal, by
+    induction on T with the parallel form as invariant. Mamba-2 is ``"gated"`` with ``K = dt * B`` and ``g = dt * a``,
+    HGRN2 with ``K = 1 - exp(g)``.
+    Raises OperandError for another ``rule`` or ``form`` and for a decay, beta or chunk that it misses or does not take,
+    and ShapeError for shapes that do not fit.
+    Source: ONNX operator LinearAttention, version 27; Yang et al. 2024 (arXiv:2412.06464); in chunks Dao and Gu 2024
+    (arXiv:2405.21060), section 6, and Yang et al. 2024 (arXiv:2406.06484), section 3.
 
     >>> import symattn as sa
-    >>> Q, K, V = sa.tensor("Q", "2 d"), sa.tensor("K", "2 d"), sa.tensor("V", "2 e")
-    >>> for x in sa.attention.recurrence(Q, K, V, rule="delta", beta=sa.tensor("beta", 2)).output.intermediates:
-    ...     print(x.name, "=", x.inputs[0])
-    w_1 = beta[:1, None] * V[:1, :]
-    S_1 = K[:1, :].T @ w_1
-    w_2 = beta[1:, None] * (V[1:, :] - K[1:, :] @ S_1)
-    S_2 = S_1 + K[1:, :].T @ w_2
-    O = concat([Q[:1, :] @ S_1, Q[1:, :] @ S_2], axis=-2)
+    >>> Q, K, V, beta = sa.tensor("Q", "T d"), sa.tensor("K", "T d"), sa.tensor("V", "T e"), sa.tensor("beta", "T")
+    >>> step_by_step, parallel = (
+    ...     sa.attention.recurrence(Q, K, V, rule="delta", beta=beta, form=form) for form in ("recurrent", "parallel")
+    ... )
+    >>> by = sa.induction(final=parallel.state, outputs=parallel.output)
+    >>> sa.prove(step_by_step.output, parallel.output, by=by).status
+    'proved'
     """
     queries, keys, values = positions("recurrence", Q, K, V)
-    T, by = _whole("recurrence", keys), factor("recurrence", scale)
-    g, b = _gates(rule, decay, beta, keys)
+    by, g = factor("recurrence", scale), _gates(rule, decay, beta, keys)
     S = None if state is None else _state(state, keys, values)
+    one_of("recurrence", "form", form, "recurrent", "parallel", "chunked")
+    if (chunk is not None) != (form == "chunked"):
+        raise OperandError(f"recurrence: the form {form!r} {'needs' if form == 'chunked' else 'takes no'} chunk")
+    run = Positions(queries, keys, values, *g)
+    if form == "parallel":
+        output, last = in_parallel(run, S)
+    elif form == "chunked":
+        output, last = in_chunks(run, S, chunk)
+    elif keys.shape[-2].is_Integer:
+        return _written_out(run, S, by)
+    else:
+        output, last = step_by_step(run, S)
+    return Recurrent(named("O", multiply(by, output)), named("S", last))
+
+
+def _written_out(run: Positions, S: Tensor | None, by: Any) -> Recurrent:
+    """Each step under a name of its own."""
+    few("recurrence", T := int(run.keys.shape[-2]), "positions", 10_000)
     outputs = []
     for t in range(T):
-        q, k, w = (x[..., t : t + 1, :] for x in (queries, keys, values))
+        q, k, w = (x[..., t : t + 1, :] for x in run[:3])
+        g, b = (None if x is None else x[..., t : t + 1, :] for x in run[3:])
         if S is not None and g is not None:
-            S = named(f"S_{t}'", exp(matrix_transpose(g[..., t : t + 1, :])) * S)
+            S = named(f"S_{t}'", exp(matrix_transpose(g)) * S)
         if b is not None:
-            w = named(f"w_{t + 1}", b[..., t : t + 1, :] * (w if S is None else w - k @ S))
+            w = named(f"w_{t + 1}", b * (w if S is None else w - k @ S))
         written = matrix_transpose(k) @ w
         S = named(f"S_{t + 1}", written if S is None else S + written)
         outputs.append(multiply(by, q @ S))
     assert S is not None
     return Recurrent(named("O", concat(outputs, axis=-2)), S)
-
-
-def blockwise(Q: Any, keys: Sequence[Any], values: Sequence[Any], *, scale: Any = None) -> Tensor:
-    """Softmax attention over blocks of keys, one after the other, with a running maximum m and a running sum l.
-
-    For each block ``Z = Q @ K.mT * scale``, ``m' = maximum(m, rowmax(Z))``, ``E = exp(Z - m')``,
-    ``l' = exp(m - m') * l + rowsum(E)``, ``Y' = exp(m - m') * Y + E @ V``; at the end ``O = Y / l``. Q[.., T, d]; the
-    blocks are K[.., S_b, d] and V[.., S_b, e], of any sizes; O[.., T, e]. It equals ``scaled_dot_product`` of the
-    blocks put together. ``scale`` is that of ``scores``. The maximum only guards against overflow: O does not depend
-    on it, and derivatives do not go through it. Raises ShapeError for shapes that do not fit and OperandError for
-    no blocks, or numbers of blocks that differ.
-    Source: Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3; Dao et al. 2022 (arXiv:2205.14135).
-
-    >>> import symattn as sa
-    >>> Q, K_1, V_1 = sa.tensor("Q", "T d"), sa.tensor("K_1", "n d"), sa.tensor("V_1", "n e")
-    >>> sa.attention.blockwise(Q, [K_1, sa.tensor("K_2", "m d")], [V_1, sa.tensor("V_2", "m e")]).shape
-    (T, e)
-    """
-    before: tuple[Tensor, Tensor, Tensor] | None = None
-    for b, (k, v) in enumerate(_blocks("blockwise", K=keys, V=values), 1):
-        z, v = scores(Q, k, scale=scale), operand("blockwise", v, 2, "V[.., S, e]")
-        same("blockwise", z, -1, v, -2, "the number of keys and values")
-        top = rows.max(stop_gradient(z), axis=-1, keepdims=True)
-        m = named(f"m_{b}", top if before is None else maximum(before[0], top))
-        weights = named(f"E_{b}", exp(z - m))
-        total, output = rows.sum(weights, axis=-1, keepdims=True), weights @ v
-        if before is not None:
-            kept = named(f"a_{b}", exp(before[0] - m))
-            total, output = kept * before[1] + total, kept * before[2] + output
-        before = m, named(f"l_{b}", total), named(f"Y_{b}", output)
-    assert before is not None
-    return named("O", before[2] / before[1])
 
 
 def chunked_retention(
@@ -130,7 +123,7 @@ def chunked_retention(
     (m + n, d)
     """
     state, outputs = None, []
-    for b, chunk in enumerate(_blocks("chunked_retention", Q=queries, K=keys, V=values), 1):
+    for b, chunk in enumerate(blocks("chunked_retention", Q=queries, K=keys, V=values), 1):
         q, k, v = positions("chunked_retention", *chunk)
         output = retention(q, k, v, gamma, scale=scale)
         decay, B = per_head("chunked_retention", gamma, q @ matrix_transpose(k)), k.shape[-2]
@@ -144,18 +137,6 @@ def chunked_retention(
 
 
 # --- arguments ---
-
-
-def _whole(what: str, keys: Tensor) -> int:
-    """The number of positions, which is not symbolic here."""
-    T = keys.shape[-2]
-    if not T.is_Integer:
-        raise OperandError(
-            f"{what}: {keys.brief()} has {T} positions, and steps are written out one by one: make T a number, or "
-            f"take a closed form: causal_linear, gated_linear, gla, delta_rule, gated_delta_rule, kimi_delta"
-        )
-    few(what, int(T), "positions", 10_000)
-    return int(T)
 
 
 def _gates(rule: Any, decay: Any, beta: Any, keys: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -177,19 +158,6 @@ def _state(state: Any, keys: Tensor, values: Tensor) -> Tensor:
     same("recurrence", before, -2, keys, -1, "the width of a key")
     same("recurrence", before, -1, values, -1, "the width of a value")
     return before
-
-
-def _blocks(what: str, **lists: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The blocks of several lists, together."""
-    for name, blocks in lists.items():
-        if not isinstance(blocks, list | tuple) or not blocks:
-            raise OperandError(f"{what} takes a list of blocks {name}, with one block or more")
-    counts = {name: len(blocks) for name, blocks in lists.items()}
-    if len(set(counts.values())) > 1:
-        raise OperandError(
-            f"{what}: the numbers of blocks differ: " + ", ".join(f"{n} of {x}" for x, n in counts.items())
-        )
-    return zip(*lists.values(), strict=True)
 
 
 def _column(n: Any, slope: int, start: Any) -> Tensor:

@@ -136,6 +136,38 @@ def test_blocks_of_keys_give_the_softmax_of_all(blocks):
     refuted(A.blockwise(Q, keys, values, scale=1), A.scaled_dot_product(Q, *whole, scale=2))
 
 
+@pytest.mark.parametrize("causal", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_any_number_of_blocks_gives_the_softmax_of_all(causal):
+    """For every number and every size of blocks, and whatever the running maximum is."""
+    keys, values = sa.tensor("K", m * n, d), sa.tensor("V", m * n, e)
+    masking = {"mask": A.causal_mask(T, m * n)} if causal else {}
+
+    def closed(reference, k, v, *mask):
+        z = Q @ sa.merge_axes(k, (0, 1)).T / sympy.sqrt(d) - reference[:, None]
+        weights = sa.exp(sa.where(sa.merge_axes(sa.moveaxis(mask[0], 0, 1), (1, 2)), z, -sympy.oo) if mask else z)
+        return None, sa.sum(weights, axis=-1), weights @ sa.merge_axes(v, (0, 1))
+
+    O = A.blockwise(Q, keys, values, block=n, **masking)
+    proved(O, A.scaled_dot_product(Q, keys, values, **masking), by=sa.induction(final=closed, free=0))
+
+
+def test_blocks_that_a_mask_leaves_empty_count_for_nothing(rng):
+    """Also the first one, and rows without any key; gradients too."""
+    keys, values, mask = sa.tensor("K", 2 * n, d), sa.tensor("V", 2 * n, e), sa.tensor("M", T, 2 * n, binary=True)
+    q, k, v = rng.normal(size=(5, 4)), rng.normal(size=(6, 4)), rng.normal(size=(6, 3))
+    keep = rng.random((5, 6)) < 0.5
+    keep[1, :3] = keep[2] = False
+    forms = A.blockwise(Q, keys, values, block=n, mask=mask), A.scaled_dot_product(Q, keys, values, mask=mask)
+    results = []
+    for form in forms:
+        g = sa.gradient(form, [Q, keys, values])
+        results.append(
+            sa.lambdify([Q, keys, values, mask, g.cotangent], [form, g])(200 * q, k, v, keep, np.ones((5, 3)))
+        )
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
 def test_blocks_do_not_overflow(rng):
     keys, values = ([sa.tensor(f"{x}_{b}", size, w) for b, size in ((1, S), (2, m))] for x, w in (("K", d), ("V", e)))
     O = A.blockwise(Q, keys, values)
@@ -204,22 +236,65 @@ def test_chunks_give_the_retention_of_all():
 # --- recurrences ---
 
 
-@pytest.mark.parametrize("rule", RULES)
+CHEAP = ("linear", "gated")
+EACH = [pytest.param(rule, marks=[] if rule in CHEAP else pytest.mark.slow) for rule in RULES]
+
+
+@pytest.mark.parametrize("rule", EACH)
 def test_closed_forms_are_recurrences(rule):
-    for positions in (1, 2, 3):
-        closed, (tensors, convention) = both_forms(rule, positions)
-        proved(A.recurrence(*tensors, **convention).output, closed)
+    """For every number of positions, by induction, with a state before the first one."""
+    closed, (tensors, convention) = both_forms(rule, T)
+    start = sa.tensor("S_0", d, e)
+    parallel = A.recurrence(*tensors, **convention, form="parallel")
+    proved(parallel.output, closed)
+    for before in ({}, {"state": start}):
+        one, all_at_once = (A.recurrence(*tensors, **convention, **before, form=x) for x in ("recurrent", "parallel"))
+        by = sa.induction(final=all_at_once.state, outputs=all_at_once.output)
+        proved(one.output, all_at_once.output, by=by)
+    proved(one.state, all_at_once.state, by=by)
+
+
+@pytest.mark.parametrize("rule", [pytest.param(x, marks=[] if x == "linear" else pytest.mark.slow) for x in RULES[:4]])
+def test_chunks_are_the_parallel_form(rule):
+    """For every number and every size of chunks."""
+    _, (tensors, convention) = both_forms(rule, m * n)
+    chunked = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="chunked", chunk=n)
+    whole = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="parallel")
+    by = sa.induction(final=whole.state, outputs=sa.split_axis(whole.output, 0, (m, n)))
+    proved(chunked.output, whole.output, by=by)
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_closed_forms_are_recurrences_at_seven_positions_in_numbers(rule, rng):
-    closed, (tensors, convention) = both_forms(rule, 7)
-    data = [*tensors, *(x for x in convention.values() if isinstance(x, sa.Tensor))]
-    sizes = {d: 4, e: 3}
-    arrays = [rng.normal(size=[int(size.subs(sizes)) for size in x.shape]) for x in data]
-    arrays[3:] = [-np.abs(x) if t.params["name"] == "g" else x for t, x in zip(data[3:], arrays[3:], strict=True)]
-    got, want = sa.lambdify(data, [A.recurrence(*tensors, **convention).output, closed])(*arrays)
-    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+def test_all_forms_agree_in_numbers(rule, rng):
+    """With heads in front, and groups of queries that share keys and values."""
+    _, (tensors, convention) = both_forms(rule, 2 * n)
+    given = [*tensors, *(x for x in convention.values() if isinstance(x, sa.Tensor))]
+    data = [sa.tensor(x.name, h, 1 if k else 3, *x.shape) for k, x in enumerate(given)]
+    named = {key: data[given.index(x)] for key, x in convention.items() if isinstance(x, sa.Tensor)}
+    start = sa.tensor("S_0", h, 1, d, e)
+    forms = [
+        A.recurrence(*data[:3], rule=convention["rule"], **named, state=start, scale=2, form=form, **chunk)
+        for form, chunk in (("recurrent", {}), ("parallel", {}), ("chunked", {"chunk": n}))
+    ]
+    sizes = {d: 4, e: 3, n: 3, h: 2}
+    arrays = [rng.normal(size=[int(size.subs(sizes)) for size in x.shape]) for x in [*data, start]]
+    arrays = [-np.abs(x) if t.name == "g" else x for t, x in zip([*data, start], arrays, strict=True)]
+    one, *others = (sa.lambdify([*data, start], list(form))(*arrays) for form in forms)
+    for other in others:
+        for got, want in zip(other, one, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("feature", [None, sa.exp])
+def test_causal_linear_attention_is_a_recurrence(feature):
+    f = feature or (lambda x: x)
+    state = f(KT).T @ VT
+    for normalise, final in ((True, (state, sa.sum(f(KT), axis=0))), (False, state)):
+        forms = (
+            A.causal_linear(Q, KT, VT, feature=feature, normalise=normalise, form=x) for x in ("recurrent", "weights")
+        )
+        recurrent, weights = forms
+        proved(recurrent, weights, by=sa.induction(final=final, outputs=weights))
 
 
 def test_normalised_causal_linear_attention_is_two_recurrences():
@@ -381,6 +456,9 @@ def test_arguments_that_do_not_fit_say_so(call, message):
         ({"rule": "gated", "decay": sa.tensor("g", 3)}, "g[3] and K[2, d] differ in the number of positions"),
         ({"rule": "gated", "decay": sa.tensor("g", 2, e)}, "g[2, e] and K[2, d] differ in their width"),
         ({"rule": "delta", "beta": sa.tensor("beta", 2, d)}, "beta[2, d] has 2 axes where beta[.., T] is meant"),
+        ({"form": "chunked"}, "recurrence: the form 'chunked' needs chunk"),
+        ({"chunk": 2}, "recurrence: the form 'recurrent' takes no chunk"),
+        ({"form": "weights"}, "recurrence: form is 'recurrent', 'parallel' or 'chunked', not 'weights'"),
         ({"state": sa.tensor("S_0", e, d)}, "recurrence: S_0[e, d] and K[2, d] differ in the width of a key"),
     ],
 )
@@ -390,11 +468,6 @@ def test_recurrences_say_what_they_miss(keywords, message):
     assert message in str(raised.value)
 
 
-def test_steps_of_a_symbolic_number_are_refused():
-    with pytest.raises(sa.OperandError, match=r"K\[T, d\] has T positions, and steps .* closed form: causal_linear"):
-        A.recurrence(Q, KT, VT)
-
-
 def test_blocks_are_lists_of_one_length():
     with pytest.raises(sa.OperandError, match="blockwise takes a list of blocks K, with one block or more"):
         A.blockwise(Q, [], [])
@@ -402,5 +475,7 @@ def test_blocks_are_lists_of_one_length():
         A.blockwise(Q, K, V)
     with pytest.raises(sa.OperandError, match="blockwise: the numbers of blocks differ: 2 of K, 1 of V"):
         A.blockwise(Q, [K, K], [V])
+    with pytest.raises(sa.OperandError, match="a mask is for keys that are one tensor, with block="):
+        A.blockwise(Q, [K], [V], mask=A.causal_mask(T, S))
     with pytest.raises(sa.ShapeError, match=r"Z\[T, S\] and V\[T, e\] differ in the number of keys and values"):
         A.blockwise(Q, [K], [VT])

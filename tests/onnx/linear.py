@@ -11,13 +11,13 @@ import symattn as sa
 
 from .entry import adapter
 
-B, C, L, d, e, g, h = sa.sizes("B C L d e g h")
+B, C, L, T, d, e, g, h = sa.sizes("B C L T d e g h")
 scale = sympy.Symbol("scale", positive=True)
 attend = sa.attention
 
 
 @cache
-def _linear(T: int, rule: str, grouped: bool, by_channel: bool, one_beta: bool, state: bool, scaled: bool) -> Any:
+def _linear(rule: str, grouped: bool, by_channel: bool, one_beta: bool, state: bool, scaled: bool) -> Any:
     """Heads lie side by side; where h heads of keys each have g heads of queries, those are an axis behind them."""
     heads = g * h if grouped else h
     given = {"Q": sa.tensor("Q", B, T, heads * d), "K": sa.tensor("K", B, T, h * d), "V": sa.tensor("V", B, T, h * e)}
@@ -47,7 +47,6 @@ def linear_attention(case):
     a, x = case.attributes, case.inputs
     heads, kv_heads = a["q_num_heads"], a["kv_num_heads"]
     function = _linear(
-        x["key"].shape[1],
         a["update_rule"],
         grouped=heads != kv_heads,
         by_channel="decay" in x and x["decay"].shape[-1] != kv_heads,
