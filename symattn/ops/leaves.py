@@ -176,6 +176,7 @@ from_index_op = Operation(
     numpy=lambda code, node: code.from_index(node),
     notation=_from_index_notation,
     reason="a constant",
+    bounded="by the formula of its entries",
     kind=lambda formula, shape: "binary" if _is_condition(formula) else "real",
     **FLAT,
 )

@@ -163,6 +163,7 @@ abs_op, abs = _function(
     lambda x, y: sign(x),
     "np.abs({})",
     enclosed("abs", "|", "|"),
+    bounded="the absolute value of what is bounded so",
     nonsmooth="abs is not differentiable at 0; 0 is taken there",
 )
 erf_op, erf = _function(
