@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from .parser import Parser
 
 
+_SAY_NOTHING = frozenset({"", "if", "when", "for", "where", "and", "with"})  # in front of a condition
+
+
 def grid(parser: Parser, token: Token) -> Grid:
     """The cells of an environment, whose first word is read already."""
     name = _environment(parser, token)
@@ -78,6 +81,8 @@ def _environment(parser: Parser, token: Token) -> str:
 def _cell(parser: Parser) -> Tree:
     """A cell; words such as "if" say nothing, and "otherwise" is a condition of its own."""
     while parser.meets("prose") and parser.token.mark not in ("otherwise", "else"):
+        if parser.token.mark.strip(" ,") not in _SAY_NOTHING:
+            raise parser.error("these words are not read: write the condition in signs")
         parser.next()
     if parser.meets("prose"):
         token = parser.next()

@@ -258,6 +258,8 @@ class Parser:
     def _large(self, token: Token) -> Tree:
         below = above = None
         while self.token.kind in ("_", "^"):
+            if (below if self.token.kind == "_" else above) is not None:
+                raise self.error(f"a second {self.token.mark} behind one sign")
             below, above = (self.script(), above) if self.token.kind == "_" else (below, self.script())
         if not self.begins() and not self.meets("sign", "−"):
             raise self.error(f"{token.mark} has nothing behind it")

@@ -26,6 +26,9 @@ _QUANTIFIES = re.compile(  # with nothing in it that would be a condition
     r"ind(ex|ices)|entr(y|ies)|times?))?)?"
 )
 _BEGIN_CONDITIONS = frozenset("if when whenever for where provided assuming unless given".split())
+_CONDITION = re.compile(
+    r"\b(if|iff|when|whenever|unless|except|provided|providing|assuming|suppos\w+|only|not|no|false|wrong)\b", re.IGNORECASE
+)
 _CONDITIONS = frozenset({"if", "when", "or", "otherwise", "else"})
 
 
@@ -132,6 +135,8 @@ def _is_reason(cell: Sequence[Token]) -> bool:
     if not told or not all(token.kind in ("prose", "word") for token in told):
         return False
     words = [word for word in told[0].mark.split() if not word.startswith("\\")]
+    if any(_CONDITION.search(token.mark) for token in told):
+        return False
     return not words or words[0].lower() not in _BEGIN_CONDITIONS
 
 
@@ -178,6 +183,8 @@ def _with_quantifiers(text: FormulaText, tokens: Sequence[Token]) -> list[Token]
             out.append(replace(token, kind="sign", mark="∀"))
         elif told and token.mark.removeprefix("and ").startswith("for "):
             raise text.error("for which values this is said is not read: write an index, as \\forall i", token.span)
+        elif told and _CONDITION.search(token.mark):
+            raise text.error(r"a condition in words is read in \begin{cases} only", token.span)
         else:
             out.append(token)
     return out
