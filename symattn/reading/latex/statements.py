@@ -27,7 +27,8 @@ _QUANTIFIES = re.compile(  # with nothing in it that would be a condition
 )
 _BEGIN_CONDITIONS = frozenset("if when whenever for where provided assuming unless given".split())
 _CONDITION = re.compile(
-    r"\b(if|iff|when|whenever|unless|except|provided|providing|assuming|suppos\w+|only|not|no|false|wrong)\b", re.IGNORECASE
+    r"\b(if|iff|when|whenever|unless|except|provided|providing|assuming|suppos\w+|only|not|no|false|wrong)\b",
+    re.IGNORECASE,
 )
 _CONDITIONS = frozenset({"if", "when", "or", "otherwise", "else"})
 
@@ -146,10 +147,8 @@ def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
     for stretch in (piece for part in _stretches(_with_quantifiers(text, tokens)) for piece in _quantified(part)):
         segments = [stretch] if stretch[0].mark == "∀" else _commas(stretch)
         for n, segment in enumerate(segments):
-            relates, told = _relates(segment), any(t.kind == "prose" for t in segment)
+            relates = _relates(segment)
             _check_conditions(text, segment)
-            if told and not relates and n:
-                continue  # a remark in words
             if n and not (relates and _relates(parts[-1])) and not _ends_statement(stretch, segment):
                 parts[-1] += [*_comma(segments[n - 1], segment), *segment]
             else:
@@ -225,11 +224,8 @@ def _stretches(tokens: Sequence[Token]) -> list[list[Token]]:
     stretches: list[list[Token]] = [[]]
     for token, depth in _with_depth(tokens):
         if not depth and token.kind in ("wide", "prose"):
-            behind = stretches[-1]
-            begins = not any(stretches) or (behind and behind[-1].mark not in _PUNCTUATION)
-            told = token.kind == "prose" and token.mark not in {"", *_JOINS}
-            if told and (begins or token.mark in _CONDITIONS):
-                behind.append(token)
+            if token.kind == "prose" and token.mark not in {"", *_JOINS}:
+                stretches[-1].append(token)
             else:
                 stretches.append([])
         elif not depth and token.mark in FOLLOWS and stretches[-1]:
