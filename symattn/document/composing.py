@@ -253,7 +253,8 @@ class Composer:
         found = list(steps(self.parts))
         gradients = [line.left for line in self.lines if line.left is not None and line.kind == "gradient"]
         by_given = [left for left in gradients if left.inputs[1] in self.given]
-        claims = [part.verdict for part in found if isinstance(part, Statement) and part.verdict]
+        proved = (part.verdict for part in found if isinstance(part, Statement) and part.verdict)
+        claims = [*{str(verdict.claim): verdict for verdict in proved}.values()]
         return by_given or claims or [part.moments for part in found if isinstance(part, Calculation)][:1]
 
     def _formulas(self, part: Any) -> Iterator[Box]:
@@ -261,7 +262,7 @@ class Composer:
             line = next((line for line in self.lines if line.left is part), None)
             made = self.printer.row(self.printer.names[part], definition(part) if line is None else line.expression, "")
             heads = [] if made.each is None else [Fence(made.each)]
-            yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads)
+            yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads, *self._doubt(part))
         elif isinstance(part, Moments):
             lines = [row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None]
             yield from (row(line, *self._doubt(part)) for line in lines)
@@ -270,7 +271,7 @@ class Composer:
         elif isinstance(part, Claim):
             yield row(self._claim(part), *self._doubt(part))
 
-    def _doubt(self, x: Claim | Moments) -> list[Box]:
+    def _doubt(self, x: Any) -> list[Box]:
         """What is said behind a line of the result that no step proves."""
         found = next((status for part, status in self.asserted if part is x), None)
         return [] if found in (None, "proved", "computed") else [Text(f" ({MARKS[found].word})")]

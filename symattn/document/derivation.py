@@ -291,14 +291,11 @@ class Derivation:
         return Report((*checks_of(parts), *of_result))
 
     @property
-    def asserted(self) -> list[tuple[Claim | Moments, Check | None]]:
-        """The claims and moments of the result that none of the steps is, with what was done to check them."""
-        stated = [step.verdict.claim for step in self.steps if isinstance(step, Statement)]
-        known = [(claim.sides, claim.relation) for claim in stated if isinstance(claim, Claim)]
-        shown = {_said_by(m) for step in self.steps if isinstance(step, (Calculation, Cases)) for m in step.every}
-        alone: list[Claim | Moments] = [x for x in self._claims if (x.sides, x.relation) not in known]
-        alone += [x for x in self.result if isinstance(x, Moments) and _said_by(x) not in shown]
-        return [*zip_longest(alone, self._of_result)]
+    def asserted(self) -> list[tuple[Claim | Moments | Tensor, Check | None]]:
+        """The claims, moments and gradients that the result alone says, with what was done to check them."""
+        said = {key for step in self.steps for key in _keys(step)}
+        claimed: list[Any] = [x for x in self.result if isinstance(x, (Claim, Moments)) or _is_gradient(x)]
+        return [*zip_longest((x for x in claimed if said.isdisjoint(_keys(x))), self._of_result)]
 
     @property
     def _claims(self) -> list[Claim]:
@@ -413,14 +410,35 @@ def _proved(x: Any) -> Verdict:
     raise OperandError(f"holds= takes sentences and proved claims, not {described(x)}")
 
 
-def _said_by(moments: Moments) -> tuple[Any, ...]:
-    return moments.quantity, moments.mean, moments.variance, moments.assumptions
+def _is_gradient(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.op is cotangent_op
 
 
-def _checked(x: Claim | Moments, name: str, checker: Checker) -> Check:
-    if isinstance(x, Moments):
-        return checker.moments(name, x)
-    return checker.related(name, x.left, x.relation, x.right)
+def _keys(x: Any) -> Iterator[tuple[Any, ...]]:
+    """What a step or a part of the result says, to be compared."""
+    match x:
+        case Claim():
+            yield x.sides, x.relation
+        case Moments():
+            yield x.quantity, x.mean, x.variance, x.assumptions
+        case Tensor():
+            yield (x,)
+        case Line(left=Tensor() as left):
+            yield ((left, x.expression), x.relation) if x.kind == "equation" else (left,)
+        case Statement():
+            yield from _keys(x.verdict.claim)
+        case Calculation() | Cases():
+            for moments in x.every:
+                yield from _keys(moments)
+
+
+def _checked(x: Claim | Moments | Tensor, name: str, checker: Checker) -> Check:
+    match x:
+        case Moments():
+            return checker.moments(name, x)
+        case Claim():
+            return checker.related(name, x.left, x.relation, x.right)
+    return checker.gradient(name, x)
 
 
 class _Reasons:

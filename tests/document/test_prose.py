@@ -249,6 +249,19 @@ def test_what_only_the_result_says_is_marked_until_it_is_checked():
     assert note.extend(Z).text().count("(not verified)") == 3  # another derivation
 
 
+def test_gradients_and_equations_of_the_result_are_checked_once():
+    g = sa.gradient(P, Q)
+    note = sa.Derivation("A", result=[g["dQ"], P, sa.eq(P, P + 0)]).extend(sa.eq(P, P + 0))
+    assert next(line for line in note.text().splitlines() if "(not verified)" in line).startswith("    dQ = ")
+    assert [str(check) for check in note.verify()] == ["P: proved", "result 1: proved"]
+    assert "(not verified)" not in note.extend(g).text()
+
+
+def test_a_claim_that_stands_twice_is_one_result():
+    claim = sa.prove(sa.softmax(Z + 1), P)
+    assert len(sa.Derivation("A").claim(claim).claim(claim).composed().result[0].formulas) == 1
+
+
 def test_what_is_independent_instead_is_said_with_what_is_given():
     free = sa.prove(sa.independent(sa.cumsum(K, axis=0), K, lambda out, inp: inp[0] > out[0]), given=[sa.le(0, V)])
     text = sa.Derivation("A").claim(sa.prove(P, 2 * P), holds=free).text()

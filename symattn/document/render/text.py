@@ -151,7 +151,9 @@ def _part(part: Part, width: int) -> str:
         case Table():
             return _table(part, width)
         case Fold(for_machines=False):
-            return "\n\n".join([said(part.title), *(_indented(block) for block in _parts(part.parts, width - 2))])
+            return "\n\n".join(
+                [_filled(part.title, width), *(_indented(block) for block in _parts(part.parts, width - 2))]
+            )
         case Source():
             return "\n".join(piece for line in part.text.splitlines() for piece in _code(line, width - 4))
         case Figure():

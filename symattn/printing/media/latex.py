@@ -103,7 +103,8 @@ def typeset(character: str, spelling: Spelling = PLAIN) -> str:
     same = normalize("NFKC", character).replace("\u2044", "/")
     if all(_is_plain(c) or c in spelling.words for c in same):
         return same
-    return f"[{name(character, 'unknown sign').lower()}]" if character.isprintable() else ""
+    called = name(character, "unknown sign").lower().replace("-", " ")  # which is a place to break a line
+    return f"[{called}]" if character.isprintable() else ""
 
 
 def _is_plain(character: str) -> bool:
