@@ -56,6 +56,7 @@ class Domain:
     conditions: tuple[Condition, ...] = ()
     inside: tuple[sympy.Expr, ...] = ()
     total: bool = False  # whether nothing is asked of it, nor of anything that it is made of
+    lowest: bool = False  # whether entries may be -oo though no mask shows: a maximum of nothing but -oo
 
 
 _domains: WeakKeyDictionary[Tensor, Domain] = WeakKeyDictionary()
@@ -116,10 +117,27 @@ def _domain(node: Tensor) -> Domain:
     except NotImplementedError:  # a form of generated code, which has no entries
         return Domain(Sign.ANY)
     reading = _Signs(node, entry)
-    conditions = tuple(dict.fromkeys([*reading.partial(entry.formula), *_places(node, entry)]))
+    lowest, finite = _lowest(node, entry)
+    conditions = tuple(dict.fromkeys([*reading.partial(entry.formula), *_places(node, entry), *finite]))
     inside = tuple(_inside(node, entry))
     total = total and not conditions and not inside and all(_domains[i].total for i in operands(node))
-    return Domain(reading.of(entry.formula), conditions, inside, total)
+    return Domain(reading.of(entry.formula), conditions, inside, total, lowest)
+
+
+def _lowest(node: Tensor, entry: Template) -> tuple[bool, list[Condition]]:
+    """Whether a maximum of nothing but -oo may go on as an entry of a node, and which ones must not be that.
+
+    An exponential is 0 there, and a maximum is of something else that is a number.
+    """
+    e, read = entry.formula, {symbol: node.inputs[k] for symbol, (k, _) in entry.reads.items()}
+    low = {symbol for symbol, x in read.items() if x.holds_minus_infinity or _domains[x].lowest}
+    if e in read or (isinstance(e, Max) and e.function in read):
+        return bool(low), []
+    branches = e.args[1:] if isinstance(e, Choice) else ()
+    asked = [s for s in low if not (read[s].holds_minus_infinity or s in branches or e == sympy.exp(s))]
+    found = [Condition(">", sympy.S.NegativeInfinity, x) for x in dict.fromkeys(map(read.__getitem__, asked))]
+    of_all = branches and e.args[0] == sympy.Ge(*branches)
+    return bool(branches) and (all if of_all else any)(s in low for s in branches), found
 
 
 def _declared(node: Tensor) -> Sign:

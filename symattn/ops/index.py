@@ -249,6 +249,16 @@ def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
     return index_op.node(x, items=items) if items else x
 
 
+def joined(x: Tensor) -> Tensor:
+    """An index of an index as one index, whatever either asks of sizes."""
+    while x.op is index_op and x.inputs[0].op is index_op:
+        items = _composed(x.inputs[0], x.params["items"])
+        if items is None:
+            break
+        x = index_op(x.inputs[0].inputs[0], items=items)
+    return x
+
+
 def _composed(x: Tensor, outer: tuple[Item, ...]) -> tuple[Item, ...] | None:
     """The items of ``x[outer]`` on the input of ``x``, or None where a new axis is cut."""
     base, inner = x.inputs[0], x.params["items"]

@@ -6,17 +6,17 @@ claim, whatever the way in which it is proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import sympy
 
 from ..core.budget import Budget, OutOfBudget
-from ..core.node import Tensor
+from ..core.node import Tensor, rebuild
 from ..core.sizes import same_shape, same_size
 from ..core.stated import Condition as Formulated
-from ..core.stated import Formula, Stated
+from ..core.stated import Formula, Sentence, Stated
 from ..errors import SymattnError
 from ..graph.folding import Folding
 from ..ops.domain import Condition, domain
@@ -32,26 +32,51 @@ from .equality.rewriting import rewrite
 from .fitting import fitting
 
 _NONZERO, _POSITIVE, _NONNEGATIVE = (Condition(sign, sympy.S.Zero) for sign in ("!=", ">", ">="))
+_FINITE = Condition(">", sympy.S.NegativeInfinity)
 _SECONDS = 1.0  # for the conditions of a claim, of which each may take a third of what is left
 _MOST = 8  # conditions that are held against each other
 
 
 def conditions(
-    sides: Iterable[Tensor], given: Given = NOTHING, divisors: Iterable[Tensor] = (), fit: Iterable[Tensor] = ()
+    sides: Iterable[Tensor],
+    given: Given = NOTHING,
+    divisors: Iterable[Tensor] = (),
+    fit: Iterable[Tensor] = (),
+    finite: Iterable[Tensor] = (),
 ) -> tuple[str, ...]:
     """What must hold for the sides of a claim to have values, of sizes first, then in the order of the graph.
 
-    ``divisors`` are what a proof divides by besides, and ``fit`` what must have room besides. What follows from the
-    bounds of a tensor, from what is given, claims and relations between sizes, and from the other conditions is left
-    out.
+    ``divisors`` are what a proof divides by besides, ``fit`` what must have room besides, and ``finite`` what must not
+    be -oo. What follows from the bounds of a tensor, from what is given, claims and relations between sizes, and from
+    the other conditions is left out.
     """
     sides = list(sides)
     nodes = computed(sides)
     asked = [(node if c.of is None else c.of, c) for node in nodes for c in domain(node).conditions]
     asked += [(x, _NONZERO) for x in divisors]
+    asked += [(x, _FINITE) for x in finite if domain(x).lowest]
     listed = _needed(_plain(asked), given)
     sized = fitting([*nodes, *computed(fit)], given.relations)
     return tuple(dict.fromkeys([*sized, *_stated(listed, sides, given)]))
+
+
+def put_back(said: str, sides: Sequence[Tensor], nodes: Mapping[Tensor, Tensor], sizes: Mapping[Any, Any]) -> str:
+    """A condition for a claim with these sides, in which tensors and sizes are those of a claim that says more."""
+    if isinstance(said, Sentence):
+        return Sentence(*(_put_back(part, sides, nodes, sizes) for part in said.parts))
+    return str(said) if not isinstance(said, Stated) else _put_back(said, sides, nodes, sizes)
+
+
+def _put_back(part: Any, sides: Sequence[Tensor], nodes: Mapping[Tensor, Tensor], sizes: Mapping[Any, Any]) -> Any:
+    if isinstance(part, Stated) and isinstance(part.formula, Formulated):
+        left, right = (_put_back(x, sides, nodes, sizes) for x in (part.formula.left, part.formula.right))
+        new = Formulated(left, part.formula.relation, right)
+        return stated_in(text_printer([*sides, *new.tensors]), new)
+    if isinstance(part, Formula):
+        return replace(part, tensors=tuple((s, _put_back(x, sides, nodes, sizes)) for s, x in part.tensors))
+    if isinstance(part, Tensor):
+        return rebuild([part], nodes, sizes)[0]
+    return part.xreplace(sizes) if isinstance(part, sympy.Basic) else part
 
 
 Asked = tuple[Tensor, Condition]

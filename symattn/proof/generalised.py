@@ -21,6 +21,7 @@ from ..printing.prose import Paragraph, Part, listed
 from ..printing.table import SymbolTable, checked_table
 from .argument import Argument, Given, Resting
 from .claims import Claim, Independence
+from .definedness import put_back
 
 ENTRYWISE = ("binary", "integer", "positive", "constant")  # properties that every part has as well
 _LARGE = 8  # from which on a size is taken as a symbol
@@ -60,6 +61,12 @@ class Generalised(Resting):
 
     def restated(self, sides: Sequence[Tensor]) -> list[Tensor]:
         return rebuild(self.argument.restated(self.claim.sides), self.tensors, self.sizes)
+
+    @property
+    def side_conditions(self) -> tuple[str, ...]:
+        sides = _put(self.claim, self.tensors, self.sizes)[::2]
+        back = (put_back(said, sides, self.tensors, self.sizes) for said in self.argument.side_conditions)
+        return tuple(dict.fromkeys(back))
 
     def text(self) -> str:
         return f"The claim holds for all {self._meant()}.\n{self.argument.text()}"

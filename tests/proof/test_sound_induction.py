@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
@@ -120,3 +121,73 @@ def test_there_is_at_least_one_step() -> None:
     assert sa.prove(counted(0, lambda s: s + 1, 2 * T), sa.sum(sa.ones(2 * T))).proof.side_conditions == ()
     parts = sa.prove(counted(0, lambda s: s + 1, T / k), sa.sum(sa.ones(T / k)))
     assert parts.proof.side_conditions == ("k divides T",)
+
+
+# --- where there are no values ---
+
+
+def flash(start: Any, z: Any) -> tuple[Any, Any]:
+    """Online sums of exponentials over blocks of logits, relative to their running maximum."""
+
+    def step(state: Any, z: Any) -> Any:
+        m, total = state
+        new = sa.maximum(m, sa.max(z))
+        return (new, sa.exp(m - new) * total + sa.sum(sa.exp(z - new))), None
+
+    return sa.scan(step, (start, 0), sa.split_axis(z, 0, (B, b)))[0]
+
+
+B, b, z, mask = *sa.sizes("B b"), sa.tensor("z", "B*b"), sa.tensor("M", "B*b", binary=True)
+MASKED = sa.where(mask, z, -sympy.oo)
+
+
+@pytest.mark.parametrize(("start", "said"), [(0, ()), (-sympy.oo, ("[0, :]) > -oo",))])
+def test_the_first_block_is_not_masked_as_a_whole(start: Any, said: tuple[str, ...]) -> None:
+    """From -oo its maximum would be -oo, and exp(-oo + oo) is no number; later blocks may be masked."""
+    m, total = flash(start, MASKED)
+    by_maximum = by(lambda m, z: (None, sa.sum(sa.exp(sa.merge_axes(z, (0, 1)) - m))), free=0)
+    verdict = sa.prove(total * sa.exp(m), sa.sum(sa.exp(MASKED)), by=by_maximum)
+    conditions = verdict.proof.side_conditions
+    assert len(conditions) == len(said)
+    assert all(map(str.endswith, conditions, said))
+    value = sa.lambdify([z, mask], total)
+    for row, defined in (([0, 0, 1, 1], start == 0), ([1, 0, 0, 0], True)):
+        with np.errstate(invalid="ignore"):
+            assert np.isfinite(value(np.ones(4), np.array(row), B=2, b=2)) == defined
+
+
+def test_a_maximum_of_nothing_but_minus_infinity_is_a_condition() -> None:
+    largest = sa.max(MASKED)
+    verdict = sa.prove(sa.exp(MASKED - largest), sa.exp(MASKED) / sa.exp(largest))
+    assert verdict.proof.side_conditions == ("max(where(M, z, -oo)) > -oo",)
+    assert sa.prove(sa.maximum(largest, 0), sa.maximum(0, largest)).proof.side_conditions == ()
+
+
+def test_conditions_speak_of_the_claim() -> None:
+    """Not of sizes and sequences that were put for those of the claim to say more."""
+    literal, flat = sa.tensor("w", 9), sa.tensor("w", "B*b")
+    for sequence, total, said in (
+        (literal, sa.sum(literal), "1 + sum(w[:n]) != 0 for 1 <= n <= 9"),
+        (x[1:], sa.sum(x[1:]), "1 + sum(x[1:n + 1]) != 0 for 1 <= n <= T - 1"),
+        (sa.split_axis(flat, 0, (B, b)), sa.sum(flat), "1 + sum(split_axis(w, axis=-1, into=(B, b))[0, :]) != 0"),
+    ):
+        last, _ = sa.scan(lambda s, x: (s / (1 + s * sa.sum(x)), None), 1, sequence)
+        assert said in sa.prove(last, 1 / (1 + total)).proof.side_conditions
+
+
+IMAGES: dict[str, tuple[Any, Any]] = {
+    "all by a number of all": (x / COUNT, 1 / COUNT),
+    "all by a sum of all": (x / sa.sum(x), 1 / sa.sum(x)),
+    "all by the last": (x * x[-1], x[-1]),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_of_sequences_that_know_their_length(name: str) -> None:
+    def run(sequence: Any) -> Any:
+        return sa.scan(lambda s, x: (2 * s + x, None), 0, sequence)[0]
+
+    changed, factor = IMAGES[name]
+    assert proof_of(run(changed), factor * run(x)) is not None
+    for wrong in (run(x[::-1]), run(sa.cumsum(x)), run(x) / x[0]):
+        assert proof_of(run(changed), wrong) is None

@@ -215,9 +215,8 @@ def _the_same_for_all_lengths(form: ClosedForm) -> Iterator[Obligation]:
 
 
 def _first_step(form: ClosedForm) -> Iterator[Obligation]:
-    T, loop = form.steps, form.loop
-    first, sequences, given = ([at_length(x, T, 1) for x in part] for part in loop[1:4])
-    after, outputs = _run(form, [*first, *(x[0] for x in sequences), *given])
+    T = form.steps
+    after, outputs = _run(form, _first_leaves(form))
     last = {x: after[k] for k, x in form.free}
     for k, x in _given(form.states):
         yield Obligation("first", f"state {k}", eq(_at(x, last, T, 1), after[k]))
@@ -226,11 +225,8 @@ def _first_step(form: ClosedForm) -> Iterator[Obligation]:
 
 
 def _next_step(form: ClosedForm) -> Iterator[Obligation]:
-    T, n, loop = form.steps, form.before, form.loop
-    free = dict(form.free)
-    before = [cut(x, T, n) if x is not None else free[k] for k, x in enumerate(form.states)]
-    elements = [at_length(x, T, n + 1)[-1] for x in loop.sequences]
-    after, outputs = _run(form, [*before, *elements, *(at_length(x, T, n + 1) for x in loop.given)])
+    T, n = form.steps, form.before
+    after, outputs = _run(form, _next_leaves(form))
     last = {x: after[k] for k, x in form.free}
     for k, x in _given(form.states):
         yield Obligation("next", f"state {k}", eq(_at(x, last, T, n + 1), after[k]))
@@ -240,6 +236,27 @@ def _next_step(form: ClosedForm) -> Iterator[Obligation]:
         whole = at_length(x, T, n + 1)
         yield Obligation("next", f"output {k} of the first n steps", eq(whole[:n], cut(x, T, n)))
         yield Obligation("next", f"output {k} of the last step", eq(whole[-1], outputs[k]))
+
+
+def _first_leaves(form: ClosedForm) -> list[Tensor]:
+    """What the first step is made on."""
+    first, sequences, given = ([at_length(x, form.steps, 1) for x in part] for part in form.loop[1:4])
+    return [*first, *(x[0] for x in sequences), *given]
+
+
+def _next_leaves(form: ClosedForm) -> list[Tensor]:
+    """What the step after n others is made on: the closed forms of n steps, and the last of n + 1 places."""
+    T, n, loop, free = form.steps, form.before, form.loop, dict(form.free)
+    before = [cut(x, T, n) if x is not None else free[k] for k, x in enumerate(form.states)]
+    elements = [at_length(x, T, n + 1)[-1] for x in loop.sequences]
+    return [*before, *elements, *(at_length(x, T, n + 1) for x in loop.given)]
+
+
+def free_values(form: ClosedForm) -> list[Tensor]:
+    """What the free states are after the first step and after another, for which they are seen as any numbers."""
+    step = form.loop.step
+    several = [dict(zip(step.leaves, leaves(form), strict=True)) for leaves in (_first_leaves, _next_leaves)]
+    return [x for put in several for x in rebuild([step.after[k] for k, _ in form.free], put)]
 
 
 def _run(form: ClosedForm, leaves: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

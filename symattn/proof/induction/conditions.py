@@ -8,15 +8,16 @@ from typing import Any
 import sympy
 
 from ...core.budget import Budget
-from ...core.node import Tensor, rebuild
+from ...core.node import Tensor, rebuild, topological, with_inputs
 from ...core.stated import Condition, Formula, Sentence, Stated
 from ...ops.domain import is_total
+from ...ops.index import joined
 from ...ops.leaves import computed
 from ..argument import Argument, Given
 from ..definedness import conditions
 from ..fitting import misfits
 from ..refute.refuter import Search
-from .closed_forms import ClosedForm
+from .closed_forms import ClosedForm, free_values
 from .images import Image
 from .prefixes import NoInductionError, at_length, part_of, sequences_in
 
@@ -35,6 +36,7 @@ def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tup
     for claim, proof in claims:
         sides, divisors = (_of_first_parts(form, xs) for xs in (claim.sides, proof.divisors))
         found += conditions(sides, Given((), (n < T,), ()), divisors)
+    found += conditions((), finite=_of_first_parts(form, free_values(form)))
     return tuple(dict.fromkeys([*_for_all(found, n, T), *below]))
 
 
@@ -55,7 +57,15 @@ def _of_first_parts(form: ClosedForm, several: Sequence[Tensor]) -> list[Tensor]
     leaves = sequences_in(form.roots, T)
     new = {at_length(x, T, length): part_of(x, T, T, length) for x in leaves for length in (1, n + 1)}
     new |= {part_of(x, T, n + 1, n): part_of(x, T, T, n) for x in leaves}
-    return rebuild(rebuild(several, new), form.actual)
+    return _joined(rebuild(rebuild(several, new), form.actual))
+
+
+def _joined(roots: Sequence[Tensor]) -> list[Tensor]:
+    """The same with parts of parts as one part: all places that they read are there, since n is less than T."""
+    new: dict[Tensor, Tensor] = {}
+    for node in topological(roots):
+        new[node] = joined(with_inputs(node, new))
+    return [new[root] for root in roots]
 
 
 def _for_all(found: Sequence[str], n: sympy.Symbol, T: sympy.Symbol) -> Iterator[str]:

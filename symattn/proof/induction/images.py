@@ -7,11 +7,13 @@ state s and all elements, then it takes the last state of one to that of the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size, sizes
+from ...ops.domain import domain
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop, loop_of, scan_op
@@ -67,12 +69,28 @@ class Image:
 
     def _claims(self) -> Iterator[Obligation]:
         one, other = loop_of(self.source), loop_of(self.value)
-        taken = names_in([self.value, self.source, self.form, *self.states]) | self.taken
         yield Obligation("first", "where both begin", eq(self.of(one.first), other.first[0]))
-        for what, element in _places(one, other, taken):
-            after = _after(one, self.states, element)
-            wanted = _after(other, [self.form], element)
-            yield Obligation("next", what, eq(self.of(after), wanted[0]))
+        taken = names_in([self.value, self.source, self.form, *self.states]) | self.taken
+        if set(one.sequences) == set(other.sequences):
+            free = {x: any_tensor(new_name("x", taken), x[0]) for x in one.sequences}
+            yield Obligation("next", "any step", self._step(free.__getitem__))
+            return
+        before, behind = sizes(new_name("n", taken)), sizes(new_name("m", taken))
+        yield Obligation("next", "the first step", self._of_length(behind)._step(lambda x: x[0]))
+        yield Obligation("next", "a later step", self._of_length(before + behind)._step(lambda x: x[before:][0]))
+
+    def _of_length(self, length: Any) -> Image:
+        """The same for another number of steps."""
+        T = loop_of(self.source).length
+        several = (self.value, self.source, self.form, *self.states)
+        value, source, form, *states = (at_length(x, T, length) for x in several)
+        return replace(self, value=value, source=source, states=tuple(states), form=form)
+
+    def _step(self, element: Callable[[Tensor], Tensor]) -> Claim:
+        """That a step from the image of a state is the image of a step from it, on some elements of the sequences."""
+        after = _after(loop_of(self.source), self.states, element)
+        (wanted,) = _after(loop_of(self.value), [self.form], element)
+        return eq(self.of(after), wanted)
 
 
 def images(claim: Claim, given: Given) -> Iterator[Image]:
@@ -92,14 +110,14 @@ def images(claim: Claim, given: Given) -> Iterator[Image]:
 
 
 def fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
-    """Whether two loops run alike; the states of one are finite, since a named tensor stands for them."""
+    """Whether two loops run alike; what one begins with and runs through is finite, as named tensors for it are."""
     one, other = loop_of(sources[0]), loop_of(value)
     return (
         len(other.step.states) == 1
         and all(is_value_of(sources[0], x) for x in sources)
         and same_size(one.length, other.length)
         and one.length.is_Symbol
-        and not any(x.holds_minus_infinity for x in one.first)
+        and not any(x.holds_minus_infinity or domain(x).lowest for x in (*one.first, *one.sequences))
     )
 
 
@@ -130,17 +148,6 @@ def _products(M: Tensor, x: Tensor) -> Iterator[Tensor]:
     for a, b in pairs:
         if same_size(a.shape[-1], b.shape[-2] if b.rank > 1 else b.shape[-1]):
             yield a @ b
-
-
-def _places(one: Loop, other: Loop, taken: set[str]) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    """Where the sequences are read: at any place, if they are the same, and else at the first and at a later one."""
-    if set(one.sequences) == set(other.sequences):
-        free = {x: any_tensor(new_name("x", taken), x[0]) for x in one.sequences}
-        yield "any step", free.__getitem__
-        return
-    T, before, behind = one.length, sizes(new_name("n", taken)), sizes(new_name("m", taken))
-    yield "the first step", lambda x: at_length(x, T, behind)[0]
-    yield "a later step", lambda x: at_length(x, T, before + behind)[before:][0]
 
 
 def _after(loop: Loop, states: Sequence[Tensor], element: Callable[[Tensor], Tensor]) -> list[Tensor]:
