@@ -7,10 +7,25 @@ written with the states and the sequences that matter to it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..core.boxes import Box, Code, Fence, Function, Name, Number, Row, Script, Sign, applied, commas, row, separated
+from ..core.boxes import (
+    Box,
+    Code,
+    Fence,
+    Function,
+    Name,
+    Number,
+    Row,
+    Script,
+    Sign,
+    Space,
+    applied,
+    commas,
+    row,
+)
 from ..core.naming import free_letters, new_name
 from ..core.node import Tensor, topological
 from ..ops.arithmetic import multiply, split_scalar
@@ -22,6 +37,8 @@ from ..printing.matrix import Printer, Within
 from .body import Step, Tensors, essence, number_of_steps, parted
 
 _LETTERS = "suvwzpq"  # of states
+_BETWEEN = (Sign(",", "punctuation"), Space(1.0))  # equations, where a line may break first
+_AT_LENGTH = 8  # operations that are not written again
 _EQUALS = Sign("=", "relation")
 
 
@@ -148,15 +165,18 @@ def _as_equations(p: Any, value: _Value, back: bool) -> Box:
     inner = _within(p, value, [*boxes, *(_element(p, x, Name(time)) for x in _sequences(value, back))], taken)
     starts = zip(letters, value.first, strict=True)
     lines = [_equation(Script(p.letters(s), begin), p.operand(x, Binding.OR)) for s, x in starts]
-    now = [Script(p.letters(s), Name(time)) for s in letters]
-    lines += [_equation(box, made) for box, made in zip(now, _by_new_states(inner, value.step.after, now), strict=True)]
+    now = [(x, Script(p.letters(s), Name(time))) for x, s in zip(value.step.after, letters, strict=True)]
+    parts = _parts([*value.step.after, *([] if value.output is None else [value.output])])
+    now += [(x, Script(p.letters(_letter("abcfgw", x.rank > 1, taken)), Name(time))) for x in parts]
+    lines += _by_one_another(inner, now)
     if value.output is None:
         head = Script(p.letters(letters[value.place]), end)
     else:
         head = Script(p.letters(output), row(one, Sign(":"), last))
         lines.append(_equation(Script(p.letters(output), Name(time)), inner.box(value.output)))
     lines.append(row(Name(time), _EQUALS, commas([last if back else one, Sign("…"), end])))
-    return Fence(row(head, Sign(":", "relation"), separated(Sign(",", "punctuation"), lines)))
+    shown = [box for line in lines for box in (*_BETWEEN, line)][len(_BETWEEN) :]
+    return Fence(row(head, Sign(":", "relation"), *shown))
 
 
 def _letter(letters: str, of_matrix: bool, taken: set[str]) -> str:
@@ -164,15 +184,28 @@ def _letter(letters: str, of_matrix: bool, taken: set[str]) -> str:
     return new_name(next(free_letters(letters.upper() if of_matrix else letters, taken)), taken)
 
 
-def _by_new_states(p: Printer, after: Sequence[Tensor], now: Sequence[Box]) -> list[Box]:
-    """What the new states are, by one another where one is made from others; the printer knows them from then on."""
-    made: dict[Tensor, Box] = {}
-    for x, box in sorted(zip(after, now, strict=True), key=lambda pair: pair[0].height):
+def _parts(roots: Sequence[Tensor]) -> list[Tensor]:
+    """What would be written at length several times, and is none of the roots; inputs before users."""
+    order = topological(roots)
+    uses = Counter(x for node in order for x in node.inputs)
+    size, found = dict[Tensor, int](), list[Tensor]()
+    for node in order:
+        size[node] = 1 + sum(size[x] for x in node.inputs)
+        if node in roots or (node.inputs and (uses[node] - 1) * size[node] >= _AT_LENGTH):
+            found += [] if node in roots else [node]
+            size[node] = 1
+    return found
+
+
+def _by_one_another(p: Printer, named: Sequence[tuple[Tensor, Box]]) -> list[Box]:
+    """The equations of what has a name at a step, by what is named before; the printer knows the names from then on."""
+    lines, made = [], dict[Tensor, Box]()
+    for x, name in sorted(named, key=lambda pair: pair[0].height):
         if x not in made:
             made[x] = p.box(x)
-            if x.inputs:
-                p.known[x] = box, Binding.ATOM
-    return [made[x] for x in after]
+            p.known |= {x: (name, Binding.ATOM)} if x.inputs else {}
+        lines.append(_equation(name, made[x]))
+    return lines
 
 
 def _element(p: Any, x: Tensor, time: Box) -> Box:
