@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import sympy
 
@@ -119,7 +120,7 @@ def _never_below(index: Index) -> bool:
 
 def _signs(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     """``[P > 0] [P = 0] = 0``, ``[P = 0] / P = 0`` (where nothing is divided), ``[P = 0] P = 0``."""
-    for atom, _ in factors:
+    for n, (atom, _) in enumerate(factors):
         if atom.kind != "zero":
             continue
         key = ring.poly_key(atom.inner[0])
@@ -129,6 +130,10 @@ def _signs(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
         lone = _single_atom(atom.inner[0])
         if lone is not None and any(ring.atom_key(other) == ring.atom_key(lone) for other, _ in factors):
             return ZERO
+        found = _beside_leading(ring, bound, factors, n)
+        if found is not None and not found.is_lone:  # [P = 0] L = -[P = 0] (P - L); functions hold a lone L too
+            left = ring.multiply(found.others, product_of(found.rest))
+            return ring.scale(Fraction(-1) / found.c, ring.summed(found.bound, left))
     return None
 
 
@@ -328,25 +333,39 @@ def leading(ring: Ring, poly: Poly) -> tuple[Number, Term]:
 def _cancelled(ring: Ring, bound: Bound, factors: Factors, n: int) -> Poly | None:
     """``L / P = (1 - (P - L) / P) `` where L is the leading term of P, so that no L stands over P."""
     poly = factors[n][0].inner[0]
-    c, lead = leading(ring, poly)
-    if not lead.factors:
+    found = _beside_leading(ring, bound, factors, n)
+    if found is None or not (ring.may_cancel(poly) or vanishes_with(ring, poly, found.rest)):
         return None
-    for places in itertools.permutations(bound, len(lead.bound)):
+    ring.use("a sum is cancelled against its inverse")
+    lower = [(atom, q + 1 if atom is factors[n][0] else q) for atom, q in found.rest]
+    first = ring.simplified(1, found.bound, [f for f in lower if f[1] != 0])
+    left = ring.summed(found.bound, ring.multiply(found.others, product_of(found.rest)))
+    return ring.scale(Fraction(1) / found.c, ring.subtract(first, left))
+
+
+class _Beside(NamedTuple):
+    """A term that holds the leading term of a sum: what is beside that in the term, and the others of the sum."""
+
+    c: Number
+    others: Poly
+    bound: Bound
+    rest: Factors
+    is_lone: bool  # whether the leading term is one atom
+
+
+def _beside_leading(ring: Ring, bound: Bound, factors: Factors, n: int) -> _Beside | None:
+    """The leading term of what the factor at a place is a function of, taken out of the other factors."""
+    poly = factors[n][0].inner[0]
+    c, lead = leading(ring, poly)
+    for places in itertools.permutations(bound, len(lead.bound)) if lead.factors else ():
         if any(ring.ranges[s] != ring.ranges[t] for s, t in zip(places, lead.bound, strict=True)):
             continue
         rest = _taken_out(ring, factors, lead, dict(zip(lead.bound, places, strict=True)), n)
         used = set(places)
-        if rest is None or used & poly.free or any(used & atom.free for atom, _ in rest):
-            continue
-        if not (ring.may_cancel(poly) or vanishes_with(ring, poly, rest)):
-            return None
-        ring.use("a sum is cancelled against its inverse")
-        others = tuple(s for s in bound if s not in used)
-        lower = [(atom, q + 1 if atom is factors[n][0] else q) for atom, q in rest]
-        first = ring.simplified(1, others, [f for f in lower if f[1] != 0])
-        remainder = Poly([(k, term) for k, term in poly.terms if term is not lead])
-        left = ring.summed(others, ring.multiply(remainder, product_of(rest)))
-        return ring.scale(Fraction(1) / c, ring.subtract(first, left))
+        if rest is not None and not used & poly.free and not any(used & atom.free for atom, _ in rest):
+            others = Poly([(k, term) for k, term in poly.terms if term is not lead])
+            kept = tuple(s for s in bound if s not in used)
+            return _Beside(c, others, kept, rest, not used and len(lead.factors) == 1)
     return None
 
 

@@ -95,6 +95,15 @@ EQUAL = {
         sa.sum(sa.exp(sa.flip(x, 0)) * sa.flip(x, 0)),
         sa.sum(sa.exp(x) * x),
     ),
+    "a sum where it is zero": (sa.sum(A @ B) * sa.equal(sa.sum(A @ B), 0), sa.zeros()),
+    "a part of a sum where it is zero": (
+        sa.sum(x) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+        -c * sa.sum(y) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+    ),
+    "a product over a size that is at least 1": (
+        (A @ x / sa.maximum(sa.abs(A @ x), 1))[0],
+        A[0] @ x / sa.maximum(sa.abs(A[0] @ x), 1),
+    ),
     "addition theorem": (sa.sin(x + c), sa.sin(x) * sa.cos(c * sa.ones(n)) + sa.cos(x) * sa.sin(c * sa.ones(n))),
     "tanh by sigmoid": (sa.tanh(x), 2 * sa.sigmoid(2 * x) - 1),
     "softplus": (sa.softplus(x) - sa.softplus(-x), x),
@@ -175,6 +184,15 @@ DIFFERENT = {
         sa.maximum(A, sa.sin(A)),
     ),
     "max is not min": (sa.max(x), sa.min(x)),
+    "a sum where another one is zero": (sa.sum(A @ B) * sa.equal(sa.sum(A.T @ B), 0), sa.zeros()),
+    "another part of a sum where it is zero": (
+        sa.sum(x) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+        c * sa.sum(y) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+    ),
+    "a product of parts of a sum where it is zero": (
+        sa.sum(A @ x) * sa.equal(A[0] @ x, 0),
+        sa.zeros(),
+    ),
     "a maximum of some and of zero": (sa.max(joined(x, sa.zeros(m))), sa.max(x)),
     "a maximum of some and of what may be minus infinity": (
         sa.max(joined(x, sa.where(N[0], y[0], -sympy.oo))),
