@@ -153,10 +153,10 @@ class _Sentence:
             return _Found(box, box)
         if isinstance(box, Accent) and not _letters_of(box) & self.free:
             return _Found(box, box)
+        self._check(box)
         for part in inside:
             if part.unknown is not None and not isinstance(box, Function):  # which is a letter that is applied: σ(x)
                 raise self._unknown(part.unknown)
-        self._check(box)
         made = [part.box for part in inside]
         if isinstance(box, Script) and (name := self.speaker.known(box.base)) is not None:
             return _Found(_marked(box, [Fence(name.printed) if name.is_loose else name.printed, *made[1:]]))
@@ -193,10 +193,11 @@ class _Sentence:
 
     def _misplaced(self, name: Spoken, box: Script) -> str:
         """Why what stands above or below a name makes another one of it, or nothing."""
-        if box.above is not None and name.rank and _is_letter(box.above, "T"):
+        if box.above is not None and name.rank and _transposes(box.above):
             return rf"{name.name} transposed is written ${latex(name.typed)}^{{\top}}$"
         if box.above is not None and not self._is_above(name, box.above):
-            return rf"there is {name.name}, above which stand powers and \top"
+            euler = r"; Euler's number is written $\mathrm{e}$" if name.name == "e" else ""
+            return rf"there is {name.name}, above which stand powers and \top{euler}"
         if box.below is not None and not _are_indices(box.below, name.rank):
             entry = f"of which an entry is ${latex(name.typed)}_{{{' '.join('ijklmn'[: name.rank])}}}$"
             return f"there is {name.name}, {entry if name.rank else 'which is one number'}"
@@ -274,11 +275,15 @@ def _are_indices(below: Box, rank: int) -> bool:
 
 
 def _is_word(box: Box) -> bool:
-    return isinstance(box, (Text, Fence)) or (isinstance(box, Name) and len(box.letters) > 1)
+    return isinstance(box, (Text, Fence, Function)) or (isinstance(box, Name) and len(box.letters) > 1)
 
 
-def _is_letter(box: Box, letter: str) -> bool:
-    return isinstance(box, Name) and box.letters == letter
+def _transposes(above: Box) -> bool:
+    """Whether a superscript is what others write for a transposition, which would be a power here."""
+    match above:
+        case Name(letters="T") | Text(words="T") | Sign(mark="⊺"):
+            return True
+    return False
 
 
 def _is_d(box: Box) -> bool:

@@ -92,7 +92,7 @@ def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, messa
             r"Z^{\text{new}}", "Z_{i j}'", r"Z'^{\top}",
         )],
         *[(formula, "there is Z, of which an entry is .Z_{i j}.") for formula in (
-            "Z_3", "Z_{12}", "Z_{i j k}", r"Z_{\mathrm{max}}", r"Z_{\text{max}}", "Z_+", "Z_3^{\\top}",
+            "Z_3", "Z_{12}", "Z_{i j k}", r"Z_{\mathrm{max}}", r"Z_{\text{max}}", r"Z_{\max}", "Z_+", "Z_3^{\\top}",
         )],
         *[(rf"\{font}{{Z}}", r"Z is written \$Z\$, .* its gradient is written \$\\mathrm{d}Z") for font in (
             "mathbf", "mathcal", "mathrm", "mathsf", "boldsymbol", "bar", "hat", "tilde", "dot", "vec", "underline",
@@ -100,7 +100,10 @@ def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, messa
         *[(formula, "there is [Td], which is one number") for formula in ("T_1", "T_{i}", "d_k")],
         ("T'", "there is T, above which"),
         (r"\hat{d}", "d is written .d., and printed as names= says;"),
-        ("Z^T", r"Z transposed is written \$Z\^{\\top}"),
+        *[(formula, r"Z transposed is written \$Z\^{\\top}") for formula in (
+            "Z^T", r"Z^{\mathrm{T}}", r"Z^{\mathsf{T}}", r"Z^\intercal", r"Z^{\text{T}}", "Z_{i j}^T",
+        )],
+        ("e^Z", r"there is e, above .*; Euler's number is written \$\\mathrm{e}"),
         (r"\mathrm{d}Z'", "there is dZ, above which"),
         (r"\mathrm{d}Z_3", "there is dZ, of which an entry"),
         (r"\mathrm{d}Y", "there is Y, and no gradient by it"),
