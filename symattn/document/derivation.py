@@ -240,12 +240,14 @@ class Derivation:
         """Add source code."""
         if not isinstance(source, str):
             raise OperandError(f"code takes text, not {described(source)}")
-        return self._with(Listing(source, text_of("code", "language", language)))
+        if not all(c.isalnum() or c in "+-#._" for c in text_of("code", "language", language)):
+            raise OperandError(f"code: language is a word, such as 'python', not {described(language)}")
+        return self._with(Listing(source, language))
 
     def checked_by(self, command: str) -> Self:
         """Say by which command the derivation is checked again."""
-        if not isinstance(command, str):
-            raise OperandError(f"checked_by takes a command, not {described(command)}")
+        if not isinstance(command, str) or not command.isprintable():
+            raise OperandError(f"checked_by takes a command in one line, not {described(command)}")
         return self._changed(command=command)
 
     def _changed(self, **values: Any) -> Self:

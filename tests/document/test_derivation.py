@@ -201,6 +201,8 @@ def test_hypotheses_are_part_of_what_is_given():
         (lambda D, x: D.extend(sa.prove(sa.le(1 + x + x**2 / 2 + x**3 / 6, sa.exp(x)))), "refuted, not <unknown: 1"),
         (lambda D, x: D.extend(sa.let("y", x)).then(x, relation="~"), "relates by one of"),
         (lambda D, x: sa.Derivation(""), "title"),
+        (lambda D, x: D.code("x", "py```\n# h"), "language is a word, such as 'python', not 'py```"),
+        (lambda D, x: D.checked_by("one\ntwo"), "a command in one line"),
         (lambda D, x: sa.Derivation("A", given=[3]), "given"),
     ],
 )
