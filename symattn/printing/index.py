@@ -71,7 +71,7 @@ def moves_entries(x: Tensor) -> bool:
         return True
     while x.op in (index_op, sum_op):
         x = x.inputs[0]
-    return (x.op.spreads and not swaps_last_two(x.params.get("order", ()))) or _meets_new_axes(x)
+    return (x.op.spreads and not swaps_last_two(x.params.get("order", ()))) or _repeats_operands(x)
 
 
 def multiplies_vectors_in_step(x: Tensor) -> bool:
@@ -81,18 +81,19 @@ def multiplies_vectors_in_step(x: Tensor) -> bool:
     return all(y.rank > own for y, own in zip(x.inputs, x.params["core"], strict=True))
 
 
-def repeats_within_batch(x: Tensor) -> bool:
-    """Whether an entrywise operation repeats an operand along some axes in front of its matrices, and has others."""
-    if x.rank < 3 or not x.op.broadcasts:
-        return False
+def _repeats_operands(x: Tensor) -> bool:
+    """Whether an entrywise operation of three axes or more repeats an operand in a way that no matrix shows."""
+    return x.op.broadcasts and x.rank > 2 and (_repeats_within_batch(x) or _meets_new_axes(x))
+
+
+def _repeats_within_batch(x: Tensor) -> bool:
+    """Whether an operand has some of the axes in front of matrices, and is repeated along others."""
     batches = [y.shape[:-2] for y in x.inputs if y.rank > 2 and not is_number(y)]
     return any(batch != x.shape[:-2] for batch in batches)
 
 
 def _meets_new_axes(x: Tensor) -> bool:
-    """Whether an entrywise operation of three axes or more has an operand with new axes, which no matrix shows."""
-    if x.rank < 3 or not x.op.broadcasts:
-        return False
+    """Whether an operand has new axes."""
     pending, found = [x], False
     for _ in range(_SHORT):
         if not pending:

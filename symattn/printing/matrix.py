@@ -24,7 +24,7 @@ from ..ops.notation import Binding, Written, fenced, sizes_apart
 from .counting import checked_first_index, from_one
 from .gradients import checked_gradients, of_head
 from .heads import HEADS, Head, mark_of, one_head, sum_over
-from .index import IndexPrinter, by_entry, moves_entries, multiplies_vectors_in_step, repeats_within_batch
+from .index import IndexPrinter, by_entry, moves_entries, multiplies_vectors_in_step
 from .media.latex import latex as latex_text
 from .media.numpy import numpy_text
 from .prose import Step, sentence
@@ -167,14 +167,18 @@ class Printer:
     def _notation(self, x: Tensor) -> Written:
         if (written := self.from_end(x)) is not None:
             return written
-        backwards = self.first_index and x.op is index_op and steps_back(x)  # of which NumPy's slices count from 0
-        entries = moves_entries(x) or multiplies_vectors_in_step(x) or repeats_within_batch(x) or backwards
-        if not self.code and not is_named(x) and entries:
+        is_name = self.code or is_named(x)
+        if not is_name and self._is_by_entry(x):
             return by_entry(self, x), Binding.ATOM
         box, binding = x.op.notation(self, x)
-        if isinstance(box, Script) and not (self.code or is_named(x)) and self.table.is_name(box):
+        if isinstance(box, Script) and not is_name and self.table.is_name(box):
             box = Script(Fence(box.base), box.below, box.above)
         return box, binding
+
+    def _is_by_entry(self, x: Tensor) -> bool:
+        if self.first_index and x.op is index_op and steps_back(x):  # of which NumPy's slices count from 0
+            return True
+        return moves_entries(x) or multiplies_vectors_in_step(x)
 
     def from_end(self, x: Tensor) -> Written | None:
         """What is another tensor from the end of its first axis, where that has a notation of its own."""

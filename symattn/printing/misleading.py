@@ -8,7 +8,9 @@ accent or a letter of one's own makes a name: ``A_{1}``, ``A'``, ``\Delta A``.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from ..core.boxes import (
@@ -41,6 +43,10 @@ _MEANINGS = {
     ("1", "bold"): "a constant", ("d", "upright"): "the d of a gradient", ("E", "blackboard"): "an expectation",
     ("R", "blackboard"): "the set of real numbers",
 }  # fmt: skip
+_READ: Mapping[type[Box], Callable[[Any], str]] = {
+    Name: attrgetter("letters"), Number: attrgetter("digits"), Sign: attrgetter("mark"), Text: attrgetter("words"),
+    Code: attrgetter("source"), Differential: lambda part: "d",
+}  # fmt: skip
 _OPERATORS = "⊤⊺⊥∂∇′/!…⋯⋮⋱|‖"
 _ALIKE = str.maketrans(
     "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο" + "АВЕКМНОРСТХаеорсух",  # Greek, then Cyrillic
@@ -53,17 +59,17 @@ def by_shape(written: str) -> str:
     return written.translate(_ALIKE)
 
 
+@lru_cache(maxsize=4096)
 def ink(box: Box) -> str:
     """The letters and digits of a formula, as they are read: what looks alike in some medium has the same."""
-    letters = ""
-    for part in boxes_in(box):
-        match part:
-            case Differential():
-                letters += "d"
-            case Name(written) | Number(written) | Sign(written) | Text(written) | Code(written):
-                letters += written
+    letters = box.letters if isinstance(box, Name) else "".join(map(_ink, boxes_in(box)))
     plain = letters if letters.isascii() else by_shape(unicodedata.normalize("NFKD", letters))
-    return "".join(filter(str.isalnum, plain))
+    return plain if plain.isalnum() else "".join(filter(str.isalnum, plain))
+
+
+def _ink(part: Box) -> str:
+    read = _READ.get(type(part))
+    return "" if read is None else read(part)
 
 
 def as_shown(spelled: Box) -> Box:

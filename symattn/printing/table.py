@@ -114,7 +114,8 @@ class SymbolTable(Mapping[str, Symbol]):
     def told_apart(self, formula: Box) -> Box:
         """A formula, of which no function is written by the word of a name; raises NamingError."""
         if self._words is None:
-            self._words = words_of([*self.spelling().values(), *map(self.box, self.names.values())])
+            others = (symbol(name) for name in self.names.values() if name not in self._symbols)
+            self._words = words_of([*self.spelling().values(), *others])
         check_functions(self._words, formula)
         return formula
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 
 from ..core.boxes import Box, row
 from .breaking import broken
 from .layout import Equation, Line, Room, laid_out
-from .media.numpy import numpy_text
+from .media.numpy import Writer
 from .prose import EQUALS, Step, Words
 
 WIDTH = 100  # of a line of text
@@ -18,17 +17,14 @@ _REASON = "  # "
 
 def numpy_lines(box: Box, width: int = WIDTH) -> list[str]:
     """A formula in the NumPy dialect as lines, of which all but the first are to be indented by two."""
-    return [_numpy(line) for line in broken(box, width, 2, lambda part: len(_numpy(part)), factors=False)]
+    write = Writer().written
+    return [write(line) for line in broken(box, width, 2, lambda part: len(write(part)), factors=False)]
 
 
 def numpy_block(rows: Iterable[Step], width: int = WIDTH, column: int = COLUMN, ragged: bool = False) -> list[str]:
     """Rows in the NumPy dialect as lines: see ``text_block``."""
     equations = [Equation(r.left, row(EQUALS, r.right), r.reason) for r in rows]
-    return text_block(equations, _numpy, width, column, ragged, factors=False)
-
-
-def _numpy(box: Box) -> str:
-    return numpy_text(box).strip()
+    return text_block(equations, Writer().written, width, column, ragged, factors=False)
 
 
 def text_block(
@@ -44,8 +40,6 @@ def text_block(
     Relation signs stand below each other, or where ``ragged`` behind the left side of each row. Reasons begin at
     ``column`` at most: behind rows that are longer they are out of line.
     """
-    write = cache(write)  # each box is measured and then written
-
     def told(words: Words) -> str:
         return "".join(part if isinstance(part, str) else write(part) for part in words)
 

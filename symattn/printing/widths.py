@@ -154,6 +154,7 @@ def _said(words: str) -> Widths:
     return _letters(words if words.isascii() else "".join(map(typeset, words)), "upright")
 
 
+@lru_cache(maxsize=4096)
 def _letters(letters: str, style: Style) -> Widths:
     """Letters in a row; where no class has one it is a mark."""
     of_class = _SLANTED if style == "italic" else _UPRIGHT

@@ -10,7 +10,7 @@ from ...errors import OperandError, described
 from ...printing.breaking import broken
 from ...printing.layout import Equation, Line, Room, laid_out
 from ...printing.media.drawing import columns, unicode_lines
-from ...printing.media.unicode import unicode_text
+from ...printing.media.unicode import Writer, unicode_text
 from ...printing.prose import (
     MARKS,
     Chain,
@@ -242,14 +242,15 @@ def _as_list(head: Sequence[str], cells: Sequence[str], is_headed: bool) -> Iter
 def _chain(steps: Sequence[Step], width: int) -> str:
     """Rows with their relation signs below each other, marks in front and reasons behind."""
     equations = [Equation(step.left, row(step.relation, step.right, *_each(step)), _told(step)) for step in steps]
-    room = Room(width - 3, lambda box: columns(unicode_text(box)), _columns_of_words, indent=2, apart=_APART, narrow=24)
+    write = Writer().written
+    room = Room(width - 3, lambda box: columns(write(box)), _columns_of_words, indent=2, apart=_APART, narrow=24)
     block = laid_out(equations, room)
     left, marks = int(block.left), iter(steps)
     lines = []
     for line in block.lines:
         mark = _mark(next(marks)) if line.kind == "first" else " "
-        before = unicode_text(line.left) if line.left is not None else ""
-        rest = "  " * (line.kind == "more") + unicode_text(line.right)
+        before = write(line.left) if line.left is not None else ""
+        rest = "  " * (line.kind == "more") + write(line.right)
         lines.append((f"{mark} {' ' * (left - columns(before))}{before} {rest}".rstrip(), line))
     lines = [(_wrapped(written, width, left + 7), line) for written, line in lines]
     start = max((_end(written) for written, line in lines if line.reason and line.kind != "reason"), default=0)

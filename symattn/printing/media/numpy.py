@@ -14,6 +14,17 @@ def numpy_text(box: Box) -> str:
     return fold(box, _write)
 
 
+class Writer:
+    """Writes formulas that share parts: each part once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Box, str] = {}
+
+    def written(self, box: Box) -> str:
+        """The formula as a line of NumPy-like text, without room around it."""
+        return fold(box, _write, self._known).strip()
+
+
 def _write(box: Box, parts: Sequence[str]) -> str:
     match box:
         case Code():

@@ -74,6 +74,17 @@ def unicode_text(box: Box) -> str:
     return fold(box, in_one_line).text
 
 
+class Writer:
+    """Writes formulas that share parts: each part once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Box, Written] = {}
+
+    def written(self, box: Box) -> str:
+        """The formula in one line of Unicode text."""
+        return fold(box, in_one_line, self._known).text
+
+
 def in_one_line(box: Box, inside: Sequence[Written]) -> Written:
     """A box from what is inside it."""
     return _WRITERS[type(box)](box, inside)
