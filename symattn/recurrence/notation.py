@@ -120,8 +120,10 @@ def _as_call(p: Any, value: _Value, back: bool) -> Box:
     count = len(value.first)
     inner = _within(p, value, [*_leaves(state, count), *_leaves(element, len(value.sequences))], taken)
     shown = [*value.step.after, *([] if value.output is None else [value.output])]
+    before = _before(inner, shown, taken)
     rows = _with_names(inner, shown, count, taken)
-    rule = row(Code(f"lambda {state}, {element}: "), Fence(commas([_tuple(rows[:count]), *(rows[count:] or [_NONE])])))
+    made = Fence(commas([_tuple(rows[:count]), *(rows[count:] or [_NONE])]))
+    rule = row(Code(f"lambda {state}, {element}: "), _last([*before, made]) if before else made)
     first = _tuple([p.operand(x, Binding.OR) for x in value.first])
     run = [p.operand(x, Binding.OR) for x in _sequences(value, back)]
     over = _tuple(run) if run else row(Code("length="), p.scalar(value.length))
@@ -129,16 +131,30 @@ def _as_call(p: Any, value: _Value, back: bool) -> Box:
     return row(applied(Function(Code("scan")), [rule, first, over, *([_BACK] if back else [])]), Code(which))
 
 
+def _before(p: Printer, roots: Sequence[Tensor], taken: set[str]) -> list[Box]:
+    """Names for what would be written at length several times, and for roots that it is made from."""
+    parts = _parts(roots)
+    below = set(topological(parts))
+    return [_named(p, x, taken) for x in sorted([*parts, *(x for x in roots if x.inputs and x in below)], key=_height)]
+
+
+def _named(p: Printer, x: Tensor, taken: set[str]) -> Box:
+    """A name for an expression, by which it is written from then on."""
+    name, box = new_name("t", taken), p.box(x)
+    p.known[x] = Code(name), Binding.ATOM
+    return row(Code(f"{name} := "), box)
+
+
+def _last(boxes: Sequence[Box]) -> Box:
+    return row(Fence(commas(boxes)), Code("[-1]"))
+
+
 def _with_names(p: Printer, roots: Sequence[Tensor], count: int, taken: set[str]) -> list[Box]:
     """The roots, of which those that later ones are made from get names there."""
     boxes: list[Box] = []
     for n, x in enumerate(roots):
-        box = p.box(x)
-        if n < count and x.inputs and any(x in topological([y]) for y in roots[n + 1 :]):
-            name = new_name("t", taken)
-            p.known[x] = Code(name), Binding.ATOM
-            box = row(Code(f"{name} := "), box)
-        boxes.append(box)
+        is_read = n < count and x.inputs and any(x in topological([y]) for y in roots[n + 1 :])
+        boxes.append(_named(p, x, taken) if is_read and not isinstance(p.box(x), Code) else p.box(x))
     return boxes
 
 
@@ -190,17 +206,22 @@ def _parts(roots: Sequence[Tensor]) -> list[Tensor]:
     uses = Counter(x for node in order for x in node.inputs)
     size, found = dict[Tensor, int](), list[Tensor]()
     for node in order:
-        size[node] = 1 + sum(size[x] for x in node.inputs)
+        inner = node.params["body"].step.roots if node.op.part else ()
+        size[node] = 1 + len(topological(inner)) + sum(size[x] for x in node.inputs)
         if node in roots or (node.inputs and (uses[node] - 1) * size[node] >= _AT_LENGTH):
             found += [] if node in roots else [node]
             size[node] = 1
     return found
 
 
+def _height(x: Tensor) -> int:
+    return x.height
+
+
 def _by_one_another(p: Printer, named: Sequence[tuple[Tensor, Box]]) -> list[Box]:
     """The equations of what has a name at a step, by what is named before; the printer knows the names from then on."""
     lines, made = [], dict[Tensor, Box]()
-    for x, name in sorted(named, key=lambda pair: pair[0].height):
+    for x, name in sorted(named, key=lambda pair: _height(pair[0])):
         if x not in made:
             made[x] = p.box(x)
             p.known |= {x: (name, Binding.ATOM)} if x.inputs else {}

@@ -102,6 +102,9 @@ def test_text_is_a_call_that_gives_the_same_values(name: str) -> None:
 
 def test_what_is_long_is_written_once_in_a_step() -> None:
     (_, total), _ = sa.scan(online, (-sympy.oo, 0), x)
+    assert str(sa.gradient(total, [x])).startswith(
+        "dx = scan(lambda s, x_1: (t := exp(x_1[1] - maximum(x_1[1], x_1[0])),\n     t_1 := s[1] * "
+    )
     shown = sa.latex(sa.gradient(total, [x])[x])
     assert (
         r"a_{t} = \exp((S_{1})_{t} - \operatorname{maximum}((S_{1})_{t}, x_{t})), \quad u_{t} = u_{t + 1} a_{t}"
