@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ from symattn.core.budget import Budget, OutOfBudget
 from symattn.proof.argument import Argument
 from symattn.proof.engine import PROBLEMS, argued
 from symattn.proof.given import applied, sorted_out
+from symattn.proof.induction import closed_forms
 from symattn.proof.induction.plan import Induction, plans
+
+from ..agreement import TOLERANCE
+from ..recurrences import QUESTIONS, apart, mutants_judged
 
 T, S, L, d, n, k = sa.sizes("T S L d n k")
 x, u = sa.tensor("x", T), sa.tensor("u")
@@ -191,3 +196,72 @@ def test_images_of_sequences_that_know_their_length(name: str) -> None:
     assert proof_of(run(changed), factor * run(x)) is not None
     for wrong in (run(x[::-1]), run(sa.cumsum(x)), run(x) / x[0]):
         assert proof_of(run(changed), wrong) is None
+
+
+# --- every rule is needed ---
+
+LATE = sa.from_index((T,), lambda i: T - 1 - i)
+FIRST = sa.from_index((T,), lambda i: sympy.Piecewise((1, sympy.Eq(i, 0)), (0, True)))
+RULES: dict[str, tuple[str, Callable[[], tuple[Any, ...]]]] = {
+    "where it begins": ("_the_same_for_all_lengths", lambda: (summed(x, COUNT - 1)[0], sa.sum(x))),
+    "what a step takes": (
+        "_the_same_for_all_lengths",
+        lambda: (
+            sa.scan(lambda s, x: (s + COUNT * x, None), 0, x)[0],
+            sa.sum(x * sa.from_index((T,), lambda i: i + 1)),
+        ),
+    ),
+    "what has been read": ("_the_same_for_all_lengths", lambda: (summed(x[::-1])[0], COUNT * x[0])),
+    "state 0": ("_first_step", lambda: (summed(x, 1)[0], sa.sum(x))),
+    "one step more": ("_next_step", lambda: (summed(x)[0], x[0])),
+    "output 0 of the first n steps": (
+        "_next_step",
+        lambda: (summed(x)[1], sa.cumsum(x) + LATE, by(sa.sum(x), sa.cumsum(x) + LATE)),
+    ),
+    "output 0 of the last step": (
+        "_next_step",
+        lambda: (summed(x)[1], sa.cumsum(x) * FIRST, by(sa.sum(x), sa.cumsum(x) * FIRST)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_false_is_proved_as_soon_as_a_claim_of_the_induction_is_left_out(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, made = RULES[name]
+    assert proof_of(*made()) is None
+    claims = getattr(closed_forms, part)
+    monkeypatch.setattr(
+        closed_forms,
+        part,
+        lambda form: (one for one in claims(form) if one.what != name and name != "one step more"),
+    )
+    assert proof_of(*made()) is not None
+
+
+# --- mutants ---
+
+
+def test_no_mutant_is_proved_that_is_false() -> None:
+    found = mutants_judged([*list(QUESTIONS)[:8], "the last state", "backwards"], 6, seed=1)
+    assert found.wrong == []
+    assert found.counts["mutants"] == 60
+
+
+def test_the_judge_of_mutants_sees_what_is_false() -> None:
+    for name in list(QUESTIONS)[:10]:
+        question = QUESTIONS[name]()
+        assert apart(question) < TOLERANCE, name
+        assert apart(replace(question, right=question.right + 1)) > 0.1, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_mutant_of_many_is_proved_that_is_false(name: str) -> None:
+    question = QUESTIONS[name]()
+    assert proof_of(question.left, question.right, question.how) is not None
+    assert apart(question) < TOLERANCE
+    found = mutants_judged([name], 60, seed=2)
+    assert found.wrong == []
+    assert found.counts["mutants"] >= 55
