@@ -159,7 +159,7 @@ def _number(x: float, whole: bool) -> Box:
     if np.isnan(x):
         return Text("undefined")
     if np.isinf(x):
-        return _signed("∞" if x > 0 else "-∞")
+        return Sign("∞") if x > 0 else row(Sign("−", "prefix"), Sign("∞"))
     if x == 0:
         return Number("0")
     if (whole or abs(x) >= _SMALL) and abs(x) < _LARGE:

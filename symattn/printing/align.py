@@ -128,6 +128,7 @@ def displayed_formula(box: Box, page: Page) -> str:
     room = page.room()
     lines = broken(box, room.width, room.indent, room.measure, need=room.need)
     first, *rest = (line if room.measure(line) <= room.width else stacked(line) for line in lines)
+    _check_fits(max(room.measure(first), *(room.indent + room.measure(line) for line in rest), 0.0), page)
     if not rest:
         return page.display(f" {page.written(first)} ")
     written = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
@@ -141,8 +142,9 @@ def side_by_side(formulas: Iterable[Box], page: Page, last: str = "") -> str:
     room = page.room()
     *most, end = formulas
     listed = [*map(_with_comma, most), end]
-    pieces = (enumerate(broken(line, room.width, 0.0, room.measure, need=room.need)) for line in _abreast(listed, room))
-    lines = ["{} " * (n > 0) + page.written(part) for several in pieces for n, part in several]
+    several = [broken(line, room.width, 0.0, room.measure, need=room.need) for line in _abreast(listed, room)]
+    _check_fits(max(room.measure(part) for pieces in several for part in pieces), page)
+    lines = ["{} " * (n > 0) + page.written(part) for pieces in several for n, part in enumerate(pieces)]
     mark = rf" \tag*{{{last}}}" if last else ""
     if len(lines) == 1:
         return page.display(f" {lines[0]}{mark} ")

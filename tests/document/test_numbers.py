@@ -8,6 +8,7 @@ import sympy
 
 import symattn as sa
 from symattn.document.numbers import array_box
+from symattn.printing.media.latex import latex
 from symattn.printing.media.unicode import unicode_text
 
 N, M = sa.sizes("n m")
@@ -93,4 +94,14 @@ def test_values_that_are_not_finite_are_shown_without_a_warning(recwarn):
     ],
 )  # fmt: skip
 def test_arrays_are_written_to_three_digits_and_large_ones_in_part(array, written):
-    assert unicode_text(array_box(np.array(array, dtype=float))) == written
+    box = array_box(np.array(array, dtype=float))
+    assert unicode_text(box) == written
+    assert latex(box).isascii()
+
+
+def test_an_array_that_a_narrow_page_does_not_hold_is_refused():
+    x = sa.tensor("x", N, M)
+    note = sa.Derivation("D").extend(sa.let("y", 2 * x)).example({x: [[-0.125] * 6]})
+    assert r"\begin{bmatrix}" in note.latex(width=28)
+    with pytest.raises(sa.OperandError, match="width=20 does not hold a line of about 27 em"):
+        note.latex(width=20)
