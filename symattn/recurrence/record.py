@@ -182,7 +182,7 @@ def _pullback(
     )  # fmt: skip
     _, before = values_of(Loop(step._replace(outputs=step.states), first, sequences, given, length))
     start = [g.get(("final", i), nothing[step.states[i]]) for i in cotangents] + [nothing[c] for c in sums]
-    passed = [named("S", x, by="gradient") for x in before]
+    passed = [named("H", x, by="gradient") for x in before]
     run = [*sequences, *passed, *(_moved(c, 0, len(batch), -1) for c in stacked.values())]
     final, outputs = values_of(Loop(back, tuple(start), tuple(flip(x, 0) for x in run), given, length))
     found = dict(zip([*(step.states[i] for i in cotangents), *sums], final, strict=True))

@@ -73,10 +73,10 @@ def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
     g = sa.gradient(sa.scan(cell, B, K)[1], [K])
     assert str(g) == (
         "dK = scan(lambda s, x: (A.T @ (s * (1 - tanh(A @ x[0])**2)) + x[1], s),\n"
-        "     zeros(d), (S, dO), reverse=True)[1]              # a recurrence, step by step backwards\n"
-        "S = scan(lambda s, x: (tanh(A @ s) + x, s), B, K)[1]  # where"
+        "     zeros(d), (H, dO), reverse=True)[1]              # a recurrence, step by step backwards\n"
+        "H = scan(lambda s, x: (tanh(A @ s) + x, s), B, K)[1]  # where"
     )
-    assert r"s_{T + 1} = 0_{d}, \quad s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A S_{t})^{\odot 2}))" in sa.latex(g)
+    assert r"s_{T + 1} = 0_{d}, \quad s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A H_{t})^{\odot 2}))" in sa.latex(g)
 
 
 def test_index_style_has_entries_of_loops() -> None:
@@ -107,8 +107,8 @@ def test_what_is_long_is_written_once_in_a_step() -> None:
     )
     shown = sa.latex(sa.gradient(total, [x])[x])
     assert (
-        r"a_{t} = \exp((S_{1})_{t} - \operatorname{maximum}((S_{1})_{t}, x_{t})), \quad u_{t} = u_{t + 1} a_{t}"
+        r"a_{t} = \exp((H_{1})_{t} - \operatorname{maximum}((H_{1})_{t}, x_{t})), \quad u_{t} = u_{t + 1} a_{t}"
         in shown
     )
-    assert r"y_{t} = c_{t} (1 - [(S_{1})_{t} \ge x_{t}]) + b_{t}, \quad t = T, \ldots, 1 )" in shown
+    assert r"y_{t} = c_{t} (1 - [(H_{1})_{t} \ge x_{t}]) + b_{t}, \quad t = T, \ldots, 1 )" in shown
     assert len(shown) < 1000
