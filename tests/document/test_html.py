@@ -13,7 +13,10 @@ import pytest
 
 from symattn.core.boxes import Code, Name, Text
 from symattn.document.render.html import html
+from symattn.document.render.html_words import pieces_of
 from symattn.errors import OperandError
+from symattn.printing.media.read_latex import box_of_latex
+from symattn.printing.media.unicode import unicode_text
 from symattn.printing.prose import (
     MARKS,
     Document,
@@ -255,3 +258,8 @@ def test_every_kind_of_part_is_on_the_page_of_everything() -> None:
 
     found = kinds(EVERYTHING.result).union(*(kinds(section.parts) for section in EVERYTHING.sections))
     assert found == set(get_args(Part))
+
+
+def test_a_line_breaks_before_a_relation_or_a_sum_rather_than_between_factors():
+    parts = pieces_of(box_of_latex(r"\cos(x - y) = \cos x \cos y + \sin x \sin y"))
+    assert [unicode_text(part.box) for part in parts] == ["cos(x − y)", "= cos x cos y", "+ sin x sin y"]

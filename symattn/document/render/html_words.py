@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from ...core.boxes import Box, Sign, Space, row
 from ...printing.breaking import Piece, pieces
@@ -97,16 +97,25 @@ def formula_html(box: Box) -> str:
 
 def pieces_of(box: Box) -> list[Piece]:
     """The pieces, of which a short one has its neighbour with it, and what was between two factors."""
-    first, *others = pieces(box)
-    found = [first]
-    for piece in others:
-        before = found[-1]
-        if piece.price >= 0 and _are_one(before.box, piece):
-            found[-1] = Piece(before.price, row(before.box, piece.box))
+    found = pieces(box)
+    for price in sorted({piece.price for piece in found[1:] if piece.price >= 0}, reverse=True):
+        found = _joined(found, price)
+    made = [found[0]]
+    for before, piece in pairwise(found):
+        apart = stand_apart(before.box, piece.box)
+        made.append(Piece(piece.price, row(_THIN, piece.box)) if apart else piece)
+    return made
+
+
+def _joined(found: Sequence[Piece], price: float) -> list[Piece]:
+    """Pieces, of which short ones are one where a break between them has this price."""
+    made = [found[0]]
+    for piece in found[1:]:
+        if piece.price == price and _are_one(made[-1].box, piece):
+            made[-1] = Piece(made[-1].price, row(made[-1].box, piece.box))
         else:
-            apart = stand_apart(before.box, piece.box)
-            found.append(Piece(piece.price, row(_THIN, piece.box)) if apart else piece)
-    return found
+            made.append(piece)
+    return made
 
 
 def _are_one(before: Box, piece: Piece) -> bool:
