@@ -164,7 +164,7 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"A B = B A \quad \text{if they commute}", "a condition in words"),
         (r"A B = B A, \text{ only in this case}", "a condition in words"),
         (r"\begin{align} A B &= B A && \text{not in general} \end{align}", "a condition in words"),
-        (r"A B = B A, \text{ approximately}", "these words are not read"),
+        (r"A B = B A, \text{ approximately}", "several things where one"),
         (r"x = y \quad \text{(almost surely)}", "these words are not read"),
         (
             r"z_i = \begin{cases} x_i & \text{if not } x_i > 0 \\ 0 & \text{else} \end{cases}",
