@@ -148,7 +148,11 @@ class Algebra(Scripts):
         """That ``x(t)`` of a declared x is no value of a function: a factor by itself needs no parentheses."""
         entry = self.names.find(left)
         alone = isinstance(right, Fence) and right.left == "(" and len(right.items) == 1
-        if entry is None or entry.is_function or not alone or not isinstance(right, Fence):
+        if not alone or not isinstance(right, Fence):
+            return
+        if key_of(left) == "π" and entry is None and key_of(right.items[0]):
+            entry = Entry(sympy.pi, "π")
+        if entry is None or entry.is_function:
             return
         inside = right.items[0]
         of = self.names.find(inside)

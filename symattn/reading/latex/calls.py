@@ -430,14 +430,17 @@ class Calls(Moments):
         return Term(span, Slot(out), make)
 
     def _joined_families(self, span: Span, parts: list[Term], forms: list[Form], across: bool) -> Term:
-        """Blocks that have indices: for each of these, one matrix."""
+        """Blocks that have indices: for each of these, one matrix, or one longer vector."""
         labels, grown = forms[0].labels, -1 if across else -2
         for form in forms[1:]:
             labels = self.shapes.joined_labels(labels, form.labels, None)
-        if any(len(form.core) < 2 for form in forms):
-            raise self.error("blocks of families are matrices", span)
+        lines = all((form.rows if across else form.cols) is None for form in forms)
+        if lines:
+            grown = -1
+        elif any(len(form.core) < 2 for form in forms):
+            raise self.error("blocks of families are matrices, or vectors end to end", span)
         for form in forms[1:]:
-            if not self.shapes.unify(form.core[-3 - grown], forms[0].core[-3 - grown]):
+            if not lines and not self.shapes.unify(form.core[-3 - grown], forms[0].core[-3 - grown]):
                 raise self.shape_error(f"blocks of {self.shapes.shown(forms[0])} and {self.shapes.shown(form)}", span)
         length = sympy.Add(*(self.known_size(form.core[grown], "a block", span) for form in forms))
         out = replace(forms[0], labels=labels, **{"cols" if across else "rows": length})
@@ -446,7 +449,7 @@ class Calls(Moments):
             full = self.shapes.resolved(out)
             blocks = [spread(self.tensor(p), f, full, core=False) for p, f in zip(parts, forms, strict=True)]
             reach = full.axes[: len(labels)]
-            blocks = [broadcast_to(block, (*reach, *block.shape[-2:])) for block in blocks]
+            blocks = [broadcast_to(b, (*reach, *b.shape[-1 if lines else -2 :])) for b in blocks]
             result: Tensor = symattn.concat(blocks, axis=grown)
             return result
 

@@ -59,7 +59,7 @@ class Declarations:
             return False
         assert isinstance(base, Symbol)
         if not isinstance(head, Scripted) or base.letters in KNOWN:
-            return True
+            return base.letters != "π"
         is_delta = base.letters == "δ" and head.below is not None and len(items_of(head.below)) == 2
         return head.above is None and not is_delta
 

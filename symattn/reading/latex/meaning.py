@@ -120,7 +120,7 @@ class Statement(Declarations):
             known = moment_of(left.head) or (isinstance(base, Symbol) and base.letters in KNOWN)
             return self.names.find(left.head) is None and self.names.called(left) is None and not known
         if (name := named_inside(left)) is not left:
-            return self.names.find(name) is None
+            return self.names.find(name) is None and self._of_new_name(name)
         if isinstance(left, (Symbol, Scripted)) and key_of(left):
             if self.names.find(left) is not None or self.names.family(left) is not None:
                 return False
@@ -197,7 +197,7 @@ class Statement(Declarations):
         free = tuple(letter for letter, _ in reader.form(term).labels)
         self._check_no_recursion(left, right, free)
         self._check_indices(left, right, letters, free)
-        if set(letters) - set(free) and all(letter in reader.ranges for letter in letters):
+        if set(letters) - set(free) and all(letter in free or letter in reader.ranges for letter in letters):
             term = reader.repeated(term, letters)
             free = tuple(letter for letter, _ in reader.form(term).labels)
         indices = tuple(letter for letter in letters if letter in free)

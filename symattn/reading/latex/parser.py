@@ -400,11 +400,17 @@ class Parser:
         return False
 
     def _between_bars(self, opened: Token) -> Tree:
+        doubled = self.token.kind == "bar" and self.token.mark == "|" == opened.mark and not self.token.apart
+        if doubled:  # ``||x||`` is a norm
+            self.next()
         self.bars.append(opened.mark)
         inside = self.expression(0)
         self.expect("bar", opened.mark, opened)
         self.bars.pop()
-        return Fence(self.since(opened.span.start), opened.mark, opened.mark, (inside,))
+        if doubled:
+            self.expect("bar", opened.mark, opened)
+        mark = "‖" if doubled else opened.mark
+        return Fence(self.since(opened.span.start), mark, mark, (inside,))
 
     def _accented(self, token: Token) -> Tree:
         inside = self.argument(token)

@@ -66,7 +66,10 @@ class Places(Terms):
         told = [item for item in items if not self.is_new_axis(item)]
         whole = self.is_part(items) or not all(map(self.index_letter, items))
         if len(told) > len(axes) or (whole and len(told) != len(axes)) or not all(map(self._is_item, items)):
-            raise self.error(f"{self.shown(tree)} has {len(told)} indices, and there {self.shapes.shown(form)}", tree)
+            hint = ": write a row as A_{i, :}, a column as A_{:, j}" if self.is_part(items) else ""
+            raise self.error(
+                f"{self.shown(tree)} has {len(told)} indices, and there {self.shapes.shown(form)}{hint}", tree
+            )
         numbers = [item.digits for item in items if isinstance(item, Number)]
         begins = [*numbers, *(begin.digits for begin in map(_begin, items) if isinstance(begin, Number))]
         decided = self.names.first_index is not None or 0 in self.names.bases | self.names.declared_bases()

@@ -43,6 +43,9 @@ class Quantifier:
         while [t.kind == "letter" or t.mark for t in self.tokens[front : front + 2]] == [True, ","]:
             front += 2
         behind = self.tokens[front:]
+        two = self.fenced and [t.kind if t.kind != "sign" else t.mark for t in behind] == ["letter", "=", *_TWO]
+        if two:
+            return Parser(self.text, self.tokens, lambda head: False).read()
         if len(behind) < 5 or behind[0].kind != "letter":
             return None
         if behind[1].mark == "∈" and behind[2].kind == "open" and behind[2].mark in "{[":
@@ -114,6 +117,24 @@ class Quantifier:
         )
 
 
+_TWO = ("number", ",", "number")
+
+
+def ranges_apart(part: list[Token]) -> list[list[Token]]:
+    r"""``(i = 1, \\ldots, n; j = 1, \\ldots, m)`` as two ranges, each in parentheses; any other part as it is."""
+    if len(part) < 3 or part[0].mark != "(" or part[-1].mark != ")" or not any(t.mark == "…" for t in part):
+        return [part]
+    pieces: list[list[Token]] = [[part[0]]]
+    for token in part[1:-1]:
+        if token.mark == ";":
+            pieces[-1].append(part[-1])
+            pieces.append([part[0]])
+        else:
+            pieces[-1].append(token)
+    pieces[-1].append(part[-1])
+    return pieces
+
+
 def _is_range(items: Sequence[Tree]) -> bool:
     """Whether these are ``i = 1``, perhaps a 2, dots, and a last place."""
     first = items[0]
@@ -124,6 +145,9 @@ def _is_range(items: Sequence[Tree]) -> bool:
 
 def _is_progression(items: Sequence[Tree]) -> bool:
     """Whether these are a first place, perhaps those that follow it, dots, and the last one: ``1, 2, \\ldots, n``."""
+    if len(items) == 2:
+        first, second = (int(x.digits) if isinstance(x, Number) and x.digits.isdecimal() else -1 for x in items)
+        return first >= 0 and second == first + 1
     if len(items) < 3 or not is_dots(items[-2]):
         return False
     told = [int(x.digits) if isinstance(x, Number) and x.digits.isdecimal() else None for x in items[:-2]]

@@ -19,7 +19,7 @@ from .lexer import Token, tokens_of
 from .meaning import Statement
 from .names import Names, Range
 from .parser import Parser
-from .quantifiers import Quantifier
+from .quantifiers import Quantifier, ranges_apart
 from .statements import FOLLOWS, statements
 from .text import FormulaText
 from .tree import Fence, Product, Symbol
@@ -107,7 +107,7 @@ def _ranges_taken(text: FormulaText, names: Names, parts: Sequence[list[Token]])
     """
     kept: list[list[Token]] = []
     local: _Local = {}
-    for part in parts:
+    for part in (piece for whole in parts for piece in ranges_apart(whole)):
         quantifier = Quantifier(text, names, part)
         tree = quantifier.tree()
         if tree is None:
@@ -117,7 +117,7 @@ def _ranges_taken(text: FormulaText, names: Names, parts: Sequence[list[Token]])
         if quantifier.local:
             if not kept:
                 raise text.error("a range of an index stands behind what it is of", tree.span)
-            local[id(kept[-1])] = quantifier.local
+            local.setdefault(id(kept[-1]), {}).update(quantifier.local)
     return kept, local
 
 

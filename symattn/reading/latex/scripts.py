@@ -31,6 +31,7 @@ from .tree import (
     Product,
     Relation,
     Scripted,
+    Slice,
     Symbol,
     Total,
     Tree,
@@ -347,10 +348,16 @@ class Scripts(Places):
         if isinstance(below, Relation):
             return self._family(tree, base, below)
         items = list(items_of(below))
+        ends = _ends_of_indices(items)
+        if ends:
+            assert isinstance(items[0], Slice)
+            assert items[0].parts[0] is not None
+            items = list(items_of(items[0].parts[0]))
         letters = [self.index_letter(item) for item in items]
         binds = isinstance(base, Fence) and base.left == "[" and len(base.items) == 1
         if binds and all(letters) and not self.bound_letters & set(letters):
             with self.bound(letters):
+                self._end_indices(ends)
                 inside = self.term(base)
                 if self.form(inside).is_scalar:
                     if len(set(letters)) < len(letters):
@@ -364,6 +371,15 @@ class Scripts(Places):
         if binds and all(letters) and any(map(self.shapes.is_one, self.form(inside).core)):
             raise self.undecided("an index of what has one entry there is not decided: it may say how often", tree)
         return self.entry_of(tree, inside, items)
+
+    def _end_indices(self, ends: Sequence[Relation]) -> None:
+        r"""Has indices run as far as ``a < h`` says, counted from 0, or ``a \le h``, counted from 1."""
+        for end in ends:
+            letter, first = key_of(end.sides[0]), sympy.Integer(end.signs[0] == "≤")
+            if letter not in self.letters or not self.shapes.unify(self.letters[letter], self.size_of(end.sides[1])):
+                raise self.error(f"{self.shown(end)} is no range of an index here", end)
+            self.set_base(int(first), end)
+            self.firsts.setdefault(letter, first)
 
     def _family(self, tree: Scripted, base: Tree, below: Relation) -> Term:
         """``(f(i))_{i=1}^{n}``: a column of the values."""
@@ -384,7 +400,8 @@ class Scripts(Places):
     def repeated(self, x: Term, letters: Sequence[str]) -> Term:
         """The same for all places of the indices that it has not, which have ranges."""
         form = self.form(x)
-        sizes = {**{letter: self.ranges[letter].size for letter in letters}, **dict(form.labels)}
+        told = dict(form.labels)
+        sizes = {**{letter: self.ranges[letter].size for letter in letters if letter not in told}, **told}
         full = replace(form, labels=tuple(sorted(sizes.items())))
 
         def make() -> Tensor:
@@ -416,6 +433,16 @@ class Scripts(Places):
             return transpose(y, tuple(n - len(have) for n in order)) if order != sorted(order) else y
 
         return Term(span, Slot(out), make)
+
+
+def _ends_of_indices(items: Sequence[Tree]) -> list[Relation]:
+    """What stands behind a colon in ``_{a i j : a < h, j < d}``."""
+    first = items[0] if items else None
+    if not isinstance(first, Slice) or len(first.parts) != 2 or first.parts[0] is None:
+        return []
+    told = [first.parts[1], *items[1:]]
+    ends = [x for x in told if isinstance(x, Relation) and len(x.signs) == 1 and x.signs[0] in "<≤"]
+    return ends if len(ends) == len(told) else []
 
 
 def _is_at_places(below: Tree | None) -> bool:

@@ -25,6 +25,7 @@ _QUANTIFIES = re.compile(  # with nothing in it that would be a condition
     r"(and )?for( ?(all|each|every|any)( (heads?|rows?|columns?|quer(y|ies)|keys?|tokens?|positions?|steps?|layers?|"
     r"ind(ex|ices)|entr(y|ies)|times?))?)?"
 )
+_EXPLAINS = re.compile(r"is (an? |the )?(kernel|function|matrix|vector|scalar|number|mask)")
 _BEGIN_CONDITIONS = frozenset("if when whenever for where provided assuming unless given".split())
 _CONDITION = re.compile(
     r"\b(if|iff|when|whenever|unless|except|provided|providing|assuming|suppos\w+|only|not|no|false|wrong)\b",
@@ -149,6 +150,8 @@ def _parts(text: FormulaText, tokens: Sequence[Token]) -> list[list[Token]]:
         for n, segment in enumerate(segments):
             relates = _relates(segment)
             _check_conditions(text, segment)
+            if n and [t.kind for t in segment] == ["letter", "prose"] and _EXPLAINS.fullmatch(segment[1].mark):
+                continue  # a remark that adds nothing, ``K \\text{ is a kernel}``
             if n and not (relates and _relates(parts[-1])) and not _ends_statement(stretch, segment):
                 parts[-1] += [*_comma(segments[n - 1], segment), *segment]
             else:

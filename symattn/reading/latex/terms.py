@@ -15,14 +15,14 @@ import sympy
 
 from ...core.exact import INDICES
 from ...core.node import Tensor
-from ...core.sizes import Shape, never_negative
+from ...core.sizes import Shape, never_negative, same_size
 from ...errors import ParseError, ShapeError, SymattnError
 from ...ops.arithmetic import divide, multiply
 from ...ops.gather import take
 from ...ops.layout import transpose
 from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
-from .names import Entry, Names, Range, key_of, name_of
+from .names import Entry, Names, Range, items_of, key_of, name_of
 from .parser import INDICES as LETTERS
 from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_of
 from .text import FormulaText, Span
@@ -408,6 +408,7 @@ class Terms:
     def unknown(self, tree: Tree) -> Term:
         """A name that is not declared: its form may follow, for the message that asks for it."""
         self._check_is_name(tree)
+        self._check_places(tree)
         name = name_of(tree)
         slot = self.undeclared.setdefault(name, (tree, Slot()))[1]
 
@@ -416,6 +417,15 @@ class Terms:
             raise self.error(f"no shape for {name}", tree)
 
         return Term(tree.span, slot, make)
+
+    def _check_places(self, tree: Tree) -> None:
+        """That no index of an entry is the name of a tensor, where it may have been meant as an index."""
+        if not isinstance(tree, Scripted) or tree.below is None or self.names.find(tree.base) is None:
+            return
+        for item in items_of(tree.below):
+            entry = self.names.find(item)
+            if key_of(item) in LETTERS and entry is not None and isinstance(entry.value, Tensor):
+                raise self.error(f"{key_of(item)} is the tensor {entry.value.brief()}: take another index", item)
 
     def _check_is_name(self, tree: Tree) -> None:
         """That what is not declared is no operator, and is not what another style of a declared letter looks like."""
@@ -499,11 +509,14 @@ class Terms:
         """The entries, or rows, of a tensor at indices: its first axes are labelled by them."""
         labels: dict[str, Any] = {}
         letters = []
-        for item, size in zip(items, x.shape, strict=False):
+        for axis, (item, size) in enumerate(zip(items, x.shape, strict=False)):
             letter = self.index_letter(item)
             if not letter:
                 return self._at_places(tree, x, items)
             letters.append(letter)
+            if self._is_shorter(letter, size):
+                size = self.ranges[letter].size
+                x = x[(*(slice(None),) * axis, slice(size))]
             known = labels.setdefault(letter, self.letters.get(letter, size))
             if not self.shapes.unify(known, size):
                 raise self.shape_error(
@@ -513,6 +526,13 @@ class Terms:
             if reach is not None and not self.shapes.unify(reach.size, size):
                 raise self.shape_error(f"the index {letter} runs over {reach.size}, and this axis has {size}", where)
         return self._labelled(tree.span, x, letters, labels, declared=self.names.family(tree) is not None)
+
+    def _is_shorter(self, letter: str, size: sympy.Expr) -> bool:
+        """Whether an index is said to run over the first places of an axis only, ``i = 0, \\ldots, n - 2``."""
+        reach = self.ranges.get(letter)
+        if reach is None or reach.first != (self.names.first_index or 0):
+            return False
+        return not same_size(reach.size, size) and never_negative(sympy.expand(size - reach.size))
 
     def _core(self, shape: Shape, declared: bool) -> Form:
         """Rows and columns of an entry: of a family they are declared, of a matrix they are a part of it."""
