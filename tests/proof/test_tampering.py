@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
@@ -17,6 +18,9 @@ from symattn.proof.equality.entrywise import EntrywiseProof
 from symattn.proof.equality.rewriting import RewritingProof
 from symattn.proof.generalised import Generalised
 from symattn.proof.given import Stated
+from symattn.proof.induction.argument import ByInduction
+from symattn.proof.induction.closed_forms import ClosedForm
+from symattn.proof.induction.images import Image
 from symattn.proof.refute.enumeration import Enumeration
 from symattn.proof.verdict import Proof
 
@@ -44,6 +48,43 @@ PROOFS: dict[str, tuple[Any, tuple[Any, ...], type]] = {
 }
 OTHER = sa.eq(x, 2 * x)
 
+T, e, B, b = sa.sizes("T e B b")
+t_, u, v = sa.tensor("w", T), sa.tensor("u"), sa.tensor("v", T)
+K, V, rate, flat = sa.tensor("K", T, d), sa.tensor("V", T, e), sa.tensor("beta", T), sa.tensor("f", B * b)
+
+
+def inductions() -> dict[str, tuple[Any, Any, type]]:
+    """Claims about recurrences, by what they are proved, and the kind of proof."""
+    def summed(sequence: Any, start: Any = 0) -> Any:
+        return sa.scan(lambda s, x: (s + sa.sum(x), s + sa.sum(x)), start, sequence)
+
+    def largest(state: Any, x: Any) -> Any:
+        m, total = state
+        new = sa.maximum(m, x)
+        return (new, total * sa.exp(m - new) + sa.exp(x - new)), None
+
+    def delta(S: Any, read: Any) -> Any:
+        r, k, v = read
+        return S + sa.outer(k, r * (v - k @ S)), None
+
+    weights = sa.inv(sa.eye(T) + sa.tril(rate[:, None] * (K @ K.T), -1)) @ (rate[:, None] * V)
+    (m, total), _ = sa.scan(largest, (0, 0), t_)
+    relative = sa.induction(final=lambda m, z: (None, sa.sum(sa.exp(z - m))), free=0)
+    return {
+        "a sum": (sa.eq(summed(t_)[0], sa.sum(t_)), None, ByInduction),
+        "running sums": (sa.eq(summed(2 * t_)[1], sa.cumsum(2 * t_)), None, ByInduction),
+        "a free state": (sa.eq(total * sa.exp(m), sa.sum(sa.exp(t_))), relative, ByInduction),
+        "an image": (sa.eq(summed(t_, 2 * u)[0] + u, summed(t_, 3 * u)[0]), None, ByInduction),
+        "blocks": (sa.eq(summed(sa.split_axis(flat, 0, (B, b)))[0], sa.sum(flat)), None, Generalised),
+        "a number of steps": (sa.eq(summed(t)[0], sa.sum(t)), None, Generalised),
+        "inverses": (
+            sa.eq(sa.scan(delta, sa.zeros(d, e), (rate, K, V))[0], K.T @ weights), None, ByInduction
+        ),
+    }
+
+
+INDUCTIONS = inductions()
+
 
 def changed(value: Any) -> Iterator[Any]:
     """Values that differ in one thing from that of a field."""
@@ -68,12 +109,43 @@ def tampered_argument(argument: Any) -> Iterator[tuple[str, Any]]:
         return
     for field in fields(argument):
         value = getattr(argument, field.name)
+        if isinstance(value, (ClosedForm, Image)):
+            yield from ((f"form.{what}", replace(argument, form=new)) for what, new in tampered_form(value))
+            continue
+        if field.name == "proofs":
+            for what, new in tampered_argument(value[0]):
+                yield f"proofs.{what}", replace(argument, proofs=(new, *value[1:]))
+            yield "proofs swapped", replace(argument, proofs=(*value[1:], value[0]))
+        if field.name == "rest":
+            yield "rest", replace(argument, rest=None if value is not None else argument.proofs[0])
         if field.name == "comparison":
             yield "comparison", replace(argument, comparison=replace(value, pieces=()))
         elif field.name == "argument":
             yield from ((f"argument.{n}", replace(argument, argument=a)) for n, a in tampered_argument(value))
         else:
             yield from ((field.name, replace(argument, **{field.name: new})) for new in changed(value))
+
+
+def tampered_form(form: Any) -> Iterator[tuple[str, Any]]:
+    """Closed forms and images of another loop, of another value, or relative to what is no free tensor."""
+    used = next((x for x in form.source.inputs if x.op.name == "tensor"), OTHER.left)
+    other, _ = sa.scan(lambda s, x: (2 * s + x, None), u, t_)
+    for field in fields(form):
+        value = getattr(form, field.name)
+        new: list[Any] = []
+        if field.name in ("source", "value"):
+            new = [other, value + 1, OTHER.left]
+        elif field.name in ("final", "outputs"):
+            new = [(*value, OTHER.left), tuple(x if x is None else x + 1 for x in value)] + [value[1:]] * bool(value)
+        elif field.name == "sequences":
+            new = [(*value[1:], used), tuple(x if x.op.name != "tensor" else 2 * x for x in value), value[1:]]
+        elif field.name == "free":
+            new = [((0, used),)] + [((k, used),) for k, _ in value] + [()] * bool(value)
+        elif field.name == "states":
+            new = [(used,) * len(value), tuple(x + 1 for x in value), value[1:]]
+        elif field.name == "form":
+            new = [value + 1, used, 2 * value]
+        yield from ((field.name, replace(form, **{field.name: one})) for one in new if one != value)
 
 
 def tampered_rewriting(rewriting: Any) -> Iterator[tuple[str, Any]]:
@@ -124,6 +196,18 @@ def test_a_proof_that_is_tampered_with_does_not_check(name):
     assert proof.check()
     changes = list(tampered(proof))
     assert len(changes) >= 6
+    assert not [what for what, other in changes if other.check()]
+
+
+@pytest.mark.parametrize("name", INDUCTIONS)
+def test_an_induction_that_is_tampered_with_does_not_check(name):
+    claim, how, kind = INDUCTIONS[name]
+    proof = sa.prove(claim, by=how).proof
+    assert isinstance(proof.argument, kind)
+    assert proof.check()
+    assert pickle.loads(pickle.dumps(proof)).check()
+    changes = list(tampered(proof))
+    assert len(changes) >= 12
     assert not [what for what, other in changes if other.check()]
 
 

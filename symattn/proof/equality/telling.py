@@ -37,7 +37,8 @@ class Lemma:
 
     def holds(self) -> bool:
         """Whether the rule, applied again, gives this step."""
-        return self.rule in RULES and self.rule.apply(self.before) is self.after
+        fits = not self.rule.heads or self.before.op in self.rule.heads
+        return self.rule in RULES and fits and self.rule.apply(self.before) is self.after
 
     def __str__(self) -> str:
         return f"({self.number}) {self.before} = {self.after}  [{self.rule.name}]"

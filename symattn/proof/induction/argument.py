@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...core.node import Tensor, rebuild
+from ...errors import SymattnError
 from ...printing.prose import Fold, Paragraph, Part, led
 from ...printing.table import SymbolTable
 from ...recurrence.record import loop_of
@@ -62,16 +63,17 @@ class ByInduction(Resting):
         return (*step_conditions(self.form, self.proofs), *(() if self.rest is None else self.rest.side_conditions))
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, Claim) or claim != self.claim:
             return False
         try:
+            if not self.form.holds_for_any(given):
+                return False
             obligations, then = self.form.obligations(), put_in(self.form, claim)
             kept = inherited(given, self.form)
-        except NoInductionError:
+        except (NoInductionError, SymattnError):
             return False
         return (
-            self.form.is_new_to(given)
-            and len(obligations) == len(self.proofs)
+            len(obligations) == len(self.proofs)
             and all(proof.proves(part.claim, kept) for part, proof in zip(obligations, self.proofs, strict=True))
             and (is_plain(then) if self.rest is None else self.rest.proves(then, given))
         )

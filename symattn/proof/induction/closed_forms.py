@@ -20,7 +20,7 @@ from ...graph.names import symbol_names
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import without_labels
-from ...recurrence.record import Loop, loop_of
+from ...recurrence.record import Loop, loop_of, scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq
@@ -85,8 +85,14 @@ class ClosedForm:
         """The names of which one that it brings in is none, also those within a step."""
         return names_in([self.source, *self.roots]) | {str(x.name) for _, x in self.free} | self.taken
 
-    def is_new_to(self, given: Given) -> bool:
-        """Whether what it brings in may be anything: no tensor of the loop, nor anything that is given."""
+    def holds_for_any(self, given: Given) -> bool:
+        """Whether it fits its loop, and what it brings in is no tensor of the loop, nor anything that is given.
+
+        Raises NoInductionError where it does not fit.
+        """
+        if self.source.op is not scan_op or len(self.sequences) != len(loop_of(self.source).sequences):
+            return False
+        _check_fits(self.loop, self.final, self.outputs, [k for k, _ in self.free])
         own = [x for _, x in self.free]
         pairs = [*self.actual.items(), *((x, self.loop.step.states[k]) for k, x in self.free)]
         others = names_in([self.source]) | given.names
@@ -143,8 +149,6 @@ def closed_form(node: Tensor, plan: Induction, names: frozenset[str]) -> ClosedF
     Raises NoInductionError where it does not fit.
     """
     loop, taken = loop_of(node), {*names}
-    if not loop.length.is_Symbol:
-        raise NoInductionError(f"the number of steps {loop.length} is no symbol: give it a size of its own")
     free = tuple((k, any_tensor(new_name("m", taken), x)) for k, x in _states(plan.free, loop))
     sequences = loop.sequences
     if callable(plan.final) or callable(plan.outputs):
@@ -175,6 +179,8 @@ def _states(free: Sequence[int], loop: Loop) -> Iterator[tuple[int, Tensor]]:
 
 def _check_fits(loop: Loop, final: Forms, outputs: Forms, free: Sequence[int]) -> None:
     states = loop.step.states
+    if not loop.length.is_Symbol:
+        raise NoInductionError(f"the number of steps {loop.length} is no symbol: give it a size of its own")
     if len(final) != len(states):
         raise NoInductionError(f"the closed form of every state is needed: there are {len(states)}, not {len(final)}")
     if any(x is None and k not in free for k, x in enumerate(final)):

@@ -38,8 +38,10 @@ class Image:
     form: Tensor
     taken: frozenset[str]
 
-    def is_new_to(self, given: Given) -> bool:
-        """Whether the states may be any: no tensor of the loops, nor anything that is given."""
+    def holds_for_any(self, given: Given) -> bool:
+        """Whether both loops run alike, and the states are no tensors of theirs, nor anything that is given."""
+        if not self.value.op is self.source.op is scan_op:
+            return False
         others = names_in([self.value, self.source]) | given.names
         values = loop_of(self.source).step.states
         return (
@@ -113,7 +115,8 @@ def fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
     """Whether two loops run alike; what one begins with and runs through is finite, as named tensors for it are."""
     one, other = loop_of(sources[0]), loop_of(value)
     return (
-        len(other.step.states) == 1
+        value.params["take"] == ("final", 0)
+        and len(other.step.states) == 1
         and all(is_value_of(sources[0], x) for x in sources)
         and same_size(one.length, other.length)
         and one.length.is_Symbol
