@@ -26,7 +26,7 @@ from .formulas import Reader
 from .indices import Index, divided, number, permuted, plus, symbols
 from .indices import affine as parts_of
 from .ring import Ring
-from .terms import ONE, ZERO, Atom, Poly, TooLarge, Undefined, Unsupported, single
+from .terms import ONE, ZERO, Atom, Poly, Term, TooLarge, Undefined, Unsupported, single
 
 T = TypeVar("T")
 Summed: TypeAlias = tuple[Tensor | None, sympy.Expr]  # a node, and a range that it sums over; None for any node
@@ -217,6 +217,17 @@ class Lowering:
         for size, part in itertools.permutations(summed, 2):
             if never_negative(size - part - 1) and not self.partition.holds(size):
                 self.partition.cut(size, part)
+        self._take_apart_where_read(gap)
+
+    def _take_apart_where_read(self, gap: Poly) -> None:
+        """Take a range apart at a place at which a tensor is read in one sum, where another runs over all places."""
+        terms = list(_terms_in(gap))
+        summed = {self.ring.ranges[s] for term in terms for s in term.bound}
+        for atom in (atom for term in terms for atom, _ in term.factors if atom.kind == "entry"):
+            for place, size in zip(atom.indices, self.ring.shapes.get(atom.name, ()), strict=False):
+                at, moving = parts_of(place)
+                if not moving and size in summed and never_negative(at - 1) and never_negative(size - at - 1):
+                    self.partition.cut(size, at)
 
     def _take_apart(self, size: sympy.Expr, place: Any, index: tuple[Any, ...], shape: tuple[Any, ...]) -> None:
         for inner in _strides(place):
@@ -345,6 +356,18 @@ class Lowering:
 def _has_digits(size: sympy.Expr, inner: sympy.Expr) -> bool:
     """Whether a range is a whole number of times a size, and so has a quotient and a rest by it."""
     return never_negative(inner - 1) and divided(size, inner) is not None
+
+
+def _terms_in(poly: Poly) -> Iterator[Term]:
+    """The terms of a polynomial, and of those inside its functions."""
+    pending, seen = [poly], set()
+    while pending:
+        p = pending.pop()
+        if id(p) not in seen:
+            seen.add(id(p))
+            for _, term in p.terms:
+                yield term
+                pending += [inner for atom, _e in term.factors for inner in atom.inner]
 
 
 def _strides(place: Any) -> list[sympy.Expr]:

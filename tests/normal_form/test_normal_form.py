@@ -6,6 +6,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn import attention
 from symattn.core.budget import Budget
 from symattn.normal_form.lowering import Unreached
 from symattn.proof.equality.decide import compare
@@ -27,6 +28,7 @@ N = sa.tensor("N", n, n, binary=True)
 c = sympy.Symbol("c", real=True)
 p = sympy.Symbol("p", positive=True)
 a, b, w = q[::2], q[1::2], sa.tensor("w", r)
+BLOCKS = sa.tensor("G", m + 1, n)
 NOTHING = sa.from_index((m,), lambda i: -sympy.oo)
 SIGNS = sa.from_index((n,), lambda i: (-1) ** i)
 
@@ -103,6 +105,10 @@ EQUAL = {
     "a product over a size that is at least 1": (
         (A @ x / sa.maximum(sa.abs(A @ x), 1))[0],
         A[0] @ x / sa.maximum(sa.abs(A[0] @ x), 1),
+    ),
+    "running sums inside a function, in the last block": (
+        attention.decay_matrix(sa.merge_axes(BLOCKS, (0, 1)))[m * n :, m * n :],
+        attention.decay_matrix(BLOCKS[-1]),
     ),
     "addition theorem": (sa.sin(x + c), sa.sin(x) * sa.cos(c * sa.ones(n)) + sa.cos(x) * sa.sin(c * sa.ones(n))),
     "tanh by sigmoid": (sa.tanh(x), 2 * sa.sigmoid(2 * x) - 1),
@@ -197,6 +203,10 @@ DIFFERENT = {
     "a maximum of some and of what may be minus infinity": (
         sa.max(joined(x, sa.where(N[0], y[0], -sympy.oo))),
         sa.max(x),
+    ),
+    "running sums inside a function, in another block": (
+        attention.decay_matrix(sa.merge_axes(BLOCKS, (0, 1)))[m * n :, m * n :],
+        attention.decay_matrix(BLOCKS[0]),
     ),
     "backwards and forwards": (sa.sum(sa.exp(sa.flip(x, 0)) * x), sa.sum(sa.exp(x) * x)),
     "two sums, one of them backwards": (sa.exp(sa.flip(x, 0)) @ A @ x, sa.exp(x) @ A @ x),

@@ -22,6 +22,7 @@ from .images import Image, images
 from .inverses import by_blocks
 from .lengths import Wider, forms_of, in_blocks, of_any_length
 from .plan import Induction
+from .polynomials import of_positives
 from .prefixes import NoInductionError
 
 Argued = Callable[[Given, Claim], Argument | None]
@@ -40,7 +41,7 @@ class Prover:
         """A proof. Raises NoInductionError where there is none."""
         node = self._next(claim)
         if node is None:
-            found = self.argued(self.given, claim)
+            found = _argued(claim, self.given, partial(self.argued, self.given))
             if found is None:
                 raise NoInductionError("the claim does not follow from the closed forms")
             return found
@@ -93,14 +94,19 @@ class Prover:
     def _obliged(self, part: Obligation, given: Given, inner: Sequence[Induction], before: Any) -> Argument:
         """The proof of one claim of an induction."""
         argued = partial(self.argued, given)
-        found = argued(part.claim)
-        if found is None and before is not None:
-            found = by_blocks(part.claim, before, given, argued)
+        found: Argument | None = None if before is None else by_blocks(part.claim, before, given, argued)
+        if found is None:
+            found = _argued(part.claim, given, argued)
         if found is None and any(x.op is scan_op for x in computed(part.claim.sides)):
             found = Prover(self.argued, given, list(inner)).proved(part.claim)
         if found is None:
             raise NoInductionError(f"the closed form does not follow: {part.said}: {part.claim}", part.claim)
         return found
+
+
+def _argued(claim: Claim, given: Given, argued: Callable[[Claim], Argument | None]) -> Argument | None:
+    """A proof of a claim without recurrences."""
+    return argued(claim) or of_positives(claim, given, argued)
 
 
 def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
