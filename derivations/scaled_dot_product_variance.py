@@ -11,12 +11,13 @@ q, k = sa.tensor("q", d), sa.tensor("k", d)
 mu_q, mu_k, rho = sympy.symbols("mu_q mu_k rho", real=True)
 sigma_q, sigma_k = sympy.symbols("sigma_q sigma_k", positive=True)
 x, W_q, W_k = sa.tensor("x", d * h), sa.tensor("W_q", d * h, d), sa.tensor("W_k", d * h, d)
+s = sa.let("s", q @ k)
+z = sa.let("z", s / sympy.sqrt(d))
 STANDARD = {q: sa.iid(mean=0, variance=1), k: sa.iid(mean=0, variance=1)}
 
 
 def derivation() -> sa.Derivation:
     """Mean and variance of the score, with its scale, with means, with correlation, and with the wrong width."""
-    s = sa.let("s", q @ k)
     note = sa.Derivation(
         r"Why scores are divided by $\sqrt{d}$",
         given={
@@ -31,8 +32,9 @@ def derivation() -> sa.Derivation:
             "Let the entries of $q$ and $k$ be independent and identically distributed, with mean 0 and variance 1. "
             "Then a score has",
             sa.moments(s, STANDARD),
-            r"so that divided by $\sqrt{d}$ it has the variance 1. Nothing else is assumed of their laws, which need "
-            "not be normal.",
+            r"so that $z = s / \sqrt{d}$ has",
+            sa.moments(z, STANDARD),
+            "Nothing else is assumed of their laws, which need not be normal.",
         ],
         references=[
             "Vaswani et al., Attention is all you need, 2017, footnote 4.",
@@ -42,6 +44,7 @@ def derivation() -> sa.Derivation:
     note = (
         note.section("Calculation")
         .extend(sa.moments(s, STANDARD))
+        .fold(r"Steps: divided by $\sqrt{d}$", sa.Derivation("Scaled").extend(sa.moments(z, STANDARD)))
         .figure(
             sa.plot.variance([s, q @ k / sympy.sqrt(d)], STANDARD, d),
             r"The variance of a raw score, and of one divided by $\sqrt{d}$: exact lines, and samples of normal "
@@ -61,7 +64,9 @@ def when_it_fails(note: sa.Derivation) -> sa.Derivation:
     fan_in = sa.iid(mean=0, variance=1 / (d * h))
     with_means = {q: sa.iid(mean=mu_q, variance=sigma_q**2), k: sa.iid(mean=mu_k, variance=sigma_k**2)}
     weights = {x: "constant", W_q: fan_in, W_k: fan_in}
-    note = note.section("When the assumptions fail").say("Every row was computed exactly, for all $d$.")
+    note = note.section("When the assumptions fail").say(
+        "Every row was computed exactly, for all $d$; below are the steps of the first."
+    )
     note = note.cases(
         {
             "entries have means and variances": sa.moments(scaled, with_means),
@@ -74,6 +79,7 @@ def when_it_fails(note: sa.Derivation) -> sa.Derivation:
         },
         head=("If", "score", "mean", "variance"),
     )
+    note = note.fold("Steps: entries with means", sa.Derivation("Means").extend(sa.moments(z, with_means)))
     return note.say(
         r"The two means matter: any drift makes scores grow like $\sqrt{d}$ again. Training correlates queries with "
         "the keys that they look for, and then the mean grows like $d$; this is why µP divides by $d$."
