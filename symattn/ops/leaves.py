@@ -147,6 +147,8 @@ def _from_index_notation(p: Any, node: Tensor) -> Written:
     if is_eye(node):
         size = p.scalar(shape[0])
         return (source("eye", size) if p.code else Script(Name("I"), size)), Binding.ATOM
+    if formula == -sympy.oo and not p.code:
+        return p.scalar(formula), Binding.SUM
     used = INDICES[: len(shape)]
     letters = p.index_names(node, formula, used)
     given = letters if p.code else [letter if size != 1 else 0 for letter, size in zip(letters, shape, strict=True)]

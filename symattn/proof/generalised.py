@@ -75,9 +75,11 @@ class Generalised(Resting):
         table = checked_table(within)
         sizes = [(table.scalar(s), " in place of ", table.scalar(n)) for s, n in self.sizes.items()]
         printer = latex_printer(list(self.tensors.values()), within=within)
-        put = [(printer.box(value),) for value in self.tensors.values()]
+        put = [(printer.box(value),) for x, value in self.tensors.items() if not _are_blocks(x, value)]
         kinds = (("sizes ", sizes), ("tensors in place of ", put))
-        said = ((kind, *listed(several, ", ")) for kind, several in kinds if several)
+        said = [(kind, *listed(several, ", ")) for kind, several in kinds if several]
+        if not said:
+            return self.argument.told(within)
         return Paragraph(("The claim holds for all ", *listed(said, " and "), ".")), *self.argument.told(within)
 
     def _meant(self) -> str:
@@ -87,6 +89,11 @@ class Generalised(Resting):
             for kind, several in kinds.items()
             if several
         )
+
+
+def _are_blocks(x: Tensor, value: Tensor) -> bool:
+    """Whether a tensor stands for the blocks of one of its name, which need not be said."""
+    return value.op is split_axis_op and value.inputs[0].name == x.name
 
 
 def _put(claim: Claim, tensors: dict[Tensor, Tensor], sizes: dict[sympy.Symbol, Any]) -> tuple[Tensor, str, Tensor]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core.boxes import Box, Name, Number, Row, Script, Sign, commas, row
 from ..core.naming import free_letters, new_name
-from ..core.node import Tensor, rebuild
+from ..core.node import Tensor, rebuild, topological
+from ..ops.layout import merge_axis_op, split_axis_op
 from ..ops.leaves import is_named, variable
 from ..ops.notation import Binding
 from ..printing.matrix import Printer, latex_printer
@@ -28,6 +29,11 @@ def lower(name: str, taken: set[str]) -> str:
     return small if len(name) == 1 and small not in taken - {name} else name
 
 
+def in_blocks(x: Tensor) -> bool:
+    """Whether it is something in blocks along its first axis."""
+    return x.op is split_axis_op and x.params["axis"] == -x.inputs[0].rank
+
+
 class Recursion:
     """The letters of a loop, those of its values as ``labels`` have them, and its equations by these.
 
@@ -45,21 +51,22 @@ class Recursion:
     def _letter(self, take: Take, x: Tensor) -> Box:
         role = "output" if take[0] == "output" else "state"
         if (label := self.labels.get(take)) is not None:
-            return self.symbol(lower(label, self.taken) if role == "output" else label)
+            return self.symbol(lower(label, self.taken) if role == "output" and x.rank < 2 else label)
         return Name(new_name(next(free_letters(_LETTERS[role, x.rank > 1], self.taken)), self.taken))
 
     def _element(self, x: Tensor) -> Box:
         name = str(x.name or "")
         small = lower(name, self.taken)
-        return Name(small) if is_named(x) and small != name else self.plain(x)
+        return Name(small) if is_named(x) and small != name and x.rank < 3 else self.plain(x)
 
     def symbol(self, name: str) -> Box:
         """A name as the document has it."""
         return checked_table(self.within).box(name)
 
     def plain(self, x: Tensor) -> Box:
-        """A sequence as it stands before a place."""
-        return latex_printer([x], within=self.within).operand(x, Binding.ATOM)
+        """A sequence as it stands before a place; one of blocks by what they are blocks of."""
+        whole = x.inputs[0] if in_blocks(x) else x
+        return latex_printer([whole], within=self.within).operand(whole, Binding.ATOM)
 
     def scalar(self, value: Any) -> Box:
         """A size, or a number of steps."""
@@ -102,6 +109,10 @@ class Recursion:
         """What writes expressions with the tensors of its own."""
         printer = latex_printer(roots, within=self.within)
         printer.known.update((x, (box, Binding.ATOM)) for x, box in self.boxes.items())
+        for x in topological(roots):  # all blocks of something are called as it is
+            merged = x.op is merge_axis_op and x.params["axis"] == 1 - x.inputs[0].rank
+            if in_blocks(x) or (merged and (x.inputs[0] in self.boxes or x.inputs[0] in self.loop.sequences)):
+                printer.known[x] = printer.box(x.inputs[0]), printer.binding(x.inputs[0])
         return printer
 
     def equations(self, asked: Sequence[bool]) -> Iterator[Step]:

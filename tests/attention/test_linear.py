@@ -250,8 +250,8 @@ def test_closed_forms_are_recurrences(rule):
     for before in ({}, {"state": start}):
         one, all_at_once = (A.recurrence(*tensors, **convention, **before, form=x) for x in ("recurrent", "parallel"))
         by = sa.induction(final=all_at_once.state, outputs=all_at_once.output)
-        proved(one.output, all_at_once.output, by=by)
-    proved(one.state, all_at_once.state, by=by)
+        proved(one.output, all_at_once.output, by=by, budget=60)
+    proved(one.state, all_at_once.state, by=by, budget=60)
 
 
 @pytest.mark.parametrize("rule", [pytest.param(x, marks=[] if x == "linear" else pytest.mark.slow) for x in RULES[:4]])
@@ -261,7 +261,7 @@ def test_chunks_are_the_parallel_form(rule):
     chunked = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="chunked", chunk=n)
     whole = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="parallel")
     by = sa.induction(final=whole.state, outputs=sa.split_axis(whole.output, 0, (m, n)))
-    proved(chunked.output, whole.output, by=by)
+    proved(chunked.output, whole.output, by=by, budget=60)
 
 
 @pytest.mark.parametrize("rule", RULES)

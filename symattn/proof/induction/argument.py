@@ -90,7 +90,7 @@ class ByInduction(Resting):
         if isinstance(form, ClosedForm):
             shown = closed_form_told(form, self.claim, within)
         else:
-            shown = image_told(form, within)
+            shown = image_told(form, self.claim, within)
         proofs = zip(form.obligations(), self.proofs, strict=True)
         details = [x for part, proof in proofs for x in (Paragraph((f"{part.said}.",)), *proof.told(within))]
         if rest is not None and not rest.for_people:

@@ -7,19 +7,20 @@ form another one is made stands in that by its letter, as the running maximum in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
-from ...core.boxes import Box, Row, Script, Sign, commas, row
+from ...core.boxes import Box, Name, Row, Script, Sign, commas, row
+from ...core.naming import free_letters, new_name
 from ...core.node import Tensor, rebuild, topological
-from ...ops.leaves import definition, is_named
+from ...ops.leaves import definition, is_named, let_op
 from ...ops.notation import Binding, fenced
-from ...printing.matrix import latex_printer, names_in
+from ...printing.matrix import Printer, latex_printer, names_in
 from ...printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
 from ...printing.table import SymbolTable, checked_table
-from ...recurrence.body import Take
+from ...recurrence.body import Take, without_labels
+from ...recurrence.record import loop_of, scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
-from ...recurrence.telling import ONE, Recursion
+from ...recurrence.telling import ONE, ZERO, Recursion
 from ..claims import RELATIONS, Claim
 from .closed_forms import ClosedForm
 from .images import Image
@@ -32,7 +33,7 @@ class Told(Recursion):
     """The parts of an induction as mathematics."""
 
     def __init__(self, form: ClosedForm, claim: Claim, within: SymbolTable | None) -> None:
-        super().__init__(form.loop, _labels(form, claim, within), names_in(form.roots), within)
+        super().__init__(form.loop, labels_of(form.source, claim, within), names_in(form.roots), within)
         self.form = form
         n = self.scalar(form.before)
         self.n, self.next, self.last = n, row(n, Sign("+", "sum"), ONE), self.scalar(form.steps)
@@ -40,8 +41,17 @@ class Told(Recursion):
         self.forms = [*form.states, *form.outputs, *[None] * (len(self.outputs) - len(form.outputs))]
         self.asked = [k in self.free or x is not None for k, x in enumerate(self.forms)]
         below = {k: set(topological([x])) for k, x in enumerate(self.forms) if x is not None}
+        self.named = self._named(claim)
         self.by_letter = {k: self.free.keys() | {j for j in self._states if self.forms[j] in xs} - {k}
                           for k, xs in below.items()}  # fmt: skip
+
+    def _named(self, claim: Claim) -> dict[Tensor, Box]:
+        """The parts of closed forms that the document, or the claim, has names for."""
+        known = {**{x: str(x.name) for x in topological(claim.sides)}, **checked_table(self.within).names}
+        lets = [x for x in known if x.op is let_op and self.form.steps in x.free_symbols]
+        bare = dict(zip(lets, without_labels([definition(x) for x in lets]), strict=True))
+        parts = set(topological([x for x in self.forms if x is not None])) - {*self.forms}
+        return {inside: self.symbol(known[x]) for x, inside in bare.items() if inside in parts and inside.inputs}
 
     @property
     def _states(self) -> list[int]:
@@ -61,7 +71,14 @@ class Told(Recursion):
         leaves = sequences_in(self.form.roots, self.form.steps)
         short = [at_length(x, self.form.steps, length) for x in leaves]
         boxes = [Script(self.plain(x), Row((Sign(":"), at))) for x in leaves]
-        return dict(zip(short, self.shown(boxes, short), strict=True))
+        named = [at_length(x, self.form.steps, length) for x in self.named]
+        boxes += [Script(box, Row((Sign(":"), at))) for box in self.named.values()]
+        return dict(zip([*short, *named], self.shown(boxes, [*short, *named]), strict=True))
+
+    @property
+    def _whole(self) -> dict[Tensor, Tensor]:
+        """What has a name, by that."""
+        return dict(zip(self.named, self.shown([*self.named.values()], [*self.named]), strict=True))
 
     def _given(self, length: Any) -> list[Tensor]:
         return [at_length(x, self.form.steps, length) for x in self.loop.given]
@@ -82,10 +99,10 @@ class Told(Recursion):
 
     @property
     def names(self) -> Words:
-        """What the first places of the sequences are called: ``, K_{:n} and V_{:n}``."""
+        """What the first places of the sequences are called: ``K_{:n} and V_{:n}``."""
         first = Row((Sign(":"), self.n))
-        shown = [(Script(self.plain(x), first),) for x in self.loop.sequences]
-        return (" ", *listed(shown, ", ", " and ")) if shown else ()
+        shown = [(Script(box, first),) for box in (*map(self.plain, self.loop.sequences), *self.named.values())]
+        return (", so for the first ", self.n, " of each: ", *listed(shown, ", ", " and ")) if shown else ()
 
     @property
     def whatever(self) -> Words:
@@ -95,22 +112,14 @@ class Told(Recursion):
 
     # --- the parts ---
 
-    @property
-    def is_told(self) -> bool:
-        """Whether the document says itself what the recursion is, by names for all that is asked."""
-        takes = [*(("final", k) for k in range(len(self.states))), *(("output", k) for k in range(len(self.outputs)))]
-        return self.within is not None and all(
-            self.labels.get(take) in self.within for take, wanted in zip(takes, self.asked, strict=True) if wanted
-        )
-
     def recursion(self) -> Chain:
         """What the loop is."""
         return Chain(tuple(self.equations(self.asked)))
 
     def result(self) -> Chain:
         """What it comes to."""
-        letters = self.states_at(self.last)
-        whole = [None if x is None else self._closed(k, self.form.steps, letters, {}) for k, x in enumerate(self.forms)]
+        letters, T = self.states_at(self.last), self.form.steps
+        whole = [None if x is None else self._closed(k, T, letters, self._whole) for k, x in enumerate(self.forms)]
         heads = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
         return Chain(tuple(self.rows(heads, whole)))
 
@@ -155,16 +164,16 @@ class Told(Recursion):
         boxes = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
         letters = self.shown(boxes, [*self.loop.step.states, *self._whole_outputs])
         kept = {*self.free, *(j for others in self.by_letter.values() for j in others)}
-        forms = {
-            x: letters[k] if k in kept else self._closed(k, self.form.steps, letters, {}) for x, k in places.items()
-        }
+        T, whole = self.form.steps, self._whole
+        forms = {x: letters[k] if k in kept else self._closed(k, T, letters, whole) for x, k in places.items()}
         by_letters = rebuild(sides, {x: letters[k] for x, k in places.items() if x is values[x]})
         left, right, into, end = *by_letters, *rebuild(sides, forms)
-        if into is end and (sides[0] in places or sides[1] in places):
-            return
         chain = [(left, EQUALS), (into, EQUALS), (end, RELATIONS[claim.relation]), (right, EQUALS)]
         printer = self.printer([x for x, _ in chain])
-        told = [(x, sign) for (before, _), (x, sign) in pairwise(chain) if x is not before]
+        texts = [printer.written(printer.box(x)) for x, _ in chain]
+        if texts[1] == texts[2] and (sides[0] in places or sides[1] in places):
+            return
+        told = [chain[k] for k in (1, 2, 3) if texts[k] != texts[k - 1]]
         first = (printer.box(left), *(None for _ in told[1:]))
         yield Paragraph(("So, for every ", self.last, ","))
         yield Chain(tuple(Step(a, printer.box(x), relation=sign) for a, (x, sign) in zip(first, told, strict=True)))
@@ -178,11 +187,26 @@ class Told(Recursion):
         return list(states_and_outputs(self.form.source)[1])
 
 
-def _labels(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> dict[Take, str]:
-    """What the document, or the claim, calls the values of the loop."""
-    known = {**{x: x.name for x in topological(claim.sides)}, **checked_table(within).names}
-    named = ((definition(x), name) for x, name in known.items() if is_named(x))
-    return {value.params["take"]: str(name) for value, name in named if is_value_of(form.source, value)}
+def labels_of(source: Tensor, claim: Claim, within: SymbolTable | None) -> dict[Take, str]:
+    """What the document, or the claim, calls the values of the loop, or of one with the same step."""
+    known = {**checked_table(within).names, **{x: x.name for x in topological(claim.sides)}}
+    named = [(definition(x), str(name)) for x, name in known.items() if is_named(x) and definition(x).op is scan_op]
+    exact = [pair for pair in named if is_value_of(source, pair[0])]
+    alike = [pair for pair in named if pair[0].params["body"] is source.params["body"]]
+    return {value.params["take"]: name for value, name in exact or alike}
+
+
+def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bool] = ()) -> bool:
+    """Whether the document says itself what the recursion is, by names for all that is asked, unless given all."""
+    states, outputs = len(recursion.states), len(recursion.outputs)
+    takes: list[Take] = [*(("final", k) for k in range(states)), *(("output", k) for k in range(outputs))]
+    known = checked_table(within)
+    wanted = asked or [True] * states + [False] * outputs
+    return all(recursion.labels.get(take) in known for take, is_wanted in zip(takes, wanted, strict=True) if is_wanted)
+
+
+def _equations(recursion: Recursion) -> Iterator[Step]:
+    return recursion.equations([True] * len(recursion.states) + [False] * len(recursion.outputs))
 
 
 def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
@@ -190,24 +214,65 @@ def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None)
     told = Told(form, claim, within)
     T = told.last
     steps = "By induction on ", T, ", the number of steps"
-    recursion = (Paragraph((*steps, ".")),) if told.is_told else (Paragraph((*steps, " of")), told.recursion())
+    known = is_told(told, within, told.asked)
     return (
-        *recursion,
+        Paragraph((*steps, "." if known else " of")),
+        *(() if known else (told.recursion(),)),
         Paragraph(("To be shown: for every ", row(T, Sign("≥", "relation"), ONE), *told.whatever, ",")),
         told.result(),
         Paragraph(("For ", row(T, EQUALS, ONE), ", one step from the start gives")),
         told.first_step(),
         Paragraph(
-            ("Let it hold for ", told.n, " steps, so for the first ", told.n, " places", *told.names,
-             " of the sequences. One step more gives")
+            ("Let it hold for ", told.n, " steps", *told.names, ". One step more gives")
         ),
         told.next_step(),
         *told.conclusion(claim),
     )  # fmt: skip
 
 
-def image_told(image: Image, within: SymbolTable | None) -> tuple[Part, ...]:
+def image_told(image: Image, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
     """The induction for two recurrences of which one is the image of the other."""
+    roots, loops = [image.form, *claim.sides], (loop_of(image.source), loop_of(image.value))
+    if set(loops[0].sequences) != set(loops[1].sequences):
+        return _steps_told(image, within)
+    taken = names_in(roots)
+    one = Recursion(loops[0], labels_of(image.source, claim, within), taken, within)
+    other = Recursion(loops[1], labels_of(image.value, claim, within), one.taken, within)
+    one.taken = other.taken  # from now on no name is given twice
+    n = Name(new_name(next(free_letters("nkmr", other.taken)), other.taken))
+    after = row(n, Sign("+", "sum"), ONE)
+    begun, now, then = (one.states_at(at) for at in (ZERO, n, after))
+    (step, *_), made = other.run([image.of(now)], after, loops[1].given), one.run(now, after, loops[0].given)
+    at_start: list[tuple[Tensor, Words]] = [(loops[1].first[0], ()), (image.of(begun), ())]
+    moved, end = image.of(made[: len(now)]), image.of(then)
+    later: list[tuple[Tensor, Words]] = [(step, _BY_HYPOTHESIS), (moved, ()), (end, ("one step",))]
+    one.boxes |= other.boxes
+    printer = one.printer([image.of(now), *(x for x, _ in (*at_start, *later))])
+    heads = [other.heads(at)[0] for at in (ZERO, n, after)]
+    known = is_told(one, within) and is_told(other, within)
+    told = () if known else (Chain((*_equations(one), *_equations(other))),)
+    return (
+        Paragraph(("By induction on the number of steps", "." if known else " of")),
+        *told,
+        Paragraph(("To be shown: for every ", row(n, Sign("≥", "relation"), ZERO), ",")),
+        Chain((Step(heads[1], printer.box(image.of(now))),)),
+        Paragraph(("It holds at the start,",)),
+        Chain(tuple(_chain(printer, heads[0], at_start))),
+        Paragraph(("and if it holds after ", n, " steps, one step more gives")),
+        Chain(tuple(_chain(printer, heads[2], later))),
+    )
+
+
+def _chain(printer: Printer, head: Box, lines: Sequence[tuple[Tensor, Words]]) -> Iterator[Step]:
+    """One thing equal to several, of which those are left out that read as the one before."""
+    texts = [printer.written(printer.box(x)) for x, _ in lines]
+    kept = [k for k in range(len(lines)) if k == 0 or texts[k] != texts[k - 1]]
+    for k in kept:
+        yield Step(head if k == 0 else None, printer.box(lines[k][0]), lines[k][1])
+
+
+def _steps_told(image: Image, within: SymbolTable | None) -> tuple[Part, ...]:
+    """The claims of an image of which the sequences differ."""
     claims = image.obligations()
     roots = [image.form, *image.states, *(x for part in claims for x in part.claim.sides)]
     printer = latex_printer(roots, within=within)
