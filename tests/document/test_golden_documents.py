@@ -1,4 +1,4 @@
-"""Four documents as files of text and Markdown: ``python -m tests.document.test_golden_documents`` writes them."""
+"""Some documents as files of text and Markdown: ``python -m tests.document.test_golden_documents`` writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from ..shipped import fresh
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "documents"
 README = Path(__file__).parents[2] / "README.md"
-DOCUMENTS = ("attention_backward", "permutation_equivariance", "scaled_dot_product_variance", "two_memories")
+DOCUMENTS = (
+    "attention_backward",
+    "equivariance_at_any_depth",
+    "flash_attention_is_exact",
+    "permutation_equivariance",
+    "scaled_dot_product_variance",
+    "two_memories",
+)
 MEDIA = {"txt": sa.Derivation.text, "md": sa.Derivation.markdown}
 
 

@@ -193,7 +193,7 @@ def labels_of(source: Tensor, claim: Claim, within: SymbolTable | None) -> dict[
     named = [(definition(x), str(name)) for x, name in known.items() if is_named(x) and definition(x).op is scan_op]
     exact = [pair for pair in named if is_value_of(source, pair[0])]
     alike = [pair for pair in named if pair[0].params["body"] is source.params["body"]]
-    return {value.params["take"]: name for value, name in exact or alike}
+    return {value.params["take"]: name for value, name in (*alike, *exact)}
 
 
 def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bool] = ()) -> bool:
