@@ -72,9 +72,14 @@ def exp(ring: Ring, poly: Poly) -> Poly:
     return result
 
 
+def may_be_infinite(term: Term) -> bool:
+    """Whether -oo is a factor of a term."""
+    return any(atom is MINUS_INFINITY for atom, _ in term.factors)
+
+
 def finite_part(ring: Ring, poly: Poly) -> tuple[Poly, Poly]:
     """Where a value is not -oo, as an indicator, and what it is there."""
-    held = [part for part in poly.terms if any(atom is MINUS_INFINITY for atom, _ in part[1].factors)]
+    held = [part for part in poly.terms if may_be_infinite(part[1])]
     if not held:
         return ONE, poly
     indicator = _where_finite(ring, held)
@@ -330,12 +335,12 @@ def function(ring: Ring, name: Any, polys: Sequence[Poly]) -> Poly:
 
 
 def extreme(ring: Ring, name: str, bound: tuple[int, ...], poly: Poly) -> Poly:
-    """The largest or least value over index symbols; what does not depend on them comes out of it."""
+    """The largest or least value over index symbols; what is finite and does not depend on them comes out of it."""
     held = set(bound)
-    outside = [(c, t) for c, t in poly.terms if not t.free & held]
-    inside = [(c, t) for c, t in poly.terms if t.free & held]
-    if not inside:
+    if not poly.free & held:
         return poly
+    inside = [(c, t) for c, t in poly.terms if t.free & held or may_be_infinite(t)]
+    outside = [(c, t) for c, t in poly.terms if not (t.free & held or may_be_infinite(t))]
     base = _bijected(ring, bound, Poly(inside))
     c = number_content(base)
     ring.use("what does not depend on the index comes out of the largest entry")

@@ -40,6 +40,7 @@ def text_block(
     Relation signs stand below each other, or where ``ragged`` behind the left side of each row. Reasons begin at
     ``column`` at most: behind rows that are longer they are out of line.
     """
+
     def told(words: Words) -> str:
         return "".join(part if isinstance(part, str) else write(part) for part in words)
 

@@ -185,6 +185,11 @@ DIFFERENT = {
     "repeat is not tile": (sa.repeat(x, 2, 0), sa.tile(x, 2, 0)),
     "root of a square of unknown sign": (sa.sqrt(x * x), x),
     "weak for strict": (sa.tril(A), sa.tril(A, -1)),
+    "exp of the largest of masked entries": (sa.exp(sa.max(sa.where(N, A, -sympy.oo), -1)), sa.zeros(n)),
+    "the largest of masked entries is no minus infinity": (
+        sa.maximum(sa.max(sa.where(N, A, -sympy.oo), -1), x),
+        x,
+    ),
     "a maximum with what may be minus infinity": (
         sa.maximum(sa.where(N, A, -sympy.oo), sa.sin(A)),
         sa.maximum(A, sa.sin(A)),
