@@ -193,6 +193,7 @@ class _Signs:
     """Signs of the parts of one entry formula, from those of the inputs."""
 
     def __init__(self, node: Tensor, entry: Template) -> None:
+        self.node, self.entry = node, entry
         self.read = {symbol: node.inputs[k] for symbol, (k, _) in entry.reads.items()}
         self.merged = merged(node, entry)
         self.axes = {size for x in (node, *node.inputs) for size in x.shape}
@@ -299,7 +300,7 @@ class _Signs:
 
     def _power(self, base: Any, exponent: Any) -> Iterator[Condition]:
         sign = self.of(base)
-        if sign is Sign.POSITIVE or (exponent.is_integer and exponent.is_nonnegative):
+        if sign is Sign.POSITIVE or self._is_natural(exponent):
             return
         if exponent.is_Integer:
             yield self._condition(base, "!=")
@@ -308,6 +309,14 @@ class _Signs:
                 yield self._condition(base, ">=")
         else:
             yield self._condition(base, ">")
+
+    def _is_natural(self, exponent: Any) -> bool:
+        """Whether an exponent is a whole number that is not negative, by the formula that it is read from."""
+        e = _written_out(exponent, self.node, self.entry)
+        if not e.is_integer or e.is_nonnegative:
+            return bool(e.is_integer)
+        found = _ends(e, self.node, self.entry)
+        return found is not None and never_negative(found[0])
 
     def _inverse(self, e: Any) -> Iterator[Condition]:
         if e.function not in self.read:

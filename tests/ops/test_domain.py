@@ -44,6 +44,9 @@ KEPT = {
     "softmax of rows that may be empty": (
         0 * sa.softmax(x, where=M, empty="error"), 'softmax(x, where=M, empty="error") is defined',
     ),
+    "powers of any number": (0 * x ** sa.from_index((n,), lambda i: n - 1 - i),),
+    "powers, one of them below 0": (0 * x ** sa.from_index((n,), lambda i: n - 2 - i), "x > 0"),
+    "roots": (0 * x ** sa.from_index((n,), lambda i: i / 2), "x > 0"),
     "arc sine": (0 * scalar(sympy.asin), "x >= -1", "x <= 1"),
     "area cosine": (0 * scalar(sympy.acosh), "x >= 1"),
     "area tangent": (0 * scalar(lambda v: sympy.atanh(2 * v)), "elementwise(lambda i: atanh(2*i), x) is defined"),

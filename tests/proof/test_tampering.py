@@ -55,6 +55,7 @@ K, V, rate, flat = sa.tensor("K", T, d), sa.tensor("V", T, e), sa.tensor("beta",
 
 def inductions() -> dict[str, tuple[Any, Any, type]]:
     """Claims about recurrences, by what they are proved, and the kind of proof."""
+
     def summed(sequence: Any, start: Any = 0) -> Any:
         return sa.scan(lambda s, x: (s + sa.sum(x), s + sa.sum(x)), start, sequence)
 
@@ -69,17 +70,22 @@ def inductions() -> dict[str, tuple[Any, Any, type]]:
 
     weights = sa.inv(sa.eye(T) + sa.tril(rate[:, None] * (K @ K.T), -1)) @ (rate[:, None] * V)
     (m, total), _ = sa.scan(largest, (0, 0), t_)
+    any_rate = sympy.Symbol("r", real=True)
+    powers = any_rate ** sa.from_index((T,), lambda i: T - 1 - i)
     relative = sa.induction(final=lambda m, z: (None, sa.sum(sa.exp(z - m))), free=0)
     return {
         "a sum": (sa.eq(summed(t_)[0], sa.sum(t_)), None, ByInduction),
         "running sums": (sa.eq(summed(2 * t_)[1], sa.cumsum(2 * t_)), None, ByInduction),
         "a free state": (sa.eq(total * sa.exp(m), sa.sum(sa.exp(t_))), relative, ByInduction),
         "an image": (sa.eq(summed(t_, 2 * u)[0] + u, summed(t_, 3 * u)[0]), None, ByInduction),
+        "a rate of any sign": (
+            sa.eq(sa.scan(lambda s, x: (any_rate * s + x, None), 0, t_)[0], sa.sum(powers * t_)),
+            None,
+            ByInduction,
+        ),
         "blocks": (sa.eq(summed(sa.split_axis(flat, 0, (B, b)))[0], sa.sum(flat)), None, Generalised),
         "a number of steps": (sa.eq(summed(t)[0], sa.sum(t)), None, Generalised),
-        "inverses": (
-            sa.eq(sa.scan(delta, sa.zeros(d, e), (rate, K, V))[0], K.T @ weights), None, ByInduction
-        ),
+        "inverses": (sa.eq(sa.scan(delta, sa.zeros(d, e), (rate, K, V))[0], K.T @ weights), None, ByInduction),
     }
 
 
@@ -169,7 +175,8 @@ def tampered_point(proof: Proof) -> Iterator[tuple[str, Proof]]:
     point = witness.point
     points = [replace(point, sizes={s: k + 1 for s, k in point.sizes.items()})] if point.sizes else []
     points += [replace(point, sizes={s: 0 for s in point.sizes})] if point.sizes else []
-    points += [replace(point, scalars={s: -q for s, q in point.scalars.items()})] if point.scalars else []
+    positive = [s for s in point.scalars if s.is_positive]
+    points += [replace(point, scalars={**point.scalars, s: -point.scalars[s]}) for s in positive]
     points += [replace(point, arrays={k: v for k, v in point.arrays.items() if k is not a}) for a in point.arrays]
     yield from (("point", replace(proof, witness=replace(witness, point=p))) for p in points)
     yield "witness.claim", replace(proof, witness=replace(witness, claim=OTHER))

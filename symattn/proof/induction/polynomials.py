@@ -98,11 +98,12 @@ def _where_positive(claim: Claim, numbers: Numbers) -> Claim:
 
 def _are_free(numbers: Numbers, claim: Claim, given: Given) -> bool:
     """Whether nothing is given of the numbers, and the positive ones stand for them only."""
+    if not all(isinstance(s, sympy.Symbol) and s.is_positive for s in numbers.values()):
+        return False
     new = {s.name for s in numbers.values()}
     told = {s.name for fact in given.claims for x in fact.sides for s in x.free_symbols}
     return (
         all(map(_of_any_sign, numbers))
-        and all(s.is_positive for s in numbers.values())
         and len(new) == len(numbers)
         and not new & (names_in(claim.sides) | given.names)
         and not {s.name for s in numbers} & (told | {s.name for r in given.relations for s in r.free_symbols})
