@@ -126,8 +126,7 @@ def displayed(rows: Iterable[Step], page: Page, last: str = "") -> str:
 def displayed_formula(box: Box, page: Page) -> str:
     """A formula between paragraphs, without a number."""
     room = page.room()
-    lines = broken(box, room.width, room.indent, room.measure, need=room.need)
-    first, *rest = (line if room.measure(line) <= room.width else stacked(line) for line in lines)
+    first, *rest = _lines(box, room.indent, room)
     _check_fits(max(room.measure(first), *(room.indent + room.measure(line) for line in rest), 0.0), page)
     if not rest:
         return page.display(f" {page.written(first)} ")
@@ -137,12 +136,18 @@ def displayed_formula(box: Box, page: Page) -> str:
     return page.display(environment("aligned", written, page))
 
 
+def _lines(formula: Box, indent: float, room: Room) -> list[Box]:
+    """The lines of a formula, in which cases go below their values where they are too wide."""
+    lines = broken(formula, room.width, indent, room.measure, need=room.need)
+    return [line if room.measure(line) <= room.width else stacked(line) for line in lines]
+
+
 def side_by_side(formulas: Iterable[Box], page: Page, last: str = "") -> str:
     """Formulas between paragraphs, as many in a line as fit; what is ``last`` stands at the right of the last line."""
     room = page.room()
     *most, end = formulas
     listed = [*map(_with_comma, most), end]
-    several = [broken(line, room.width, 0.0, room.measure, need=room.need) for line in _abreast(listed, room)]
+    several = [_lines(line, 0.0, room) for line in _abreast(listed, room)]
     _check_fits(max(room.measure(part) for pieces in several for part in pieces), page)
     lines = ["{} " * (n > 0) + page.written(part) for pieces in several for n, part in enumerate(pieces)]
     mark = rf" \tag*{{{last}}}" if last else ""

@@ -48,7 +48,7 @@ from .counting import from_one
 from .gradients import at_entry
 from .media.latex import latex
 from .prose import Step, sentence
-from .ranges import ranging, untold
+from .ranges import certain, ranging, untold
 from .scalars import Scalars
 from .symbols import symbol
 from .table import SymbolTable
@@ -262,9 +262,9 @@ class IndexPrinter:
             shown = counted(size)
             raise OperandError(f"an entry of {x.brief()} has {shown} parts, too many to read: name parts by sa.let")
         order = [node for node in topological([x], stop=self.names) if node in self.names]
-        inside = {sympy.Lt(i, size): sympy.true for i, size in zip(index, x.shape, strict=True)}
-        formula = sympy.sympify(_expand(x, index, self.names)).xreplace(inside)
         sizes = {i: size for i, size in zip(index, x.shape, strict=True) if i != 0}
+        formula = sympy.sympify(_expand(x, index, self.names))
+        formula = formula.xreplace(certain(formula, sizes))
         open_ones = [Index(i, sizes[i]) for i in untold(formula, sizes, self.scalars.shapes)]
         if self.first_index:
             formula = from_one(formula, {i for i in index if i != 0})
@@ -333,10 +333,12 @@ class EntryScalars(Scalars):
         return super()._print_KroneckerDelta(expr)
 
     def _print_Relational(self, expr: Any) -> Box:
-        """``i < T`` for ``i - 1 < T - 1``: the indices alone on the left."""
+        """``i < T`` for ``i - 1 < T - 1`` and ``-i > -T``: the indices alone on the left."""
         offset = sympy.Add(*(term for term in sympy.Add.make_args(expr.lhs) if not self.is_letter(term)))
         if expr.lhs.is_Add and offset != expr.lhs and not offset.has(sympy.Indexed, sympy.Dummy):
             expr = expr.func(expr.lhs - offset, expr.rhs - offset, evaluate=False)
+        if not expr.lhs.is_Add and expr.lhs.could_extract_minus_sign():
+            expr = expr.reversedsign
         return super()._print_Relational(expr)
 
 

@@ -12,6 +12,7 @@ from ..core.sizes import ONE, Shape, same_size
 from ..scalars.formulas import Max, Min
 
 Sizes = Mapping[sympy.Symbol, Any]
+_STRICT = (sympy.StrictLessThan, sympy.StrictGreaterThan)
 
 
 class Place(NamedTuple):
@@ -33,6 +34,22 @@ def untold(formula: Any, sizes: Sizes, shapes: Mapping[str, Shape]) -> list[symp
     unread = {i for place in places if place.size is ONE for i in place.at.free_symbols}
     read += _ends_of_sums(formula, read, sizes)
     return [i for i in rest if _is_untold(i, sizes, read, not formula.has(i) or i in unread)]
+
+
+def certain(formula: Any, sizes: Sizes) -> dict[Any, Any]:
+    """The relations of a formula that hold for all values of the indices."""
+    ordered = (sympy.StrictLessThan, sympy.LessThan, sympy.StrictGreaterThan, sympy.GreaterThan)
+    return dict.fromkeys((r for r in formula.atoms(*ordered) if _is_certain(r, sizes)), sympy.true)
+
+
+def _is_certain(relation: Any, sizes: Sizes) -> bool:
+    least = sympy.expand(relation.gts - relation.lts)
+    for i in least.free_symbols & sizes.keys():
+        slope = least.coeff(i)
+        if not slope.is_number or (least - slope * i).has(i):
+            return False
+        least = sympy.expand(least.xreplace({i: sizes[i] - 1 if slope.is_negative else sympy.S.Zero}))
+    return bool(least.is_positive if isinstance(relation, _STRICT) else least.is_nonnegative)
 
 
 def _name(entry: sympy.Indexed) -> str:

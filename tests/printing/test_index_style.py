@@ -144,6 +144,12 @@ def test_how_far_an_index_runs_is_told_where_what_it_reads_does_not_say_so(made,
     assert [index(made), index(made, first_index=1)] == [from_zero, from_one]
 
 
+def test_a_condition_that_holds_for_all_values_of_the_indices_is_not_written():
+    gradient = sa.gradient(sa.let("y", sa.flip(sa.tanh(v), 0)), v)
+    assert index(gradient[v]) == r"\mathrm{d}v_{i} = \mathrm{d}y_{n - i - 1} (1 - \tanh^{2}(v_{i}))"
+    assert r"\text{for } i \le n - 3" in index(sa.where(sa.from_index((n,), lambda i: -i >= 3 - n), v, 0))
+
+
 def test_how_far_an_index_runs_is_told_in_rows_and_in_matrix_style():
     document = sa.Derivation("Part").extend(sa.let("Y", X[:-1])).latex(style="index")
     assert r"Y_{i j} &:= X_{i j} \quad (i = 0, \ldots, T - 2)" in document
