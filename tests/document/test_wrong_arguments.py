@@ -66,7 +66,7 @@ def ended(call: Callable[..., Any], **arguments: Any) -> str:
     try:
         answer = call(**arguments)
         if isinstance(answer, page.Figure):
-            answer = NOTE.figure(answer)
+            NOTE.figure(answer).text()
         if isinstance(answer, sa.Derivation):
             answer.latex(), answer.text(), answer.html()
     except sa.SymattnError:
