@@ -159,7 +159,7 @@ class Drawing(Protocol):
     def pdf(self) -> bytes: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Figure:
     """A picture, what it shows in words, and the same as one formula or as lines of text where there is one.
 
@@ -189,9 +189,12 @@ class Figure:
         """The picture as PDF, where it is a drawing."""
         return b"" if isinstance(self.picture, str) else self.picture.pdf()
 
-    def _repr_html_(self) -> str:
-        """In a notebook, as what it is."""
-        return self.svg
+    def __repr__(self) -> str:
+        return f"<figure: {self.alternative}>"
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook, as what it is; what cannot be drawn there stands in words."""
+        return None if self.lacking else self.svg
 
 
 Part: TypeAlias = Paragraph | Display | Items | Chain | Statement | Table | Fold | Source | Figure

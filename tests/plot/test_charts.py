@@ -96,6 +96,7 @@ def test_what_cannot_be_drawn_is_said(wrong, message):
 def test_without_matplotlib_words_stand_for_a_picture(monkeypatch):
     monkeypatch.setattr(chart, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
     figure = sa.plot.saturation()
+    assert figure._repr_html_() is None
     with pytest.raises(
         sa.SymattnError, match=r"for this picture, install Matplotlib, by pip install 'symattn\[plot\]'"
     ):
@@ -116,7 +117,8 @@ def test_a_caption_stands_below_in_every_medium():
 
 
 def test_a_figure_is_a_picture_in_a_notebook():
-    assert prose.Figure("<svg></svg>", "Nothing")._repr_html_() == "<svg></svg>"
+    figure = prose.Figure("<svg></svg>", "Nothing")
+    assert (figure._repr_html_(), repr(figure)) == ("<svg></svg>", "<figure: Nothing>")
 
 
 @pytest.mark.tex
