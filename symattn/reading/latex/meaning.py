@@ -105,6 +105,8 @@ class Statement(Declarations):
             told = shape if len(signs) == n + 1 else None
             if sign == "≔" or (not n and sign == "=" and self._defines(left)):
                 made.append(self._definition(left, right, told))
+                if sign == "≔":
+                    self._define_declared(left)
             elif sign in _CLAIMED:
                 made.append(self._claim(left, sign, right, told))
             else:
@@ -112,6 +114,16 @@ class Statement(Declarations):
         return made
 
     # --- definitions and claims ---
+
+    def _define_declared(self, left: Tree) -> None:
+        """Has a declared name that ``:=`` defines stand nowhere else: there it might be the one or the other."""
+        base = left.base if isinstance(left, Scripted) and self._is_part(left) else left
+        entry = self.names.find(base)
+        if entry is None or key_of(base) not in self.names.given or not isinstance(entry.value, Tensor):
+            return
+        self.names.defined_again.add(entry.name)
+        if entry.name in self.names.used:
+            raise self.error(f"{entry.name} is declared, and defined here: leave it out of names", left)
 
     def _defines(self, left: Tree) -> bool:
         """Whether the left side of an equation is new."""

@@ -194,6 +194,8 @@ class Names:
         self.ranges: dict[str, Range] = {}
         self.sizes: dict[str, sympy.Symbol] = {}
         self.derived: set[str] = set()  # derivatives that nobody declared
+        self.used: set[str] = set()  # declared names of tensors that stand in what was read
+        self.defined_again: set[str] = set()  # those that the text defines
         self.vectors_are_rows: bool | None = None  # once a statement has decided it
         self.letters: dict[str, tuple[str, ...]] = {}  # of names that were defined by their entries
         self.made: dict[str, str] = {}  # the names of tensors that were made here, and what they stand for

@@ -191,6 +191,7 @@ class Scripts(Places):
             return self.named(tree, base)
         if entry is None or not isinstance(entry.value, Tensor):
             return self.unknown(tree)
+        self.use(entry, tree)
         items = items_of(tree.below)
         if self.is_part(items) or (len(items) == entry.value.rank and self.has_numbers(items)):
             return self.entry_of(tree, self._leaf(tree.span, entry.value), items)
@@ -296,6 +297,7 @@ class Scripts(Places):
         assert isinstance(tree.above, Fence)
         assert tree.below is not None
         assert entry is not None
+        self.use(entry, tree)
         head = self._head(replace(tree, below=None), self._leaf(tree.base.span, entry.value), tree.above.items[0])
         return self.entry_of(tree, head, items_of(tree.below))
 

@@ -22,7 +22,7 @@ from ...ops.gather import take
 from ...ops.layout import transpose
 from ...ops.leaves import eye, from_index, ones, zeros
 from ..formulas import LARGEST
-from .names import Entry, Names, Range, items_of, key_of, name_of
+from .names import Entry, Names, Range, key_of, name_of
 from .parser import INDICES as LETTERS
 from .shapes import SCALAR, ClashError, Form, Shapes, Size, Slot, Unknown, form_of
 from .text import FormulaText, Span
@@ -44,8 +44,8 @@ from .tree import (
     Symbol,
     Total,
     Tree,
-    moment_of,
 )
+from .unknown import why_unknown
 from .values import Value, as_number, entrywise, plain, product, shifts, with_labels
 
 
@@ -407,8 +407,9 @@ class Terms:
 
     def unknown(self, tree: Tree) -> Term:
         """A name that is not declared: its form may follow, for the message that asks for it."""
-        self._check_is_name(tree)
-        self._check_places(tree)
+        problem = why_unknown(self.names, tree)
+        if problem:
+            raise self.error(problem, tree)
         name = name_of(tree)
         slot = self.undeclared.setdefault(name, (tree, Slot()))[1]
 
@@ -418,32 +419,6 @@ class Terms:
 
         return Term(tree.span, slot, make)
 
-    def _check_places(self, tree: Tree) -> None:
-        """That no index of an entry is the name of a tensor, where it may have been meant as an index."""
-        if not isinstance(tree, Scripted) or tree.below is None or self.names.find(tree.base) is None:
-            return
-        for item in items_of(tree.below):
-            entry = self.names.find(item)
-            if key_of(item) in LETTERS and entry is not None and isinstance(entry.value, Tensor):
-                raise self.error(f"{key_of(item)} is the tensor {entry.value.brief()}: take another index", item)
-
-    def _check_is_name(self, tree: Tree) -> None:
-        """That what is not declared is no operator, and is not what another style of a declared letter looks like."""
-        base = tree.base if isinstance(tree, Scripted) else tree
-        if not isinstance(base, Symbol):
-            return
-        if base.letters in _UNREAD:
-            raise self.error(f"{base.letters} is not read: there is no operation for it", tree)
-        if moment_of(base):
-            raise self.error(
-                r"what a moment is of stands in brackets, and its law in the text: write \mathbb{E}[x_i^2]",
-                tree,
-            )
-        if tree is base and base.style == "blackboard" and self.names.find(replace(base, style="italic")) is not None:
-            raise self.error(
-                f"the {base.style} {base.letters} is another name than {base.letters}, and is not declared", tree
-            )
-
     def entry(self, tree: Tree, entry: Entry) -> Term:
         value = entry.value
         if entry.is_function:
@@ -452,9 +427,16 @@ class Terms:
             raise self.error(f"{entry.name} is declared as a loss: only derivatives of it are read", tree)
         if not isinstance(value, Tensor):
             return self.scalar(tree.span, value)
+        self.use(entry, tree)
         if entry.family:
             return self.indexed_by(tree, value, [Symbol(tree.span, letter) for letter in entry.family], tree)
         return self._leaf(tree.span, value)
+
+    def use(self, entry: Entry, tree: Tree) -> None:
+        """Notes that a declared tensor stands here, which the text must not define besides."""
+        self.names.used.add(entry.name)
+        if entry.name in self.names.defined_again:
+            raise self.error(f"{entry.name} is declared, and the text defines it: leave it out of names", tree)
 
     def _leaf(self, span: Span, x: Tensor) -> Term:
         self.uses_vectors |= x.rank == 1
@@ -581,7 +563,6 @@ class Terms:
             raise self.error(f"{self.shown(tree)} leaves the range of the family, {reach.first} to {last}", tree)
 
 
-_UNREAD = frozenset({"argmax", "argmin", "det", "rank"})
 _CONSTANTS = {"π": sympy.pi, "e": sympy.E}
 READERS: dict[type[Tree], str] = {
     Number: "number",
