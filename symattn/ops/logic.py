@@ -47,7 +47,7 @@ def _on_one_side(a: Tensor, b: Tensor) -> bool:
     return False
 
 
-def _relation(name: str, relation: Any, sign: str, mark: str, **more: Any) -> tuple[Operation, Binary]:
+def _relation(name: str, relation: Any, sign: str, mark: str) -> tuple[Operation, Binary]:
     op = _indicator(
         name,
         lambda a, b: choose(compared(relation, a, b), sympy.S.One, sympy.S.Zero),
@@ -56,7 +56,7 @@ def _relation(name: str, relation: Any, sign: str, mark: str, **more: Any) -> tu
         "a comparison is constant between its jumps",
         called="the comparison",
         nonsmooth=f"{sign} jumps where its two sides are equal; its derivative is 0 elsewhere",
-        **{"minus_infinity": _on_one_side, **more},
+        minus_infinity=_on_one_side,
     )
     return op, lambda a, b: op(as_tensor(a), as_tensor(b))
 
@@ -65,7 +65,7 @@ less_op, less = _relation("less", sympy.Lt, "<", "<")
 less_equal_op, less_equal = _relation("less_equal", sympy.Le, "<=", "≤")
 greater_op, greater = _relation("greater", sympy.Gt, ">", ">")
 greater_equal_op, greater_equal = _relation("greater_equal", sympy.Ge, ">=", "≥")
-equal_op, _ = _relation("equal", sympy.Eq, "==", "=", minus_infinity="absorbed")
+equal_op, _ = _relation("equal", sympy.Eq, "==", "=")
 
 
 def equal(a: Any, b: Any) -> Tensor:

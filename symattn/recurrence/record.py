@@ -21,7 +21,7 @@ from ..ops.arithmetic import add
 from ..ops.gather import flip
 from ..ops.layout import moveaxis
 from ..ops.leaves import constant, from_index_op, is_zero, named, variable, zeros
-from ..scalars.formulas import ScanEntry, bound
+from ..scalars.formulas import ScanEntry, bound, choose
 from .body import (
     Body,
     Step,
@@ -145,8 +145,12 @@ def _entry(read: Any, index: Any, node: Tensor) -> Any:
         if what == "output" and len(step.states) <= k < len(step.states) + len(step.reads):
             timed.append(own[0][0] + (0 if leaf in topological([step.outputs[output]]) else 1))
     sizes = (number_of_steps(node), *(size for x in inputs for size in x.shape))
-    name = f"scan{body.serial}{what[0]}{output}"
-    return ScanEntry(terms, limits, index, name, sizes, _beside(body, _infinite(inputs)).is_total, timed)
+    name, is_total = f"scan{body.serial}{what[0]}{output}", _beside(body, _infinite(inputs)).is_total
+    value = ScanEntry(terms, limits, index, name, sizes, is_total, timed)
+    if not node.holds_minus_infinity:
+        return value
+    is_number = ScanEntry(terms, limits, index, f"{name} is a number", sizes, is_total, timed) > 0
+    return choose(is_number, value, sympy.S.NegativeInfinity)
 
 
 # --- derivatives ---

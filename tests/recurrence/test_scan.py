@@ -290,6 +290,19 @@ def test_what_does_not_matter_to_a_value_is_no_part_of_it() -> None:
     assert not is_proved(sa.scan(online_mean, begin, (x, V[:, 0]))[0][2], other)
 
 
+def test_a_value_that_may_be_minus_infinity_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "compared", lambda self, point: None)
+    before = sa.scan(lambda s, u: (sa.maximum(s, u), s), -sympy.oo, x)[1]
+    for claim in (
+        sa.lt(0, sa.exp(before)),
+        sa.eq(sa.exp(before) > 0, sa.ones(T)),
+        sa.eq(sa.maximum(before, x), before),
+    ):
+        assert sa.prove(claim).status == "unknown"
+    assert "exp(scan(" in str(sa.prove(sa.exp(before) / sa.exp(before), sa.ones(T)).proof.side_conditions)
+    assert is_proved(sa.exp(before + x) / sa.exp(x), sa.exp(before))
+
+
 def test_bounds_and_moments_take_nothing_for_granted() -> None:
     total = sa.scan(lambda s, u: (s + u, None), 0, x)[0]
     assert sa.prove(sa.le(0, total)).status == "refuted"
