@@ -9,7 +9,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from ..core.node import Tensor
-from ..core.sizes import divisibility, inequality
+from ..core.sizes import divisibility, inequality, never_negative
 from ..ops.domain import rooms, sizes_of
 from .dependence.formula_walk import FormulaWalk
 from .dependence.index_constraints import negated, possible
@@ -59,6 +59,8 @@ def _inequalities(needed: list[sympy.Expr], relations: Sequence[Boolean]) -> Ite
 
 def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[Boolean]) -> bool:
     """Whether an expression of sizes is never negative where others are not, under what is given."""
+    if any(never_negative(apart) for apart in _by_distance(room, relations)):
+        return True
     offsets = sorted((s for e in (room, *others) for s in e.free_symbols if not s.is_positive), key=str)
     walk = FormulaWalk((), {s: f"v.{s.name}" for s in offsets})  # a name of what is never negative
     wanted, known = walk.not_negative(room), walk.not_negative(*others)
@@ -66,6 +68,14 @@ def follows(room: sympy.Expr, others: Sequence[sympy.Expr], relations: Sequence[
         return False
     (below,) = negated(*wanted)
     return not any(possible([*case, *known, below]) for case in _cases(relations, walk))
+
+
+def _by_distance(room: sympy.Expr, relations: Sequence[Boolean]) -> Iterator[sympy.Expr]:
+    """The expression with n + 1 and any number for a size m where n < m is given, which products are decided by."""
+    for relation in relations:
+        if isinstance(relation, (sympy.StrictLessThan, sympy.StrictGreaterThan)) and relation.gts.is_Symbol:
+            further = sympy.Symbol("further", integer=True, nonnegative=True)
+            yield sympy.expand(room.subs(relation.gts, relation.lts + 1 + further))
 
 
 def implied(c: Any, relations: Sequence[Boolean]) -> bool:

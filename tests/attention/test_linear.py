@@ -254,7 +254,7 @@ def test_closed_forms_are_recurrences(rule):
     proved(one.state, all_at_once.state, by=by, budget=60)
 
 
-@pytest.mark.parametrize("rule", [pytest.param(x, marks=[] if x == "linear" else pytest.mark.slow) for x in RULES[:4]])
+@pytest.mark.parametrize("rule", [pytest.param(x, marks=[] if x == "linear" else pytest.mark.slow) for x in RULES])
 def test_chunks_are_the_parallel_form(rule):
     """For every number and every size of chunks."""
     _, (tensors, convention) = both_forms(rule, m * n)
@@ -262,6 +262,15 @@ def test_chunks_are_the_parallel_form(rule):
     whole = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="parallel")
     by = sa.induction(final=whole.state, outputs=sa.split_axis(whole.output, 0, (m, n)))
     proved(chunked.output, whole.output, by=by, budget=60)
+
+
+@pytest.mark.parametrize("rule", ["gated", pytest.param("gated_delta", marks=pytest.mark.slow)])
+def test_forms_of_heads_agree(rule):
+    heads = [sa.tensor(name, h, T, width) for name, width in (("Q", d), ("K", d), ("V", e))]
+    given = {"decay": sa.tensor("g", h, T), **({"beta": sa.tensor("beta", h, T)} if "delta" in rule else {})}
+    one, whole = (A.recurrence(*heads, rule=rule, **given, form=form) for form in ("recurrent", "parallel"))
+    by = sa.induction(final=whole.state, outputs=sa.moveaxis(whole.output, -2, 0))
+    proved(one.output, whole.output, by=by, budget=60)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -57,19 +57,19 @@ class _Blocks:
 
     def by_blocks(self, A: Tensor, low: sympy.Expr) -> Tensor | None:
         """The inverse of a matrix whose upper right block is seen to be zero."""
-        grows = sympy.expand(A.shape[-1] - low)
-        if not self.holds(A[:low, low:], zeros(low, grows)):
+        grows, lead = sympy.expand(A.shape[-1] - low), A.shape[:-2]
+        if not self.holds(A[..., :low, low:], zeros(*lead, low, grows)):
             return None
-        W, corner = self.inverse(A[:low, :low]), A[low:, low:]
+        W, corner = self.inverse(A[..., :low, :low]), A[..., low:, low:]
         if grows != 1:
             last = self.inverse(corner)
-        elif self.holds(corner, ones(1, 1)):
-            last = ones(1, 1)
+        elif self.holds(corner, ones(*lead, 1, 1)):
+            last = ones(*lead, 1, 1)
         else:
             self.divisors.append(corner)
             last = 1 / corner
-        row = -(last @ A[low:, :low] @ W)
-        return concat([concat([W, zeros(low, grows)], axis=1), concat([row, last], axis=1)], axis=0)
+        row = -(last @ A[..., low:, :low] @ W)
+        return concat([concat([W, zeros(*lead, low, grows)], axis=-1), concat([row, last], axis=-1)], axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def by_blocks(claim: Claim, before: sympy.Symbol, given: Given, argued: Argued) 
 
 def _written(claim: Claim, before: sympy.Symbol, given: Given, argued: Argued) -> tuple[Claim, _Blocks] | None:
     """The claim with inverses by blocks; None where there are none."""
-    inverses = [x for x in topological(claim.sides) if x.op is inv_op and x.rank == 2]
+    inverses = [x for x in topological(claim.sides) if x.op is inv_op]
     blocks, new = _Blocks(argued, names_in(claim.sides) | given.names), {}
     for x in inverses:
         low = _of_before(x.shape[-1], before)
