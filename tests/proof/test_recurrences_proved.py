@@ -5,20 +5,39 @@ from __future__ import annotations
 import pytest
 
 import symattn as sa
+from symattn.core.budget import Budget
+from symattn.proof.argument import NOTHING, Argument
+from symattn.proof.engine import argued
+from symattn.proof.induction.plan import plans
 
-from .recurrences import linear, softmax
+from .recurrences import deltas, depth, gradients, linear, small, softmax, wrong
 
-CLAIMS = linear.TABLE | softmax.TABLE
-QUICK = {"linear: normalised", "heads in groups", "FlashAttention: any reference", "merging logarithms of sums"}
+CLAIMS = small.TABLE | linear.TABLE | softmax.TABLE | deltas.TABLE | gradients.TABLE | depth.TABLE
+QUICK = {
+    "an exponential average at any rate",
+    "depth: blocks with norms",
+    "FlashAttention: any reference",
+    "gradient of linear attention: by V",
+    "heads in groups",
+    "linear: normalised",
+    "merging logarithms of sums",
+    "running sums within running sums",
+}
 
 
-def _rows() -> list[object]:
-    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CLAIMS]
-
-
-@pytest.mark.parametrize("name", _rows())
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CLAIMS]
+)
 def test_a_claim_is_decided_for_every_number_of_steps(name: str) -> None:
     asked = CLAIMS[name]()
-    verdict = sa.prove(asked.left, asked.right, by=asked.by)
+    verdict = sa.prove(asked.left, asked.right, by=asked.by, budget=60)
     assert verdict.status == asked.verdict, verdict
     assert not verdict or verdict.proof.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", wrong.TABLE)
+def test_no_proof_of_what_is_false_is_found(name: str) -> None:
+    asked = wrong.TABLE[name]()
+    found = argued(NOTHING, sa.eq(asked.left, asked.right), Budget(60), plans(asked.by))
+    assert not isinstance(found, Argument)
