@@ -27,6 +27,7 @@ from ..proof.verdict import Verdict
 from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, Check
 from .parts import Calculation, Cases, Folded, Line, Statement
 
+_ROUNDING = 1e-13  # in which numbers that are equal differ
 _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
 
 
@@ -46,6 +47,8 @@ class Checker:
         tried = []
         for point in self._points:
             claimed, wanted = _values([after, before], point)
+            if relation in ("<", ">"):
+                _check_apart(name, claimed, wanted, point)
             claimed = claimed if relation == "=" else _nearest(wanted, relation, claimed)
             tried.append((point, claimed, wanted))
         return _agreement(name, tried)
@@ -184,6 +187,16 @@ def _agreement(name: str, tried: Sequence[Comparison]) -> Check:
 def _nearest(wanted: np.ndarray, relation: str, bound: np.ndarray) -> np.ndarray:
     """What is nearest to the values that are to be bounded, on the right side of the bound."""
     return np.minimum(wanted, bound) if relation in ("<=", "<") else np.maximum(wanted, bound)
+
+
+def _check_apart(name: str, bound: np.ndarray, wanted: np.ndarray, point: Point) -> None:
+    """A strict inequality has no equal sides; raises EvaluationError, up to what is rounded."""
+    equal = np.isclose(*np.broadcast_arrays(bound, wanted), rtol=_ROUNDING, atol=0)
+    if equal.any():
+        place = np.argwhere(equal)[0]
+        raise EvaluationError(
+            f"step {name} at {point}: entry {place.tolist()} of both sides is {wanted[tuple(place)]:.12g}"
+        )
 
 
 def _values(roots: Sequence[Tensor], point: Point) -> list[np.ndarray]:

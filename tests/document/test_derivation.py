@@ -299,6 +299,17 @@ def test_without_a_proof_a_false_line_is_found_by_numbers(without_proofs):
         D.verify()
 
 
+def test_without_a_proof_equal_sides_are_not_less(without_proofs):
+    x, y = sa.tensor("x", "n", positive=True), sa.tensor("y", "n", positive=True)
+    assert sa.Derivation("A").extend(sa.lt(x, x + y)).then(x + 2 * y, "<").verify()
+    for D in (
+        sa.Derivation("A").extend(sa.lt(x + y, y + x)),
+        sa.Derivation("B").extend(sa.let("z", x)).then(x * 1, ">"),
+    ):
+        with pytest.raises(sa.EvaluationError, match=r"step .* at n = \d+: entry \[0\] of both sides is \d\.\d+"):
+            D.verify()
+
+
 def test_a_wrong_gradient_is_told_apart_from_central_differences():
     from symattn.ops import RECORDS
 
