@@ -191,7 +191,7 @@ def _nearest(wanted: np.ndarray, relation: str, bound: np.ndarray) -> np.ndarray
 
 def _check_apart(name: str, bound: np.ndarray, wanted: np.ndarray, point: Point) -> None:
     """A strict inequality has no equal sides; raises EvaluationError, up to what is rounded."""
-    equal = np.isclose(*np.broadcast_arrays(bound, wanted), rtol=_ROUNDING, atol=0)
+    equal = np.isclose(bound, wanted, rtol=_ROUNDING, atol=0)
     if equal.any():
         place = np.argwhere(equal)[0]
         raise EvaluationError(
