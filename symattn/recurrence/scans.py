@@ -9,7 +9,7 @@ from ..core.node import Tensor, check_open
 from ..errors import OperandError, described
 from ..ops.leaves import computed
 from .body import Tensors
-from .record import loop_of, scan_op
+from .record import loop_of, scan_op, values_of
 
 
 def scans(x: Any) -> tuple[Tensor, ...]:
@@ -48,6 +48,12 @@ def is_value_of(scan: Tensor, x: Tensor) -> bool:
 def step(scan: Tensor, states: Sequence[Tensor], reads: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
     """One step of a recurrence on tensors: the new states and the outputs."""
     return scan.params["body"].run([*states, *reads, *loop_of(scan).given])
+
+
+def all_states(scan: Tensor) -> list[Tensor]:
+    """The states after every step, stacked along a first axis."""
+    loop = loop_of(scan)
+    return values_of(loop._replace(step=loop.step._replace(outputs=loop.step.after)))[1]
 
 
 def states_and_outputs(scan: Tensor) -> tuple[Tensors, Tensors]:

@@ -52,9 +52,6 @@ class ByInduction(Resting):
         return self.form.last if isinstance(self.form, ClosedForm) else {}
 
     def restated(self, sides: Sequence[Tensor]) -> list[Tensor]:
-        """With the last values of free states as they are: what they ask is not among the conditions of a step."""
-        if self._last and not self.form.source.params["body"].is_total:
-            return list(sides)
         then = rebuild(sides, self.form.put(sides))
         return rebuild(then if self.rest is None else self.rest.restated(then), self._last)
 

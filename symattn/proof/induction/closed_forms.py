@@ -21,12 +21,12 @@ from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import without_labels
 from ...recurrence.record import Loop, loop_of, scan_op
-from ...recurrence.scans import is_value_of, states_and_outputs
+from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq
 from ..generalised import any_tensor, may_stand_for
 from .plan import Forms, Induction, called
-from .prefixes import NoInductionError, at_length, cut
+from .prefixes import NoInductionError, at_length, cut, place
 
 _PARTS = {"before": "For all numbers of steps", "first": "At the first step", "next": "One step more"}
 
@@ -42,6 +42,13 @@ class Obligation(NamedTuple):
     def said(self) -> str:
         """What it is about."""
         return f"{_PARTS[self.part]}, {self.what}"
+
+
+class Meaning(NamedTuple):
+    """What sizes and named tensors of a part of an induction stand for, in the claim."""
+
+    sizes: dict[sympy.Symbol, Any]
+    tensors: dict[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,15 @@ class ClosedForm:
     def heading(self) -> str:
         """How the text of the induction begins."""
         return f"By induction on {self.steps}, the number of steps; let it hold for {self.before} of them."
+
+    def meanings(self, part: Obligation) -> Iterator[Meaning]:
+        """What the free states before and after the step of a part are."""
+        after, n = self.loop.step.after, self.before
+        stacked = all_states(self.source) if self.free else []
+        leaves, at = (_first_leaves, 0) if part.part == "first" else (_next_leaves, n)
+        new = _any_after(self, leaves(self))
+        stood_for = {new[after[k]]: place(stacked[k], at) for k, _ in self.free if after[k] in new}
+        yield Meaning({}, stood_for | {x: place(stacked[k], n - 1) for k, x in self.free})
 
     def obligations(self) -> list[Obligation]:
         """The claims of which the closed form follows for every number of steps."""
@@ -258,21 +274,26 @@ def _next_leaves(form: ClosedForm) -> list[Tensor]:
     return [*before, *elements, *(at_length(x, T, n + 1) for x in loop.given)]
 
 
-def free_values(form: ClosedForm) -> list[Tensor]:
+def free_values(form: ClosedForm) -> Iterator[tuple[Obligation, list[Tensor]]]:
     """What the free states are after the first step and after another, for which they are seen as any numbers."""
-    step = form.loop.step
-    several = [dict(zip(step.leaves, leaves(form), strict=True)) for leaves in (_first_leaves, _next_leaves)]
-    return [x for put in several for x in rebuild([step.after[k] for k, _ in form.free], put)]
+    step, parts = form.loop.step, {part.part: part for part in form.obligations()}
+    for part, leaves in (("first", _first_leaves), ("next", _next_leaves)) if form.free else ():
+        put = dict(zip(step.leaves, leaves(form), strict=True))
+        yield parts[part], rebuild([step.after[k] for k, _ in form.free], put)
 
 
 def _run(form: ClosedForm, leaves: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """One step; what it gives for a free state is any value, a named tensor, where it is computed at all."""
     step = form.loop.step
-    taken = form.names | symbol_names(leaves)
-    after = {k: step.after[k] for k, _ in form.free}
-    new = {x: any_tensor(new_name("m", taken), x) for x in after.values() if x.inputs}
-    roots = rebuild([*step.after, *step.outputs], {**new, **dict(zip(step.leaves, leaves, strict=True))})
+    new = {**_any_after(form, leaves), **dict(zip(step.leaves, leaves, strict=True))}
+    roots = rebuild([*step.after, *step.outputs], new)
     return roots[: len(step.after)], roots[len(step.after) :]
+
+
+def _any_after(form: ClosedForm, leaves: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+    """A named tensor for each new free state that is computed."""
+    taken, after = form.names | symbol_names(leaves), form.loop.step.after
+    return {after[k]: any_tensor(new_name("m", taken), after[k]) for k, _ in form.free if after[k].inputs}
 
 
 def _at(form: Tensor, last: dict[Tensor, Tensor], T: sympy.Symbol, length: Any) -> Tensor:

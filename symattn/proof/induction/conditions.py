@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -11,33 +11,53 @@ from ...core.budget import Budget
 from ...core.node import Tensor, rebuild, topological, with_inputs
 from ...core.stated import Condition, Formula, Sentence, Stated
 from ...ops.domain import is_total
-from ...ops.index import joined
+from ...ops.index import NEW, index, index_op, joined
 from ...ops.leaves import computed
+from ...printing.matrix import text_printer
+from ...printing.stated import stated_in
+from ...recurrence.record import loop_of
 from ..argument import Argument, Given
-from ..definedness import conditions
+from ..definedness import conditions, put_back
 from ..fitting import misfits
 from ..refute.refuter import Search
-from .closed_forms import ClosedForm, free_values
+from .closed_forms import ClosedForm, Meaning, free_values
 from .images import Image
 from .prefixes import NoInductionError, at_length, part_of, sequences_in
 
 _SECONDS = 1.0  # to look for values at the first step
+Nodes = dict[Tensor, Tensor]
 
 
 def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tuple[str, ...]:
     """The conditions of all parts of an induction: of its steps, and of closed forms of first parts of sequences."""
-    claims = zip((part.claim for part in form.obligations()), proofs, strict=True)
-    below = [c for proof in proofs for c in proof.side_conditions]
-    if isinstance(form, Image):
-        at_any = [c for claim, proof in claims for c in conditions(claim.sides, divisors=proof.divisors)]
-        return tuple(dict.fromkeys([*(Sentence(c, " at every step") for c in at_any), *below]))
-    n, T = form.before, form.steps
-    found: list[str] = []
-    for claim, proof in claims:
-        sides, divisors = (_of_first_parts(form, xs) for xs in (claim.sides, proof.divisors))
-        found += conditions(sides, Given((), (n < T,), ()), divisors)
-    found += conditions((), finite=_of_first_parts(form, free_values(form)))
-    return tuple(dict.fromkeys([*_for_all(found, n, T), *below]))
+    n, T = (form.lengths[0], loop_of(form.source).length) if isinstance(form, Image) else (form.before, form.steps)
+    earlier, parts, found = Given((), (n < T,), ()), () if isinstance(form, Image) else _first_parts(form), []
+    for part, proof in zip(form.obligations(), proofs, strict=True):
+        sides, divisors = (_put(several, parts) for several in (part.claim.sides, proof.divisors))
+        found += _in_the_claim(form, conditions(sides, earlier, divisors), form.meanings(part))
+    for part, values in () if isinstance(form, Image) else free_values(form):
+        several = _put(values, parts)
+        found += _in_the_claim(form, conditions(several, earlier, finite=several), form.meanings(part))
+    for part, proof in zip(form.obligations(), proofs, strict=True):
+        found += _in_the_claim(form, proof.side_conditions, form.meanings(part), parts)
+    return tuple(dict.fromkeys(_for_all(found, n, T, _roots(form))))
+
+
+def _roots(form: ClosedForm | Image) -> list[Tensor]:
+    return form.roots if isinstance(form, ClosedForm) else [form.value, form.source]
+
+
+def _in_the_claim(
+    form: ClosedForm | Image, said: Sequence[str], meanings: Iterable[Meaning], parts: Sequence[Nodes] = ()
+) -> list[str]:
+    """Conditions on what a part of an induction speaks of, as conditions on values of the loop."""
+    roots, found = _roots(form), []
+    for sizes, tensors in meanings:
+        these = [put_back(c, roots, {}, sizes) for c in said]
+        for nodes in (*parts, tensors):
+            these = [put_back(c, roots, nodes, {}) for c in these]
+        found += these
+    return found
 
 
 def check_meaning(form: ClosedForm, given: Given) -> None:
@@ -51,13 +71,18 @@ def check_meaning(form: ClosedForm, given: Given) -> None:
                 raise NoInductionError(f"{part.said}, no values were found for {part.claim}")
 
 
-def _of_first_parts(form: ClosedForm, several: Sequence[Tensor]) -> list[Tensor]:
-    """The same of the first parts of the sequences of the claim."""
+def _first_parts(form: ClosedForm) -> tuple[Nodes, Nodes]:
+    """What stands for the sequences of a part of an induction, as first parts of those of the claim."""
     n, T = form.before, form.steps
     leaves = sequences_in(form.roots, T)
     new = {at_length(x, T, length): part_of(x, T, T, length) for x in leaves for length in (1, n + 1)}
-    new |= {part_of(x, T, n + 1, n): part_of(x, T, T, n) for x in leaves}
-    return _joined(rebuild(rebuild(several, new), form.actual))
+    return new | {part_of(x, T, n + 1, n): part_of(x, T, T, n) for x in leaves}, form.actual
+
+
+def _put(several: Sequence[Tensor], parts: Sequence[Nodes]) -> list[Tensor]:
+    for nodes in parts:
+        several = rebuild(several, nodes)
+    return _joined(several)
 
 
 def _joined(roots: Sequence[Tensor]) -> list[Tensor]:
@@ -68,17 +93,53 @@ def _joined(roots: Sequence[Tensor]) -> list[Tensor]:
     return [new[root] for root in roots]
 
 
-def _for_all(found: Sequence[str], n: sympy.Symbol, T: sympy.Symbol) -> Iterator[str]:
+def _for_all(found: Sequence[str], n: sympy.Symbol, T: sympy.Symbol, roots: Sequence[Tensor]) -> Iterator[str]:
     """Each condition once: one of n + 1 places is that of n places, a step later; one of the first place as well."""
     said = {_key(c.formula, {}): c for c in found if isinstance(c, Stated) and isinstance(c.formula, Condition)}
-    yield from (c for c in found if c not in said.values())
+    yield from (_ranged(c, n, T - 1) for c in found if c not in said.values())
     later = {_key(c.formula, {n: n + 1}): key for key, c in said.items()}
     first = {_key(c.formula, {n: sympy.Integer(1)}): key for key, c in said.items()}
+    to_the_end = {other for key, other in later.items() if key in said and key != other}
+    listed = {}
     for key, c in said.items():
-        if later.get(key, key) != key or first.get(key, key) != key:
+        if later.get(key, key) != key or (first.get(key, key) != key and first[key] in to_the_end):
             continue
-        last = T if any(later.get(other) == key and other != key for other in said) else T - 1
-        yield Sentence(c, " for ", sympy.Symbol("1"), " <= ", n, " <= ", last) if n in _symbols(c.formula) else c
+        listed[c] = T if key in to_the_end else T - 1
+    for c, last in listed.items():
+        whole = _of_all_places(c, listed, n, T)
+        yield _ranged(c, n, last) if whole is None else stated_in(text_printer([*roots, *whole.tensors]), whole)
+
+
+def _ranged(c: str, n: sympy.Symbol, last: sympy.Expr) -> str:
+    """A condition, for which n if it speaks of n."""
+    return Sentence(c, " for ", sympy.Symbol("1"), " <= ", n, " <= ", last) if n in _symbols(c) else c
+
+
+def _of_all_places(c: Stated, listed: Mapping[Stated, Any], n: sympy.Symbol, T: sympy.Symbol) -> Condition | None:
+    """The condition on all places of a sequence, where those that are listed on its parts come to that."""
+    here = _part(c.formula, T)
+    if here is None:
+        return None
+    whole, _ = here
+    found = [(part, last) for other, last in listed.items() if (part := _part(other.formula, T)) is not None]
+    parts = [(item, last) for (other, item), last in found if other == whole]
+    places = {item[:2] for item, _ in parts if item[0] == "at"}
+    first = any(item == ("slice", 0, 1, n) and last == T for item, last in parts)
+    each = {("at", 0), ("at", n)} <= places or any(item == ("at", n - 1) and last == T for item, last in parts)
+    return Condition(whole[0], *whole[1:]) if first or each else None
+
+
+def _part(condition: Condition, T: sympy.Symbol) -> tuple[tuple[Any, ...], Any] | None:
+    """The condition on a whole sequence, and which part of it one is about, by the item of its index."""
+    x = condition.left
+    if not isinstance(x, Tensor) or x.op is not index_op:
+        return None
+    base, items = x.inputs[0], x.params["items"]
+    if NEW in items or len(items) < base.rank or base.shape[0] != T:
+        return None
+    whole = index(base, (("slice", sympy.S.Zero, 1, T), *items[1:]))
+    item = items[0][:2] if items[0][0] == "at" else items[0]
+    return (whole, condition.relation, condition.right), item
 
 
 def _key(condition: Condition, symbols: dict[Any, Any]) -> tuple[Any, ...]:
@@ -91,5 +152,10 @@ def _key(condition: Condition, symbols: dict[Any, Any]) -> tuple[Any, ...]:
     return left, condition.relation, condition.right, *rebuild(condition.tensors, {}, symbols)
 
 
-def _symbols(condition: Condition) -> set[sympy.Symbol]:
-    return {s for x in condition.tensors for s in x.free_symbols}
+def _symbols(c: Any) -> set[sympy.Symbol]:
+    """The sizes that a condition or a sentence speaks of."""
+    if isinstance(c, Sentence):
+        return {s for part in c.parts for s in _symbols(part)}
+    if isinstance(c, Stated) and isinstance(c.formula, Condition):
+        return {s for x in c.formula.tensors for s in x.free_symbols}
+    return set(c.free_symbols) if isinstance(c, sympy.Expr) else set()

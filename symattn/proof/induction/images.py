@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import sympy
+
 from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size, sizes
@@ -17,12 +19,12 @@ from ...ops.domain import domain
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop, loop_of, scan_op
-from ...recurrence.scans import is_value_of, states_and_outputs
+from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq
 from ..generalised import any_tensor, may_stand_for
-from .closed_forms import Obligation
-from .prefixes import at_length
+from .closed_forms import Meaning, Obligation
+from .prefixes import at_length, place
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,43 @@ class Image:
     def _claims(self) -> Iterator[Obligation]:
         one, other = loop_of(self.source), loop_of(self.value)
         yield Obligation("first", "where both begin", eq(self.of(one.first), other.first[0]))
-        taken = names_in([self.value, self.source, self.form, *self.states]) | self.taken
         if set(one.sequences) == set(other.sequences):
-            free = {x: any_tensor(new_name("x", taken), x[0]) for x in one.sequences}
-            yield Obligation("next", "any step", self._step(free.__getitem__))
+            yield Obligation("next", "any step", self._step(self.elements.__getitem__))
             return
-        before, behind = sizes(new_name("n", taken)), sizes(new_name("m", taken))
+        before, behind = self.lengths
         yield Obligation("next", "the first step", self._of_length(behind)._step(lambda x: x[0]))
         yield Obligation("next", "a later step", self._of_length(before + behind)._step(lambda x: x[before:][0]))
+
+    @property
+    def names(self) -> set[str]:
+        """The names of which one that it brings in is none."""
+        return names_in([self.value, self.source, self.form, *self.states]) | self.taken
+
+    @property
+    def elements(self) -> dict[Tensor, Tensor]:
+        """Any element of each sequence."""
+        taken = self.names
+        return {x: any_tensor(new_name("x", taken), x[0]) for x in loop_of(self.source).sequences}
+
+    @property
+    def lengths(self) -> tuple[sympy.Symbol, sympy.Symbol]:
+        """The number of steps before one, and of those from it on."""
+        taken = self.names
+        return sizes(new_name("n", taken)), sizes(new_name("m", taken))
+
+    def meanings(self, part: Obligation) -> Iterator[Meaning]:
+        """What a part is about in the claim: the first step, and that after n others."""
+        loop, (n, behind) = loop_of(self.source), self.lengths
+        if part.what != "a later step":
+            yield Meaning({behind: loop.length}, self._stood_for(0, loop.first))
+        if part.what in ("any step", "a later step"):
+            before = [place(x, n - 1) for x in all_states(self.source)]
+            yield Meaning({behind: loop.length - n}, self._stood_for(n, before))
+
+    def _stood_for(self, at: Any, before: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+        """The states before a step and the elements that it reads, by the tensors that stand for them."""
+        elements = {y: place(x, at) for x, y in self.elements.items()}
+        return {**dict(zip(self.states, before, strict=True)), **elements}
 
     def _of_length(self, length: Any) -> Image:
         """The same for another number of steps."""

@@ -34,6 +34,11 @@ def cut(x: Tensor, T: sympy.Symbol, n: sympy.Symbol) -> Tensor:
     return rebuild([at_length(x, T, n)], first)[0]
 
 
+def place(x: Tensor, at: Any) -> Tensor:
+    """The element of a sequence at a place, which may be a symbol."""
+    return x[at:][0]
+
+
 def sequences_in(roots: Iterable[Tensor], T: sympy.Symbol) -> list[Tensor]:
     """The named tensors that have the number of steps in their shape."""
     return [leaf for leaf in topological(roots) if leaf.op is variable and T in leaf.own_symbols]
