@@ -311,7 +311,7 @@ class Parser:
         self.deeper()
         inside = self.operand()
         self.depth -= 1
-        if self.begins() and not self.meets("word"):
+        if (self.begins() and not self.meets("word")) or self.meets("sign", "/"):
             raise self.error(
                 f"where the argument of {base.letters} ends is not decided: write {base.letters}(...)", head.span
             )
@@ -467,6 +467,8 @@ class Parser:
                 opened = self.next()
                 degree = self.expression(0)
                 self.expect("close", "]", opened)
+            if self.meets("number") and len(self.token.mark) > 1:
+                raise self.error("what a root is of stands in braces: write \\sqrt{16}")
             inside = self.argument(token)
             return Root(self.since(start), inside, degree)
         if token.mark == r"\begin":
