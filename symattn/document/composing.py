@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from ..core.boxes import Box, Fence, Name, Number, Sign, Text, commas, row
+from ..core.boxes import Box, Fence, Name, Number, Sign, Space, Text, commas, row
 from ..core.naming import free_letters
 from ..core.node import Tensor, topological
 from ..errors import OperandError
@@ -261,7 +261,7 @@ class Composer:
         if isinstance(part, Tensor):
             line = next((line for line in self.lines if line.left is part), None)
             made = self.printer.row(self.printer.names[part], definition(part) if line is None else line.expression, "")
-            heads = [] if made.each is None else [Fence(made.each)]
+            heads = [] if made.each is None else [Space(1.0), Fence(made.each)]
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads, *self._doubt(part))
         elif isinstance(part, Moments):
             lines = [row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None]

@@ -73,7 +73,8 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def small(self, value: Any) -> Box:
         """A scalar in a script, on one line."""
         outer, self.inline = self.inline, True
-        made = self.box(sympy.together(value) if value.is_Add else value)
+        whole = sympy.together(value) if value.is_Add else value
+        made = self.box(value if sympy.denom(whole) == 1 else whole)
         self.inline = outer
         return made
 

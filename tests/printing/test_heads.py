@@ -75,6 +75,8 @@ def test_every_line_of_a_head_says_for_which_heads_it_holds():
     assert r"\mathrm{d}Q^{(a)} &= \mathrm{d}y^{(a)} \, M^{(a) \top} \quad (a = 1, \ldots, h) && \text" in written
     B = sa.tensor("B", n, T, d)
     assert r"\quad (a = 1, \ldots, n)" in sa.gradient(B @ W, [B]).latex()
+    result = sa.Derivation("Result").extend(sa.gradient(sa.let("Y", B @ W), [B])).latex().split("Given")[0]
+    assert r"\mathrm{d}B^{(a)} = \mathrm{d}Y^{(a)} \, W^{\top} \quad (a = 1, \ldots, n)" in result
     assert "ldots" not in sa.gradient(Q @ K.T, [Q]).latex()
 
 

@@ -136,12 +136,14 @@ RANGES = [
      r"\sum_{k = 1}^{i} v_{k} \quad (i = 1, \ldots, n - 1)"),
     (sa.repeat(c_1, d, 1), r"(c_{1})_{i} \quad (j = 0, \ldots, d - 1)", r"(c_{1})_{i} \quad (j = 1, \ldots, d)"),
     (sa.eye(n), r"\delta_{i j}", r"\delta_{i j}"),
+    (sa.tile(v[1:], 2, 0), r"v_{(i \bmod (n - 1)) + 1} \quad (i = 0, \ldots, 2 n - 3)", None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("made", "from_zero", "from_one"), RANGES)
 def test_how_far_an_index_runs_is_told_where_what_it_reads_does_not_say_so(made, from_zero, from_one):
-    assert [index(made), index(made, first_index=1)] == [from_zero, from_one]
+    assert index(made) == from_zero
+    assert from_one in (index(made, first_index=1), None)
 
 
 def test_a_condition_that_holds_for_all_values_of_the_indices_is_not_written():
