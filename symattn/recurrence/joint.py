@@ -61,7 +61,10 @@ def _over_pool(loop: Loop, pool: dict[Any, Tensor]) -> Loop:
         key = (*kind, leaf.kind)
         pool.setdefault(key, variable(name=f"pooled {len(pool)}", shape=leaf.shape, hypotheses=hypotheses))
         leaves.append(pool[key])
-    return loop._replace(step=loop.step.over(leaves))
+    step = loop.step.over(leaves)
+    reads, fixed = dict(zip(step.reads, loop.sequences, strict=True)), dict(zip(step.fixed, loop.given, strict=True))
+    once = step._replace(reads=tuple(reads), fixed=tuple(fixed))  # what is read twice
+    return loop._replace(step=once, sequences=tuple(reads.values()), given=tuple(fixed.values()))
 
 
 def _as_one(one: tuple[Sequence[Tensor], Loop], other: tuple[Sequence[Tensor], Loop]) -> Values:

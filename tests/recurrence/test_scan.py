@@ -103,6 +103,15 @@ def test_a_gradient_runs_forward_once_and_keeps_no_more_than_is_used() -> None:
     assert "x_2" not in out
 
 
+def test_a_sequence_may_be_read_twice() -> None:
+    """As a tangent that is the sequence itself: the step is linear in all three."""
+    S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    tangent = sa.jvp(O, {K: K, V: V, Q: Q})
+    f = sa.lambdify([K, V, Q, gamma], [O, S, tangent])
+    out, _, moved = f(*drawn([K, V, Q], np.random.default_rng(6)), 0.5)
+    np.testing.assert_allclose(moved, 3 * out, rtol=1e-12)
+
+
 def test_loops_that_read_one_another_stay_apart() -> None:
     """The second begins as the first does and makes the same states, and reads what the first gives."""
     first = sa.scan(lambda s, k: (s + k, s), B, K)[1]
