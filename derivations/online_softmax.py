@@ -62,7 +62,8 @@ def merged(note: sa.Derivation) -> sa.Derivation:
     note = note.then(sa.exp(Z - m) @ VALUES, because="a sum over both blocks")
     note = note.say(
         "So $m$, $l$ and $N$ are for both blocks together what was kept of each, and the next block is merged with "
-        "them likewise. After the last one, a division gives attention over all keys."
+        "them likewise: by induction for any number of blocks. After the last one, a division gives attention over "
+        "all keys."
     )
     note = note.section("The output").extend(O)
     note = note.then((sa.exp(Z - m) @ VALUES) / sa.sum(sa.exp(Z - m), **ROWS), because="the two sums above")

@@ -47,7 +47,7 @@ class Told(Recursion):
 
     def _named(self, claim: Claim) -> dict[Tensor, Box]:
         """The parts of closed forms that the document, or the claim, has names for."""
-        known = {**{x: str(x.name) for x in topological(claim.sides)}, **checked_table(self.within).names}
+        known = _names(claim, self.within)
         lets = [x for x in known if x.op is let_op and self.form.steps in x.free_symbols]
         bare = dict(zip(lets, without_labels([definition(x) for x in lets]), strict=True))
         parts = set(topological([x for x in self.forms if x is not None])) - {*self.forms}
@@ -187,9 +187,17 @@ class Told(Recursion):
         return list(states_and_outputs(self.form.source)[1])
 
 
+def _names(claim: Claim, within: SymbolTable | None) -> dict[Tensor, str]:
+    """What the document, or a claim on its own, calls tensors: not by a name that the document has numbered."""
+    own = {x: str(x.name) for x in topological(claim.sides) if x.name}
+    if within is None:
+        return own
+    return {**{x: name for x, name in own.items() if name in within}, **within.names}
+
+
 def labels_of(source: Tensor, claim: Claim, within: SymbolTable | None) -> dict[Take, str]:
     """What the document, or the claim, calls the values of the loop, or of one with the same step."""
-    known = {**checked_table(within).names, **{x: x.name for x in topological(claim.sides)}}
+    known = _names(claim, within)
     named = [(definition(x), str(name)) for x, name in known.items() if is_named(x) and definition(x).op is scan_op]
     exact = [pair for pair in named if is_value_of(source, pair[0])]
     alike = [pair for pair in named if pair[0].params["body"] is source.params["body"]]
