@@ -315,7 +315,12 @@ def itemised(lines: Iterable[str], name: str = "itemize") -> str:
 
 def tex_words(words: Words) -> str:
     """Words as LaTeX text, with their formulas in the line."""
-    return "".join(tex_text(part) if isinstance(part, str) else f"${latex(part)}$" for part in words)
+    return guarded("".join(tex_text(part) if isinstance(part, str) else f"${latex(part)}$" for part in words))
+
+
+def guarded(text: str) -> str:
+    """Text that is no option of a command in front of it, or of the end of a row, though it begins as one does."""
+    return f"{{}}{text}" if text.lstrip()[:1] in ("[", "*") else text
 
 
 @lru_cache(maxsize=4096)

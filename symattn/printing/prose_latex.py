@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from ..core.boxes import Box, Row, Sign, Space, Text, row
-from .align import Page, displayed, displayed_formula, has_number, itemised, side_by_side, tex_text
+from .align import Page, displayed, displayed_formula, guarded, has_number, itemised, side_by_side, tex_text
 from .prose import Chain, Display, Figure, Items, Paragraph, Part, Table, Words, shown_on_paper
 from .tabular import tabular
 from .widths import Ruler, width, width_of_words
@@ -36,7 +36,7 @@ def words_latex(words: Words, page: Page = PAGE) -> str:
         else:
             written += f"${page.written(part)}$" if is_within else displayed_formula(part, page)
         after_display = not is_within
-    return written.rstrip()
+    return guarded(written.rstrip())
 
 
 def _placed(words: Words, page: Page) -> Iterator[tuple[str | Box, bool]]:

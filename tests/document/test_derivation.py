@@ -76,7 +76,7 @@ def test_the_rows_of_a_derivation_fit_a_narrow_column(tmp_path):
 
 ODD = [
     "a ≤ b", "é ñ ü Ł", "中文", "🎉", "a_b #1 100% A & B ~x^2 {}", r"\input{x}", "ends in \\", "“q” ‘s’ —…",
-    "αβγ → ℝ 𝒪(n)",
+    "αβγ → ℝ 𝒪(n)", "[a] b", "* b",
     "a\u200bb a\u0301", "مرحبا", "½²³ ﬁ ① Ж", "<b> `code` \"x\" a|b", "°×÷±√∞·€£¥", r"costs \$3", "tab\tbell\x07",
 ]  # fmt: skip
 
@@ -97,6 +97,14 @@ def test_code_keeps_letters_under_accents_and_names_what_tex_lacks():
     listing = sa.Derivation("A").code("é = e\u0301  # ≤ 中 –").latex()
     assert "é = é  # \\u2264 \\u4e2d \\u2013" in listing
     assert "[arabic letter meem] [arabic letter reh]" in sa.Derivation("A").say("مر").latex()
+
+
+def test_words_that_begin_as_an_option_does_are_words():
+    x = sa.tensor("x", "n")
+    page = sa.Derivation("A", references=["[1] One"]).cases([["[a]", "b"], ["*", "c"]])
+    written = page.claim(sa.prove(x, x), because="[b] so").latex(theorems=True)
+    for words in (r"\item {}[1] One", "{}[a] & b", "{}* & c", "\\begin{proof}\n{}[b] so"):
+        assert words in written
 
 
 def test_rows_with_a_label_are_referred_to(attention):
