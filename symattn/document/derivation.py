@@ -283,7 +283,8 @@ class Derivation:
         or central differences, on random arrays of two sets of generic sizes. ``budget`` is the time in seconds for
         each proof. Claims of the result that no claim below says are held in the same way. What is written afterwards
         shows how each step was checked.
-        Raises EvaluationError that names a false step, and shows a point at which it is false.
+        Raises EvaluationError that names a false step, and shows a point at which it is false, and NoRuleError
+        that names one without a proof or numbers.
         """
         written = [*roots(self.parts), *roots(self.result), *(x for claim in self._claims for x in claim.sides)]
         checker = Checker(written, budget)

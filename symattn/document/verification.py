@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from ..codegen.check import Point, compare, difference_gradient, sample_point
 from ..codegen.reference import values
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor, topological
-from ..errors import EvaluationError
+from ..errors import EvaluationError, NoRuleError
 from ..ops.leaves import computed, cotangent_op, variable, zeros
 from ..probability.report import Moments
 from ..proof.claims import Claim, Independence, le, lt
@@ -45,12 +46,13 @@ class Checker:
         if verdict.counterexample is not None:
             raise EvaluationError(f"step {name} is false: {verdict.claim}\n{verdict.counterexample}")
         tried = []
-        for point in self._points:
-            claimed, wanted = _values([after, before], point)
-            if relation in ("<", ">"):
-                _check_apart(name, claimed, wanted, point)
-            claimed = claimed if relation == "=" else _nearest(wanted, relation, claimed)
-            tried.append((point, claimed, wanted))
+        with _has_numbers(name):
+            for point in self._points:
+                claimed, wanted = _values([after, before], point)
+                if relation in ("<", ">"):
+                    _check_apart(name, claimed, wanted, point)
+                claimed = claimed if relation == "=" else _nearest(wanted, relation, claimed)
+                tried.append((point, claimed, wanted))
         return _agreement(name, tried)
 
     def gradient(self, name: str, gradient: Tensor) -> Check:
@@ -61,7 +63,9 @@ class Checker:
             proved = False
         if proved:
             return Check(name, PROVED, conditions([gradient]))
-        return _agreement(name, [(point, *_differences(gradient, point)) for point in self._points])
+        with _has_numbers(name):
+            tried = [(point, *_differences(gradient, point)) for point in self._points]
+        return _agreement(name, tried)
 
     def verdict(self, name: str, verdict: Verdict) -> Check:
         """A proof again, without search, or a counterexample in floating point."""
@@ -177,6 +181,15 @@ class _Chain:
 # --- numbers ---
 
 Comparison = tuple[Point, np.ndarray, np.ndarray]  # where, what is claimed, what is right
+
+
+@contextmanager
+def _has_numbers(name: str) -> Iterator[None]:
+    """What has no proof and no numbers is said of a step."""
+    try:
+        yield
+    except NoRuleError as problem:
+        raise NoRuleError(f"step {name} is not proved, and has no numbers to compare: {problem}") from None
 
 
 def _agreement(name: str, tried: Sequence[Comparison]) -> Check:

