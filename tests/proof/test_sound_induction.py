@@ -128,6 +128,74 @@ def test_there_is_at_least_one_step() -> None:
     assert parts.proof.side_conditions == ("k divides T",)
 
 
+# --- traps ---
+
+
+def longer(k: int) -> Any:
+    """1 where there are k steps."""
+    return sa.where(sa.equal(T, k), 1, 0)
+
+
+A, y = sa.tensor("A", T, T), sa.tensor("y", T)
+TRAPS: dict[str, tuple[str, str, Callable[[], tuple[Any, ...]]]] = {
+    "false at one step": ("refuted", "", lambda: (summed(x)[0], sa.sum(x) + longer(1))),
+    "false at six steps": ("refuted", "", lambda: (summed(x)[0], sa.sum(x) + longer(6))),
+    "false from six steps on": ("refuted", "", lambda: (summed(x)[0], sa.sum(x) + sa.where(COUNT > 5, 1, 0))),
+    "the first element as a start": ("proved", "", lambda: (summed(x, x[0])[0], sa.sum(x) + x[0])),
+    "the last element as a start": (
+        "unknown", "where it begins: x[-1] = x[-2]", lambda: (summed(x, x[-1])[0], sa.sum(x) + x[-1])
+    ),
+    "a matrix of as many rows": (
+        "unknown",
+        "the step uses the number of steps",
+        lambda: (sa.scan(lambda s, r: (s + (A @ A).T @ r, None), sa.zeros(T), A)[0], A.T @ A.T @ sa.sum(A, axis=0)),
+    ),
+    "no meaning at one step": (
+        "unknown", "no meaning at every number of steps", lambda: (summed(x)[0], sa.sum(x[1:]) + x[0])
+    ),
+    "a step that divides": (
+        "proved", "", lambda: (sa.scan(lambda s, x: (s * x / x, None), 1, x)[0], sa.ones())
+    ),
+    "two sequences": (
+        "proved", "", lambda: (sa.scan(lambda s, r: (s + r[0] * r[1], None), 0, (x, y))[0], x @ y)
+    ),
+    "one sequence for another": (
+        "refuted", "", lambda: (sa.scan(lambda s, r: (s + r[0] * r[1], None), 0, (x, y))[0], x @ x)
+    ),
+    "one sequence twice": (
+        "unknown",
+        "one sequence is read twice",
+        lambda: (
+            sa.scan(lambda s, r: (s + r[0] * r[1], None), 0, (x, x))[0], x @ x, by(lambda x, y: 2 * x @ y - x @ x)
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_traps(name: str) -> None:
+    status, reason, made = TRAPS[name]
+    left, right, *how = made()
+    verdict = sa.prove(left, right, by=how[0] if how else None)
+    assert verdict.status == status, verdict
+    assert reason in getattr(verdict, "reason", "")
+    assert (proof_of(left, right, *how) is not None) == (status == "proved")
+
+
+def test_a_step_keeps_its_states_and_the_number_of_steps_out() -> None:
+    kept: list[Any] = []
+    sa.scan(lambda s, x: (kept.append(s) or s + x, None), 0, x)
+    for use in (
+        lambda: sa.prove(kept[0], sa.sum(x)),
+        lambda: sa.prove(summed(x)[0], sa.sum(x), by=by(kept[0])),
+        lambda: summed(x, kept[0]),
+    ):
+        with pytest.raises(sa.OperandError, match="outside of the step"):
+            use()
+    with pytest.raises(sa.OperandError, match="the number of steps"):
+        sa.scan(lambda s, x: (s + x / T, None), 0, x)
+
+
 # --- where there are no values ---
 
 

@@ -156,7 +156,10 @@ class ClosedForm:
 
     def obligations(self) -> list[Obligation]:
         """The claims of which the closed form follows for every number of steps."""
-        return [*_the_same_for_all_lengths(self), *_first_step(self), *_next_step(self)]
+        try:
+            return [*_the_same_for_all_lengths(self), *_first_step(self), *_next_step(self)]
+        except ShapeError as problem:
+            raise NoInductionError(f"there is no meaning at every number of steps: {problem}") from None
 
 
 def closed_form(node: Tensor, plan: Induction, names: frozenset[str]) -> ClosedForm:
