@@ -124,10 +124,10 @@ def _in_blocks() -> Question:
     return Question(sa.merge_axes(rows, (0, 1)), whole, by(k.T @ v, sa.split_axis(whole, 0, (B, b))))
 
 
-def _averages() -> Question:
+def _averages(rate: sympy.Symbol) -> Question:
     """An exponential average and its weights."""
-    weights = gamma ** sa.from_index((T,), lambda i: T - 1 - i)
-    last, _ = along(lambda s, x: (gamma * s + x, None), 0, x)
+    weights = rate ** sa.from_index((T,), lambda i: T - 1 - i)
+    last, _ = along(lambda s, x: (rate * s + x, None), 0, x)
     return Question(last, weights @ x)
 
 
@@ -185,7 +185,8 @@ QUESTIONS: dict[str, Callable[[], Question]] = {
     "all but the first": lambda: Question(along(summed, 0, x[1:])[0], sa.sum(x[1:])),
     "a count": lambda: Question(along(lambda s, _: (s + 1, None), 0, None, length=T)[0], COUNT),
     "a quotient": lambda: Question(along(lambda s, x: (s / (1 + s * x), None), 1, x)[0], 1 / (1 + sa.sum(x))),
-    "an average": _averages,
+    "an average": lambda: _averages(gamma),
+    "an average of any sign": lambda: _averages(sympy.Symbol("alpha", real=True)),
     "a mean": _mean,
     "linear attention": _linear,
     "the last state": lambda: Question(along(linear, sa.zeros(d, e), (Q, K, V))[0], K.T @ V),
@@ -363,11 +364,16 @@ def apart(question: Question) -> float:
         keywords = {key.name: sizes[key] for key in compute.plan.keywords}
         try:
             with np.errstate(all="ignore"):
-                values = compute(*arrays, *rng.uniform(0.5, 1.5, len(scalars)), **keywords)
+                values = compute(*arrays, *_scalars(scalars, rng), **keywords)
         except (sa.EvaluationError, np.linalg.LinAlgError):
             continue
         found = max(found, gap(*(np.asarray(value, dtype=float) for value in values)))
     return found
+
+
+def _scalars(scalars: Sequence[sympy.Symbol], rng: np.random.Generator) -> list[float]:
+    """Numbers, negative ones where they may be."""
+    return [float(rng.uniform(0.5, 1.5) * (1 if s.is_positive else rng.choice([-1, 1]))) for s in scalars]
 
 
 def _array(x: sa.Tensor, sizes: dict[Any, int], rng: np.random.Generator) -> np.ndarray:
