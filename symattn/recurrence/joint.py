@@ -43,8 +43,8 @@ def _joined(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
         runs.setdefault((loop.first, loop.length, loop.step.after), []).append((values, loop))
     for alike in runs.values():
         for one, other in ((a, b) for a in alike for b in alike if a is not b):
-            read = set(other[0][0].inputs) <= set(one[0][0].inputs)
-            if read and not set(other[0]) & set(topological(one[0][0].inputs)):
+            has_all = set(other[1].step.leaves) <= set(one[1].step.leaves)
+            if has_all and not set(other[0]) & set(topological(one[0][0].inputs)):
                 yield _as_one(one, other)
 
 

@@ -103,6 +103,12 @@ def test_a_gradient_runs_forward_once_and_keeps_no_more_than_is_used() -> None:
     assert "x_2" not in out
 
 
+def test_what_one_loop_runs_through_another_may_take_whole() -> None:
+    runs = sa.scan(lambda s, u: (s + 1, s * u), sa.zeros(T), x)[1]
+    takes = sa.scan(lambda s, _: (s + 1, s * x), sa.zeros(T), length=T)[1]
+    assert "code equals entries" in sa.lambdify([x], [runs, takes]).check()
+
+
 def test_a_sequence_may_be_read_twice() -> None:
     """As a tangent that is the sequence itself: the step is linear in all three."""
     S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
