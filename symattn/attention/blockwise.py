@@ -46,6 +46,11 @@ def blockwise(
     """
     if block is not None:
         return named("O", _over_blocks(operand("blockwise", Q, 2, "Q[.., T, d]"), keys, values, block, scale, masking))
+    if isinstance(keys, Tensor):
+        raise OperandError(
+            "blockwise takes a list of blocks K, with one block or more, or one tensor of keys and block=, how many of "
+            "them are a block"
+        )
     if masking:
         raise OperandError("blockwise: a mask is for keys that are one tensor, with block=, and not for a list of them")
     before: tuple[Tensor, Tensor, Tensor] | None = None

@@ -294,6 +294,21 @@ def test_all_forms_agree_in_numbers(rule, rng):
             np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
 
 
+def test_gradients_of_all_forms_agree_in_numbers(rng):
+    q, k, v = (sa.tensor(x, 2 * n, size) for x, size in (("Q", d), ("K", d), ("V", e)))
+    decay, rate = sa.tensor("g", 2 * n), sa.tensor("beta", 2 * n)
+    tensors = [q, k, v, decay, rate]
+    found = []
+    arrays = [rng.normal(size=size) for size in ((6, 4), (6, 4), (6, 3), 6, 6)]
+    for form, chunk in (("recurrent", {}), ("parallel", {}), ("chunked", {"chunk": n})):
+        O = A.recurrence(q, k, v, rule="gated_delta", decay=decay, beta=rate, form=form, **chunk).output
+        gradients = sa.gradient(O, tensors)
+        found.append(sa.lambdify([*tensors, gradients.cotangent], gradients)(*arrays, np.ones((6, 3)), n=3))
+    for other in found[1:]:
+        for got, want in zip(other, found[0], strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("feature", [None, sa.exp])
 def test_causal_linear_attention_is_a_recurrence(feature):
     f = feature or (lambda x: x)

@@ -85,3 +85,35 @@ def test_an_induction_is_the_proof_that_people_read():
         "= (tril(Q_(:n + 1) K_(:n + 1)ᵀ) V_(:n + 1))ₙ₊₁",
     ):
         assert line in told, told
+
+
+def test_two_recurrences_go_along_with_each_other():
+    n, D = sa.sizes("n D")
+    X, W, Pi = sa.tensor("X", n, d), sa.tensor("W", D, d, d), sa.tensor("Pi", n, n, permutation=True)
+    Y, Z = (
+        sa.let(name, sa.scan(lambda X, W: (sa.softmax(X @ W @ X.T) @ X, None), start, W)[0])
+        for name, start in (("Y", X), ("Z", Pi @ X))
+    )
+    told = written(sa.Derivation("Depth", given=[X, W, Pi]).extend(Y, Z).claim(sa.prove(Z, Pi @ Y)))
+    for line in (
+        "Z_k = Π Y_k",
+        "Z_0 = Π X",
+        "= Π Y_0",
+        "Zₖ₊₁ = softmax(Π Y_k Wₖ₊₁ (Π Y_k)ᵀ) (Π Y_k)  by hypothesis",
+        "= Π Yₖ₊₁",
+    ):
+        assert line in told, told
+
+
+def test_a_recurrence_of_another_start_has_no_letters_of_a_named_one():
+    R = sa.tensor("R", d, e)
+    other = sa.scan(linear, R, (Q, K, V))[0]
+    told = written(sa.Derivation("Two starts", given=[K, V, R]).extend(S).claim(sa.prove(other, R + K.T @ V)))
+    assert "S_T = R" not in told, told
+
+
+def test_what_a_document_names_stands_in_a_proof_by_its_name():
+    A = sa.let("A", sa.tril(Q @ K.T))
+    told = written(sa.Derivation("Named", given=[Q, K, V]).extend(S, O, A).claim(sa.prove(O, A @ V, by=BY)))
+    assert "= (A_(:n + 1) V_(:n + 1))ₙ₊₁" in told, told
+    assert "so for the first n of each: Q_(:n), K_(:n), V_(:n) and" in told, told

@@ -20,7 +20,7 @@ from ...printing.table import SymbolTable, checked_table
 from ...recurrence.body import Take, without_labels
 from ...recurrence.record import loop_of, scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
-from ...recurrence.telling import ONE, ZERO, Recursion
+from ...recurrence.telling import ONE, ZERO, Recursion, in_blocks
 from ..claims import RELATIONS, Claim
 from .closed_forms import ClosedForm
 from .images import Image
@@ -200,8 +200,17 @@ def labels_of(source: Tensor, claim: Claim, within: SymbolTable | None) -> dict[
     known = _names(claim, within)
     named = [(definition(x), str(name)) for x, name in known.items() if is_named(x) and definition(x).op is scan_op]
     exact = [pair for pair in named if is_value_of(source, pair[0])]
-    alike = [pair for pair in named if pair[0].params["body"] is source.params["body"]]
+    alike = [pair for pair in named if _is_alike(source, pair[0])]
     return {value.params["take"]: name for value, name in (*alike, *exact)}
+
+
+def _is_alike(source: Tensor, value: Tensor) -> bool:
+    """Whether a loop is another one for blocks, or for another length, of sequences of the same names."""
+    if value.params["body"] is not source.params["body"]:
+        return False
+    one, other = loop_of(source), loop_of(value)
+    names = [[x.inputs[0].name if in_blocks(x) else x.name for x in loop.sequences] for loop in (one, other)]
+    return one.first == other.first and names[0] == names[1]
 
 
 def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bool] = ()) -> bool:
