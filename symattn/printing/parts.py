@@ -37,7 +37,9 @@ class Rows:
 
     def __init__(self, printer: Printer | IndexPrinter, expressions: Sequence[Tensor]) -> None:
         self.printer = printer
-        self.taken_apart = _taken_apart(expressions, printer.names)
+        table = printer.table
+        found = [(parts, table.box(printer.names[parts.whole])) for parts in _taken_apart(expressions, printer.names)]
+        self.taken_apart = [parts for parts, whole in found if not any(map(table.is_name, parts.boxes(whole)))]
         self._waiting = self.taken_apart[:] if isinstance(printer, Printer) else []
 
     def of(self, lines: Iterable[tuple[str, Tensor, str, bool, str]]) -> Iterator[Step]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import sympy
 
-from ..core.boxes import Box, Fence, Name, Number, Row, Script, Sign, row
+from ..core.boxes import Box, Fence, Name, Number, Row, Script, Sign, boxes_in, row
 from ..core.naming import nearest
 from ..core.node import Tensor, topological
 from ..core.sizes import Shape
@@ -124,19 +124,16 @@ class SymbolTable(Mapping[str, Symbol]):
         return any(isinstance(base := edge(s.box, 0), Name) and base.letters == letter for s in self._symbols.values())
 
     def letters(self) -> set[str]:
-        """What no index may be called: each name, its letter without a subscript, and the letters that are printed.
+        """What no index may be called: each name, its letter without a subscript, and the letter that is printed.
 
-        Those of a superscript are among them, since that is where the index of a head stands.
+        Of a tensor that is spelled by the user it is all letters: where ``A`` is ``X_{t}``, no entry is.
         """
         names = {*self._symbols, *self.names.values()}
+        spelled = [known for known in self._symbols.values() if known.shape and known.box is not symbol(known.name)]
         boxes = [known.box for known in self._symbols.values()]
-        above = (box.above for box in boxes if isinstance(box, Script) and isinstance(box.above, Fence))
-        printed = {part.letters for box in (*boxes, *above) if isinstance(part := _inside(box), Name)}
+        parts = [*boxes, *(part for known in spelled for part in boxes_in(known.box))]
+        printed = {part.letters for part in parts if isinstance(part, Name)}
         return {*names, *(name.partition("_")[0].rstrip("'") for name in names), *printed}
-
-
-def _inside(box: Box) -> Box:
-    return box.inside if isinstance(box, Fence) else box
 
 
 def checked_table(within: SymbolTable | None) -> SymbolTable:
@@ -474,4 +471,7 @@ def with_laws(table: SymbolTable, tensors: Iterable[Tensor], letters: Iterable[s
         below = boxes.get(of) or (pairs.get(of) if letter == "c" else None)
         if below is not None:
             laws[name] = Symbol(name, "law letter", subscripted(symbol(letter), below), Binding.ATOM, ())
-    return SymbolTable(table.names, {**table, **laws})
+    lettered = SymbolTable(table.names, {**table, **laws})
+    if laws:
+        check_apart(lettered.spelling())
+    return lettered

@@ -353,6 +353,25 @@ def test_delta_of_kronecker_gives_way_to_a_spelling():
     assert written == [r"\delta_{i j} + [i = j]", r"(\delta_{1})_{i j} + [i = j]", r"\Delta_{i j} + \delta_{i j}"]
 
 
+def test_letters_that_the_library_chooses_are_none_of_a_spelling():
+    P = sa.let("P", sa.exp(sa.tensor("Y", T, 2 * d)))
+    apart = sa.Derivation("Parts").extend(
+        P, sa.let("U", P[:, :d] @ sa.tensor("W", d, e) - P[:, d:] @ sa.tensor("B", d, e))
+    )
+    assert r"P_{1} W - P_{2} B" in apart.latex()
+    assert r"P_{:, :d} W - P_{:, d:} P_{1}" in apart.latex(names={"B": "P_1"})
+    assert sa.latex(M @ N, style="index", names={M: "k_2"}) == r"\sum_{l = 0}^{T - 1} (k_{2})_{i l} N_{l j}"
+    loop = sa.scan(lambda s, x: (s + x, s), sa.tensor("h", T), M)[1]
+    assert sa.latex(loop @ N, names={N: "s_t"}).endswith(r"n = 1, \ldots, T) s_{t}")
+
+
+def test_a_spelling_that_is_the_letter_of_a_law_is_refused():
+    q, mu = sa.tensor("q", d), sympy.Symbol("mu_q", real=True)
+    moments = sa.moments(sa.let("s", sa.sum(q)), law={q: sa.iid(mean=mu, variance=1)})
+    with pytest.raises(sa.NamingError, match=r"'s' and 'mu_q' would both print as"):
+        sa.latex(moments, names={"s": r"\mu_q"})
+
+
 def test_no_index_of_a_head_is_in_the_superscript_of_a_name():
     H = sa.tensor("H", "h T T")
     assert sa.latex(H @ H.mT + N, names={N: "N^{(a)}"}) == r"H^{(b)} H^{(b) \top} + N^{(a)} \quad (b = 1, \ldots, h)"
