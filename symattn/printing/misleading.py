@@ -211,4 +211,4 @@ def check_functions(words: Mapping[str, Collection[Name]], formula: Box) -> None
 
 
 def _beside(word: str, kind: str) -> NamingError:
-    return NamingError(f"{word} is how a symbol is printed and the {kind} {word}: rename it, or spell it by names=")
+    return NamingError(f"a name and the {kind} {word} would both print as {word}: rename it, or spell it by names=")

@@ -20,10 +20,9 @@ def longest(page: str) -> int:
     return max(map(columns, page.splitlines()))
 
 
-@pytest.mark.parametrize("name", one_in(5, SHIPPED))
+@pytest.mark.parametrize("name", one_in(9, SHIPPED))
 def test_every_line_of_a_derivation_fits_a_narrow_terminal(name):
-    for width in (40, 57):
-        assert longest(shipped(name).text(width=width)) <= width
+    assert longest(shipped(name).text(width=40)) <= 40
 
 
 HOSTILE = {
