@@ -333,3 +333,22 @@ def test_no_mutant_of_many_is_proved_that_is_false(name: str) -> None:
     found = mutants_judged([name], 60, seed=2)
     assert found.wrong == []
     assert found.counts["mutants"] >= 55
+
+
+GIVEN: dict[str, tuple[Any, Any, str]] = {
+    "a number of steps": (sympy.Ge(T, 2), sa.sum(x), ""),
+    "signs": (sa.lt(0, x), sa.sum(x), ""),
+    "signs that are needed": (sa.lt(0, x), sa.sum(abs(x)), "is given for one number of steps"),
+    "a name for a sum": (sa.eq(sa.sum(x), u), u, ""),
+    "a sum": (sa.eq(sa.sum(x), sa.ones()), sa.ones(), "is given for one number of steps"),
+    "what has no steps": (sympy.Ge(S, 2), sa.sum(x), ""),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_is_given_of_one_number_of_steps_is_not_used_for_others(name: str) -> None:
+    fact, right, reason = GIVEN[name]
+    verdict = sa.prove(summed(x)[0], right, given=[fact])
+    assert verdict.status == ("unknown" if reason else "proved"), verdict
+    assert reason in getattr(verdict, "reason", "")
+    assert reason or verdict.proof.check()

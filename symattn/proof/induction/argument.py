@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...core.node import Tensor, rebuild
@@ -108,12 +108,7 @@ def is_plain(claim: Claim) -> bool:
 
 
 def inherited(given: Given, form: ClosedForm | Image) -> Given:
-    """What is given, for every number of steps. Raises NoInductionError for what speaks of that number."""
+    """What is given that holds for every number of steps: all that does not speak of it."""
     T = loop_of(form.source).length if isinstance(form, Image) else form.steps
-    for fact in given.claims:
-        if any(T in x.free_symbols for x in fact.sides):
-            raise NoInductionError(f"what is given, {fact}, speaks of {T} steps, and an induction goes through all")
-    for relation in given.relations:
-        if T in relation.free_symbols:
-            raise NoInductionError(f"what is given, {relation}, restricts {T}, the number of steps")
-    return given
+    claims = tuple(fact for fact in given.claims if all(T not in x.free_symbols for x in fact.sides))
+    return replace(given, claims=claims, relations=tuple(r for r in given.relations if T not in r.free_symbols))

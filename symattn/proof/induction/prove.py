@@ -78,7 +78,13 @@ class Prover:
     ) -> Argument:
         """A proof by what a recurrence comes to, which has to be proved for every number of steps."""
         given = inherited(self.given, form)
-        proofs = tuple(self._obliged(part, given, inner, before) for part in form.obligations())
+        try:
+            proofs = tuple(self._obliged(part, given, inner, before) for part in form.obligations())
+        except NoInductionError as problem:
+            facts = (*self.given.claims, *self.given.relations)
+            left_out = [str(fact) for fact in facts if fact not in (*given.claims, *given.relations)]
+            why = f"{problem}; {', '.join(left_out)} is given for one number of steps, not for all"
+            raise NoInductionError(why if left_out else str(problem), problem.claim) from None
         if isinstance(form, ClosedForm):
             check_meaning(form, given)
         then = put_in(form, claim)
