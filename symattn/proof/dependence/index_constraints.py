@@ -209,13 +209,22 @@ def tidied(p: Pattern, known: Sequence[Constraint]) -> Pattern:
         if not any(_inside(case, other, known) for other in found):
             found = [other for other in found if not _inside(other, case, known)]
             found.append(case)
-    return _each_once(found if len(found) <= MANY_CASES else [_joined(found, known)])
+    return _each_once(found if len(found) <= MANY_CASES else [joined(found, known)])
 
 
-def _joined(cases: Sequence[Conjunction], known: Sequence[Constraint]) -> Conjunction:
-    """What all cases have in common: ``v = i`` and ``v = i - 1`` are both ``v <= i``."""
+def inside(p: Pattern, q: Pattern, known: Sequence[Constraint]) -> bool:
+    """True only if the first pattern lies in the second where ``known`` holds: each case of it in one of those."""
+    possibly = (case for case in p if possible([*case, *known]))
+    return all(any(_inside(case, other, known) for other in q) for case in possibly)
+
+
+def joined(
+    cases: Sequence[Conjunction], known: Sequence[Constraint], others: Sequence[Conjunction] = ()
+) -> Conjunction:
+    """What all cases have in common, and others have too: ``v = i`` and ``v = i - 1`` are both ``v <= i``."""
     parts = [Constraint(f, False) for case in cases for c in case for f in _inequalities(c)]
-    common = (c for c in dict.fromkeys(parts) if all(implies([*case, *known], c) for case in cases))
+    held = [[*case, *known] for case in (*cases, *others)]
+    common = (c for c in dict.fromkeys(parts) if all(implies(case, c) for case in held))
     return normal(common) or ()
 
 

@@ -24,11 +24,11 @@ from ...printing.index import entry_box
 from ...printing.matrix import Printer, latex_printer, text
 from ...printing.prose import Items, Part, Words, listed
 from ...printing.table import SymbolTable
-from ...scalars.formulas import INDEX, is_short
 from ..argument import Argument, Given
 from ..claims import Claim, Independence, condition_text, condition_words
-from .formula_walk import Facts, FormulaWalk, formula_of
-from .index_constraints import Constraint, Pattern, every, form_from, possible, tidied, without
+from .formula_walk import FormulaWalk
+from .index_constraints import Constraint, Pattern, every, possible
+from .patterns import Patterns, domain, index_names
 from .reads import Index, Read, reads
 
 
@@ -155,52 +155,14 @@ class _Analysis:
     def __init__(self, claim: Independence, budget: Budget) -> None:
         self.claim = claim
         self.nodes = computed([claim.output])
-        self.facts: dict[Tensor, Facts] = {}
-        self.constants: dict[Tensor, Any] = {}
-        self.below_variable = _domain("v", claim.variable.shape)
-        self.alike: dict[Any, Facts] = {}  # layers repeat: equal operations on equal facts have equal facts
-        for node in self.nodes:
-            budget.check()
-            self.facts[node] = self._variable(node) if node.op is named_tensor else self._computed(node)
-
-    def _variable(self, node: Tensor) -> Facts:
-        if node is not self.claim.variable:
-            return Facts()
-        own = list(range(node.rank))
-        orders = [own]
-        if "symmetric" in node.params["hypotheses"]:  # each entry stands at two places
-            orders.append([*own[:-2], own[-1], own[-2]])
-        return Facts(
-            reads=tuple(
-                tuple(sorted(_same(f"o{a}", f"v{b}") for a, b in zip(own, order, strict=True))) for order in orders
-            )
-        )
-
-    def _computed(self, node: Tensor) -> Facts:
-        if node.rank > len(INDEX):
-            return Facts(reads=((),))
-        formula = formula_of(node, self.constants)
-        if all(x in self.constants for x in node.inputs) and is_short(formula):
-            self.constants[node] = formula
-        key = formula, tuple((self.facts[x], x.shape) for x in node.inputs), node.shape
-        if key not in self.alike:
-            self.alike[key] = self._walked(node, formula)
-        return self.alike[key]
-
-    def _walked(self, node: Tensor, formula: Any) -> Facts:
-        inputs = [(self.facts[x], x.shape) for x in node.inputs]
-        walk = FormulaWalk(inputs, dict(zip(INDEX, _names("o", node.shape), strict=False)))
-        found = walk.facts(formula)
-        known = [*_domain("o", node.shape), *self.below_variable]
-        return Facts(*(tidied(without(p, lambda name: name[0] in "fb"), known) for p in found))
+        self.facts = Patterns(claim.variable, budget).of(self.nodes)
 
     def holds(self) -> bool:
         """Whether no case of what the output reads can meet the condition."""
         claim = self.claim
-        places = zip((*claim.out, *claim.inp), (*_names("o", claim.out), *_names("v", claim.inp)), strict=True)
-        walk = FormulaWalk((), dict(places))
+        walk = FormulaWalk((), dict(zip((*claim.out, *claim.inp), _indices(claim.out, claim.inp), strict=True)))
         forbidden = walk.condition(claim.condition)
-        known = [*_domain("o", claim.output.shape), *self.below_variable]
+        known = [*domain("o", claim.output.shape), *domain("v", claim.variable.shape)]
         return not any(possible([*case, *known]) for case in every(self.facts[claim.output].reads, forbidden))
 
     def steps(self) -> tuple[Step, ...]:
@@ -212,24 +174,14 @@ class _Analysis:
         for node in self.nodes:
             if node is claim.output or (is_named(node) and node.op is not named_tensor and self.facts[node].reads):
                 index = claim.out if node is claim.output else index_symbols(node, taken)
-                spelled = dict(zip((*_names("o", index), *_names("v", claim.inp)), (*index, *claim.inp), strict=True))
+                spelled = dict(zip(_indices(index, claim.inp), (*index, *claim.inp), strict=True))
                 found, name = self.facts[node], names.get(node) or f"({text(node)})"
                 steps.append(Step(name, index, _shown(found.reads, spelled), _shown(found.support, spelled), node))
         return tuple(steps)
 
 
-def _same(a: str, b: str) -> Constraint:
-    return Constraint(form_from({(a,): 1, (b,): -1}), True)
-
-
-def _names(letter: str, index: Sequence[Any]) -> list[str]:
-    return [f"{letter}{n}" for n in range(len(index))]
-
-
-def _domain(letter: str, shape: Sequence[Any]) -> list[Constraint]:
-    """An index lies below the sizes; that it is >= 0 is known of all indices."""
-    walk = FormulaWalk((), dict(zip(INDEX, _names(letter, shape), strict=False)))
-    return walk.not_negative(*(size - 1 - i for i, size in zip(INDEX, shape, strict=False)))
+def _indices(out: Sequence[Any], inp: Sequence[Any]) -> list[str]:
+    return [*index_names("o", out), *index_names("v", inp)]
 
 
 def _shown(pattern: Pattern, spelled: Mapping[str, sympy.Symbol]) -> Any:

@@ -1,0 +1,142 @@
+"""What the states and outputs of recurrences may depend on, however many steps there are, against numbers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+from symattn import attention
+from symattn.core.budget import Budget
+from symattn.proof.dependence.prove import dependence_proof
+
+L, n, d = sa.sizes("L n d")
+X, W, M = sa.tensor("X", n, d), sa.tensor("W", L, d, d), sa.tensor("M", L, n, d)
+Step = Callable[[Any, Any], Any]
+
+
+def later(out: Any, inp: Any) -> Any:
+    return inp[0] > out[0]
+
+
+def other(out: Any, inp: Any) -> Any:
+    return sympy.Ne(inp[0], out[0])
+
+
+def attend(X: Any, W: Any) -> Any:
+    return X + sa.softmax(X @ X.T, where=attention.causal_mask(n)) @ attention.layer_norm(X) @ W
+
+
+def windowed(X: Any, W: Any) -> Any:
+    return X + sa.shift(X, -1, axis=0) @ W
+
+
+def net(step: Step, xs: Any = W) -> Any:
+    return sa.scan(lambda X, W: (step(X, W), None), X, xs)[0]
+
+
+def pairs() -> Any:
+    """Two states, of which one follows the other."""
+    return sa.scan(lambda s, W: ((attend(s[0], W), s[1] + s[0]), None), (X, 0 * X), W)[0][1]
+
+
+def within() -> Any:
+    """Steps within steps."""
+    return net(lambda X, W: sa.scan(lambda Y, w: (Y + sa.cumsum(Y, axis=0) * w, None), X, W[0])[0])
+
+
+PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
+    "causal layers": (lambda: net(attend), X, later),
+    "layers of rows": (lambda: net(lambda X, W: X + sa.unknown("f", X @ W, rowwise=True)), X, other),
+    "layers that look at the row before": (lambda: net(windowed), X, later),
+    "features by themselves": (lambda: net(lambda X, _: sa.cumsum(X, axis=0)), X, lambda o, i: sympy.Ne(i[1], o[1])),
+    "two states": (pairs, X, later),
+    "steps within steps": (within, X, later),
+    "a head behind": (lambda: sa.softmax(net(attend) @ W[0]), X, later),
+    "all layers": (lambda: sa.scan(lambda X, W: (attend(X, W), attend(X, W)), X, W)[1], X, lambda o, i: i[0] > o[1]),
+    "a state that is left alone": (
+        lambda: sa.scan(lambda s, W: ((windowed(s[0], W), s[1] @ W), None), (X, sa.zeros(n, d)), W)[0][1],
+        X,
+        lambda o, i: i[0] >= 0,
+    ),
+    "what is added": (lambda: net(lambda X, m: sa.cumsum(X, axis=0) + m, M), M, lambda o, i: i[1] > o[0]),
+}
+NOT_PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
+    "layers that see all": (lambda: net(lambda X, W: X + sa.softmax(X @ X.T) @ X @ W), X, later),
+    "layers turned around": (lambda: net(lambda X, W: X[::-1] @ W), X, later),
+    "a window of two, many times": (lambda: net(windowed), X, lambda o, i: i[0] < o[0] - 2),
+    "the row itself": (lambda: net(attend), X, lambda o, i: i[0] >= o[0]),
+    "two states, crossed": (
+        lambda: sa.scan(lambda s, W: ((s[1], s[0][::-1]), None), (X, 0 * X), W)[0][1], X, other
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_what_no_step_passes_on_is_independent(name: str) -> None:
+    value, variable, when = PROVED[name]
+    verdict = sa.prove(sa.independent(sa.let("Y", value()), variable, when=when))
+    assert verdict, verdict
+    assert verdict.proof.check()
+    assert verdict.latex()
+
+
+@pytest.mark.parametrize("name", NOT_PROVED)
+def test_what_some_step_passes_on_is_not(name: str) -> None:
+    value, variable, when = NOT_PROVED[name]
+    assert dependence_proof(sa.independent(value(), variable, when=when), Budget(20)) is None
+
+
+# --- against numbers ---
+
+MOVES: list[Step] = [
+    lambda X, W: X + sa.cumsum(X, axis=0) * sa.sum(W),
+    lambda X, W: X @ W,
+    lambda X, W: sa.shift(X, 1, axis=0) + 1,
+    lambda X, W: X + sa.shift(X, -1, axis=1),
+    lambda X, W: sa.where(sa.from_index((n, 1), lambda i, _: i > 1), X, sa.sin(X)),
+    lambda X, W: sa.tril(X @ X.T) @ X,
+    lambda X, W: X * X[:1],
+    lambda X, W: sa.tanh(X) * sa.sum(X, axis=1, keepdims=True),
+    lambda X, W: sa.cumsum(X, axis=1)[::-1],
+]
+RELATIONS = [
+    later,
+    other,
+    lambda o, i: i[0] < o[0],
+    lambda o, i: sympy.Ne(i[1], o[1]),
+    lambda o, i: i[1] > o[1],
+    lambda o, i: i[0] >= o[0] + 1,
+    lambda o, i: sympy.And(i[0] > o[0], i[1] > o[1]),
+]
+
+
+def touched(value: Any, steps: int) -> np.ndarray:
+    """Which entries of X change which entries of a value: [out, inp]."""
+    rng = np.random.default_rng(steps)
+    f = sa.lambdify([X, W], value)
+    x, w = rng.uniform(0.1, 0.4, (4, 3)), rng.uniform(0.1, 0.4, (steps, 3, 3))
+    found = np.zeros((4, 3, 4, 3), bool)
+    for at in np.ndindex(4, 3):
+        y = x.copy()
+        y[at] += 0.17
+        found[(..., *at)] = ~np.isclose(f(x, w), f(y, w), rtol=1e-9, atol=0)
+    return found
+
+
+@pytest.mark.parametrize("seed", [pytest.param(k, marks=pytest.mark.slow) if k > 2 else k for k in range(120)])
+def test_nothing_that_numbers_see_is_denied(seed: int) -> None:
+    draw = random.Random(seed)
+    first, second = draw.sample(MOVES, 2)
+    value = net(lambda X, W: first(second(X, W) if draw.random() < 0.5 else X, W))
+    proved = [r for r in RELATIONS if dependence_proof(sa.independent(value, X, when=r), Budget(20))]
+    seen = [touched(value, steps) for steps in (1, 2, 3)] if proved else []
+    for relation, dependent in itertools.product(proved, seen):
+        forbidden = [at for at in np.ndindex(4, 3, 4, 3) if sympy.sympify(relation(at[:2], at[2:]))]
+        assert not any(dependent[at] for at in forbidden)
