@@ -84,6 +84,12 @@ def _read(text: str) -> str:
         (r"(A^\top)_{ij} = A_{ij}", "A.T = A"),
         (r"\cos(\pi (n - 1))", "(-1)**(n - 1)"),
         (r"\sum_{i, j = 1}^n A_{ij}", "sum(sum(A, axis=-1))"),
+        (
+            r"f = \sum_i s_i; s = y \odot x; \nabla_x f = y",
+            "f = sum(s); s = y * x; y = y",
+        ),  # a claim of f, not of a loss
+        (r"\frac{\partial f}{\partial x_i} = x_i; f = x^\top x", "x + x = x; f = x @ x"),
+        (r"dQ = dM K; dM = P; dQ = P K", "P @ K = dM @ K; dM = P; dQ = P @ K"),
         (r"x = 0; 0 \le x", "x = zeros(n); zeros(n) <= x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
     ],

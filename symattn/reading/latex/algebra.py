@@ -227,9 +227,15 @@ class Algebra(Scripts):
             raise self.error(f"the derivative by {self.shown(variable)} has its shape: declare that", variable)
         return name
 
+    def wait_for(self, key: str, where: Tree) -> None:
+        """Has this statement wait for the one that defines a name."""
+        if key in self.names.waiting:
+            raise self.error(f"{key} is defined by what needs it in turn: write what it is first", where)
+
     def _check_loss(self, of: Tree) -> None:
         """That a derivative is of a name by itself that has no value of its own, and of one in all of a text."""
         key = key_of(of)
+        self.wait_for(key, of)
         entry = self.names.find(of)
         is_loss = entry is None or (key == "L" and key in self.names.sizes)  # L is the loss beside a length L
         value = None if is_loss or entry is None else entry.value
@@ -260,6 +266,9 @@ class Algebra(Scripts):
         """Declares the derivative by a tensor, which has its shape."""
         if self.names.find(name) is not None or self.names.family(name) is not None:
             return True
+        self.wait_for(key_of(name), name)
+        if isinstance(name, Scripted):
+            self.wait_for(key_of(name.base), name)
         entry, bare = self.names.find(variable), variable
         family = self.names.family(variable)
         if entry is None and family is not None:

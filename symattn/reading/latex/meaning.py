@@ -15,6 +15,7 @@ from ...ops.broadcasting import broadcast_to
 from ...ops.leaves import as_tensor, let
 from ...proof.claims import compared
 from ...proof.engine import prove
+from .algebra import behind_partial, differential
 from .answers import Declaration, Definition
 from .calls import KNOWN
 from .declarations import Declarations, abbreviated
@@ -45,6 +46,28 @@ from .values import as_number, is_condition, spread, with_labels
 
 _CLAIMED = {"=": "=", "≤": "<=", "≥": ">=", "<": "<", ">": ">", "≡": "="}
 _CONVENTIONS = tuple(Conventions(*pair) for pair in ((False, False), (False, True), (True, True), (True, False)))
+
+
+def defined_names(tree: Tree) -> set[str]:
+    """What the left side of an equation may define, with and without its indices."""
+    if not isinstance(tree, Relation) or tree.signs[0] not in "=≔":
+        return set()
+    left: Tree | None = named_inside(tree.sides[0])
+    if isinstance(left, Apply):
+        left = left.head
+    elif isinstance(left, Fraction):
+        below = behind_partial(left.below)
+        left = None if below is None else differential(below)
+    elif isinstance(left, Product) and len(left.factors) == 2:
+        first, second = left.factors
+        nabla = isinstance(first, Scripted) and isinstance(first.base, Mark) and first.base.sign == "∇"
+        of = first.below if nabla and isinstance(first, Scripted) else second
+        is_d = isinstance(first, Symbol) and first.letters == "d"
+        left = differential(of) if (nabla or is_d) and of is not None else None
+    bare = replace(left, below=None) if isinstance(left, Scripted) and (left.above or left.primes) else left
+    if isinstance(bare, Scripted):
+        bare = bare.base
+    return {key_of(name) for name in (left, bare) if name is not None} - {""}
 
 
 class Statement(Declarations):

@@ -194,6 +194,7 @@ class Names:
         self.ranges: dict[str, Range] = {}
         self.sizes: dict[str, sympy.Symbol] = {}
         self.derived: set[str] = set()  # derivatives that nobody declared
+        self.waiting: set[str] = set()  # what statements define that are still to be read
         self.used: set[str] = set()  # declared names of tensors that stand in what was read
         self.defined_again: set[str] = set()  # those that the text defines
         self.vectors_are_rows: bool | None = None  # once a statement has decided it

@@ -16,7 +16,7 @@ from ...proof.claims import Claim
 from ...proof.engine import prove
 from .derived import LAYOUTS
 from .lexer import Token, tokens_of
-from .meaning import Statement
+from .meaning import Statement, defined_names
 from .names import Names, Range
 from .parser import Parser
 from .quantifiers import Quantifier, ranges_apart
@@ -159,11 +159,14 @@ def _shape_row(text: FormulaText, part: Sequence[Token]) -> list[Fence] | None:
 def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]], local: _Local) -> list[list[Any]]:
     """The answers of all statements: one that needs what a later one defines waits for it."""
     found: dict[int, list[Any]] = {}
+    defined = [_defined_by(text, names, part) for part in parts] if len(parts) > 1 else [set[str]()]
     while len(found) < len(parts):
         first, before = None, len(found)
         for n, part in enumerate(parts):
             try:
                 if n not in found:
+                    others = (keys for m, keys in enumerate(defined) if m not in found and m != n)
+                    names.waiting = set[str]().union(*others) - defined[n] - names.given
                     with names.within(local.get(id(part), {})):
                         found[n] = Statement(text, names, part).answers()
             except SymattnError as problem:
@@ -171,6 +174,14 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]],
         if first is not None and len(found) == before:
             raise first
     return [found[n] for n in range(len(parts))]
+
+
+def _defined_by(text: FormulaText, names: Names, part: Sequence[Token]) -> set[str]:
+    """The names that a statement defines, as far as its left side says it."""
+    try:
+        return defined_names(Statement(text, names, part).tree)
+    except SymattnError:
+        return set()  # which is told when it is read
 
 
 def _check_implications(
