@@ -392,8 +392,8 @@ class Composer:
             yield from verdict.counterexample.told(table, ways)
         elif verdict.proof is not None:
             argument = verdict.proof.argument
-            if argument.for_people and not part.proof:
-                yield from led((), argument.told(table), "Proof")
+            if argument.for_people and all(isinstance(said, Prose) for said in part.proof):
+                yield from led((), argument.told(table), "" if part.proof else "Proof")
             else:
                 yield Fold(("Proof by the machine",), argument.told(table), for_machines=bool(part.proof))
         for held, check in part.held:

@@ -117,3 +117,13 @@ def test_what_a_document_names_stands_in_a_proof_by_its_name():
     told = written(sa.Derivation("Named", given=[Q, K, V]).extend(S, O, A).claim(sa.prove(O, A @ V, by=BY)))
     assert "= (A_(:n + 1) V_(:n + 1))ₙ₊₁" in told, told
     assert "so for the first n of each: Q_(:n), K_(:n), V_(:n) and" in told, told
+
+
+def test_a_sentence_of_the_author_stands_before_the_induction_and_his_steps_in_its_place():
+    verdict = sa.prove(S, K.T @ V)
+    note = sa.Derivation("Sums", given=[K, V]).extend(S)
+    said = written(note.claim(verdict, because="Each token adds a product."))
+    assert said.index("Each token adds") < said.index("By induction on T")
+    steps = written(note.claim(verdict, proof=[(K.T @ V, "a sum of products")]))
+    assert "a sum of products" in steps
+    assert "By induction on T" not in steps.partition("Proof by the machine")[0]

@@ -123,6 +123,7 @@ def summed(sequence: Any, start: Any = 0) -> Any:
 
 PROVED: dict[str, Callable[[], tuple[Any, ...]]] = {
     "a sum": lambda: (summed(x)[0], sa.sum(x)),
+    "a sum with a name": lambda: (sa.exp(sa.let("s", summed(x)[0])), sa.exp(sa.sum(x))),
     "running sums": lambda: (summed(x)[1], sa.cumsum(x)),
     "a sum of all but the first": lambda: (summed(x[1:])[0], sa.sum(x[1:])),
     "a sum of nine": lambda: (summed(sa.tensor("y", 9))[0], sa.sum(sa.tensor("y", 9))),

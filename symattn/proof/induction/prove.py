@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...core.node import Tensor, rebuild
-from ...ops.leaves import computed
+from ...ops.leaves import bare, computed
 from ...printing.matrix import names_in
 from ...recurrence.record import loop_of, scan_op
 from ...recurrence.scans import is_value_of
@@ -135,12 +135,13 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
 
 
 def _where_they_part(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Below operations that are the same on both sides and differ in one input, that input of each."""
+    """Below names, and operations that are the same on both sides and differ in one input, that input of each."""
+    left, right = bare(left), bare(right)
     while left.op is right.op and left.op is not scan_op and left.params == right.params:
         pairs = [(a, b) for a, b in zip(left.inputs, right.inputs, strict=False) if a is not b]
         if len(pairs) != 1:
             break
-        left, right = pairs[0]
+        left, right = map(bare, pairs[0])
     return left, right
 
 
