@@ -86,7 +86,7 @@ def _read(text: str) -> str:
         (r"\sum_{i, j = 1}^n A_{ij}", "sum(sum(A, axis=-1))"),
         (
             r"f = \sum_i s_i; s = y \odot x; \nabla_x f = y",
-            "f = sum(s); s = y * x; y = y",
+            "f = sum(s); s = y * x; y * ds = y",
         ),  # a claim of f, not of a loss
         (r"\frac{\partial f}{\partial x_i} = x_i; f = x^\top x", "x + x = x; f = x @ x"),
         (r"dQ = dM K; dM = P; dQ = P K", "P @ K = dM @ K; dM = P; dQ = P @ K"),
