@@ -227,21 +227,22 @@ def test_letters_of_sums_do_not_meet_the_indices_of_an_entry():
 
 
 def test_the_variance_of_a_scaled_dot_product():
-    calculation, cases = shipped("scaled_dot_product_variance").steps
-    found = [calculation.moments, *cases.moments]
+    calculation, scaled, cases, general = shipped("scaled_dot_product_variance").steps
+    found = [calculation.moments, scaled.moments, general.moments, *cases.moments[1:]]
     h = sa.sizes("h")
     a, b = sympy.symbols("mu_q mu_k", real=True)
-    u, c = sympy.symbols("v_q v_k", positive=True)
-    results = [(x.mean, x.variance) for x in found[:5]]
+    u, c = (s**2 for s in sympy.symbols("sigma_q sigma_k", positive=True))
+    results = [(x.mean, x.variance) for x in found[:6]]
     wanted = [
         (0, d),
+        (0, 1),
         (sympy.sqrt(d) * a * b, a**2 * c + b**2 * u + u * c),
         (d * rho, d * (1 + rho**2)),
         (rho, (1 + rho**2) / d),
         (0, 1 / h),
     ]
     assert all(same(x, y) for got, want in zip(results, wanted, strict=True) for x, y in zip(got, want, strict=True))
-    assert found[5].assumptions[0] == "x is not random"
+    assert found[6].assumptions[0] == "x is not random"
 
 
 def test_saturation_is_proved_with_a_gap_that_is_given():
