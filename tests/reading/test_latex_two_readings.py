@@ -90,6 +90,7 @@ def _read(text: str) -> str:
         ),  # a claim of f, not of a loss
         (r"\frac{\partial f}{\partial x_i} = x_i; f = x^\top x", "x + x = x; f = x @ x"),
         (r"dQ = dM K; dM = P; dQ = P K", "P @ K = dM @ K; dM = P; dQ = P @ K"),
+        (r"f = e x + I x; e = n; I = A", "f = n * x + I @ x; e = n; I = A"),  # no constants
         (r"x = 0; 0 \le x", "x = zeros(n); zeros(n) <= x"),
         (r"S' = Q K^\top \implies P' = \operatorname{softmax}(S')", "S' = Q @ K.T; P' = softmax(S')"),
     ],

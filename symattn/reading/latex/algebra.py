@@ -227,11 +227,6 @@ class Algebra(Scripts):
             raise self.error(f"the derivative by {self.shown(variable)} has its shape: declare that", variable)
         return name
 
-    def wait_for(self, key: str, where: Tree) -> None:
-        """Has this statement wait for the one that defines a name."""
-        if key in self.names.waiting:
-            raise self.error(f"{key} is defined by what needs it in turn: write what it is first", where)
-
     def _check_loss(self, of: Tree) -> None:
         """That a derivative is of a name by itself that has no value of its own, and of one in all of a text."""
         key = key_of(of)

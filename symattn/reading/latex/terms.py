@@ -390,6 +390,8 @@ class Terms:
             return Term(tree.span, Slot(Form(labels=((letter, size),))), lambda: self.dummy(letter))
         if self.is_derivative(tree):
             return self.named(tree, base)
+        if base.letters in ("I", *_CONSTANTS):
+            self.wait_for(key_of(tree), tree)
         constant = _CONSTANTS.get(base.letters) if isinstance(tree, Symbol) else None
         if constant is not None:
             return self.scalar(tree.span, constant)
@@ -431,6 +433,11 @@ class Terms:
         if entry.family:
             return self.indexed_by(tree, value, [Symbol(tree.span, letter) for letter in entry.family], tree)
         return self._leaf(tree.span, value)
+
+    def wait_for(self, key: str, where: Tree) -> None:
+        """Has this statement wait for the one that defines a name."""
+        if key in self.names.waiting:
+            raise self.error(f"{key} is defined by what needs it in turn: write what it is first", where)
 
     def use(self, entry: Entry, tree: Tree) -> None:
         """Notes that a declared tensor stands here, which the text must not define besides."""
