@@ -132,6 +132,15 @@ PROVED: dict[str, Callable[[], tuple[Any, ...]]] = {
     "a recurrence in a softmax": lambda: (sa.softmax(summed(x)[1]), sa.softmax(sa.cumsum(x))),
     "linear attention": lambda: (sa.scan(linear, START, (Q, K, V))[0], K.T @ V),
     "its outputs": lambda: (sa.scan(linear, START, (Q, K, V))[1], CAUSAL, by(final=K.T @ V, outputs=CAUSAL)),
+    "its outputs by a guess": lambda: (sa.scan(linear, sa.zeros(d, e), (Q, K, V))[1], CAUSAL),
+    "from a state, by a guess": lambda: (
+        sa.scan(gated, sa.tensor("S_0", d, e), (g, Q, K, V))[1],
+        attention.gated_linear(Q, K, V, g) + sa.exp(sa.cumsum(g))[:, None] * (Q @ sa.tensor("S_0", d, e)),
+    ),
+    "a product of last states, by a guess": lambda: (
+        (lambda S, n: S[0] * n)(*sa.scan(lambda s, x: ((s[0] + x[1], s[1] + x[0]), None), (sa.zeros(e), 0), (x, V))[0]),
+        sa.sum(V, axis=0)[0] * sa.sum(x),
+    ),
     "its outputs by functions": lambda: (
         sa.scan(linear, START, (Q, K, V))[1],
         CAUSAL,
@@ -201,7 +210,11 @@ def test_false_claims_are_refuted(name: str) -> None:
 
 
 UNKNOWN: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
-    "no invariant": (lambda: (sa.scan(linear, START, (Q, K, V))[1], CAUSAL), "an invariant is needed"),
+    "no invariant": (
+        lambda: (sa.scan(delta, START, (beta, Q, K, V))[1], attention.delta_rule(Q, K, V, beta)),
+        "an invariant is needed",
+    ),
+    "no invariant of what another recurrence reads": (lambda: gradient_of_linear()[:2], "an invariant is needed"),
     "a wrong invariant": (
         lambda: (sa.scan(linear, START, (Q, K, V))[1], CAUSAL, by(2 * K.T @ V, CAUSAL)),
         "the closed form does not follow: At the first step, state 0: 2 [*] K.T @ V = .*, which is false",

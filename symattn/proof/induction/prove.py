@@ -18,6 +18,7 @@ from ..generalised import Generalised
 from .argument import ByInduction, inherited, is_plain, put_in
 from .closed_forms import ClosedForm, Obligation, closed_form
 from .conditions import check_meaning
+from .guesses import guessed
 from .images import Image, images
 from .inverses import by_blocks
 from .lengths import Wider, forms_of, in_blocks, of_any_length
@@ -118,17 +119,23 @@ def _argued(claim: Claim, given: Given, argued: Callable[[Claim], Argument | Non
 def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     """The claim as its own invariant, where one side is the last state, or all states, of a loop with one.
 
-    Both sides may be the same function of that.
+    Both sides may be the same function of that. What states come to is guessed where one side is an output, and where
+    the claim asks for nothing else.
     """
-    step = loop_of(node).step
+    step, found = loop_of(node).step, guessed(loop_of(node))
     for left, right in (claim.sides, claim.sides[::-1]):
         value, form = _where_they_part(left, right)
-        if is_value_of(node, value) and len(step.states) == 1 and value.shape == form.shape:
+        if is_value_of(node, value) and value.shape == form.shape:
             what, k = value.params["take"]
-            if what == "final":
+            if what == "final" and len(step.states) == 1:
                 return Induction((form,))
-            if step.outputs[k] is step.after[0]:
+            if what == "output" and len(step.states) == 1 and step.outputs[k] is step.after[0]:
                 return Induction((form[-1],), (*(None,) * k, form))
+            if what == "output" and found is not None:
+                return Induction(found, (*(None,) * k, form))
+    asked = {x.params["take"][0] for x in computed(claim.sides) if is_value_of(node, x)}
+    if found is not None and asked == {"final"}:
+        return Induction(found)
     raise NoInductionError(
         "an invariant is needed: the closed form of every state, by=sa.induction(final=...), and of the outputs"
     )

@@ -1,0 +1,126 @@
+"""The closed forms of states that add what each step reads, and may decay: S' = a S + u, guessed from the step.
+
+A guess need not be right: it is proved like one that is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...core.node import Tensor, rebuild
+from ...core.sizes import same_shape
+from ...ops.arithmetic import add_op, multiply, multiply_op
+from ...ops.broadcasting import sum_op
+from ...ops.contraction import outer_op
+from ...ops.index import NEW, index_op
+from ...ops.leaves import bare, computed, constant, from_index, variable
+from ...ops.pointwise import exp, exp_op, log, power
+from ...ops.scans import cumsum
+from ...recurrence.record import Loop
+
+_ENTRYWISE = (add_op, multiply_op, exp_op)
+
+
+class _NoGuessError(Exception):
+    """The step does something else."""
+
+
+def guessed(loop: Loop) -> tuple[Tensor, ...] | None:
+    """The last states of a loop; None where one of them does more than to decay and to be added to."""
+    try:
+        return tuple(_last(loop, k) for k in range(len(loop.step.states)))
+    except _NoGuessError:
+        return None
+
+
+def _last(loop: Loop, k: int) -> Tensor:
+    state, first, terms = loop.step.states[k], loop.first[k], [*_terms(loop.step.after[k])]
+    kept = [x for x in terms if state in computed([x])]
+    if len(kept) != 1 or len(terms) == 1:
+        raise _NoGuessError
+    weights, start = _decay(loop, state, first, kept[0])
+    whole, *others = (_summed(_at_all_steps(loop, x), weights, state) for x in terms if x is not kept[0])
+    for x in others:
+        whole = whole + x
+    return whole if first.params.get("formula") == 0 else whole + start
+
+
+def _terms(x: Tensor) -> Iterator[Tensor]:
+    pending = [bare(x)]
+    while pending:
+        node = pending.pop()
+        if node.op is add_op:
+            pending += map(bare, reversed(node.inputs))
+        else:
+            yield node
+
+
+def _summed(several: Tensor, weights: Tensor | None, state: Tensor) -> Tensor:
+    """The sum over all steps of what is added to a state, as far as it is left at the end."""
+    if not same_shape(several.shape[1:], state.shape):
+        raise _NoGuessError
+    if weights is not None:
+        several = multiply(_with_rank(weights, several.rank), several)
+    return sum_op(several, axes=(-several.rank,), keepdims=False)
+
+
+def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor) -> tuple[Tensor | None, Tensor]:
+    """How much of what each step adds is left at the end, and what is left of the start. Raises _NoGuessError."""
+    T = loop.length
+    if kept is state:
+        return None, first
+    rate = next((x for x in map(bare, kept.inputs) if state not in computed([x])), None)
+    if kept.op is not multiply_op or rate is None or state not in map(bare, kept.inputs):
+        raise _NoGuessError
+    if rate in loop.step.fixed and not rate.rank:
+        number = rebuild([rate], dict(zip(loop.step.fixed, loop.given, strict=True)))[0]
+        left = power(number, from_index((T,), lambda i: T - 1 - i))
+        return left, multiply(power(number, from_index((), lambda: T)), first)
+    rates = _at_all_steps(loop, rate)
+    if not _is_positive(rates):
+        raise _NoGuessError
+    logs = log(rates)
+    total = sum_op(logs, axes=(-logs.rank,), keepdims=True)
+    whole = sum_op(logs, axes=(-logs.rank,), keepdims=False)
+    return exp(total - cumsum(logs, axis=0)), multiply(exp(whole), first)
+
+
+def _is_positive(x: Tensor) -> bool:
+    """Whether a rate is an exponential, or declared to be positive."""
+    x = bare(x)
+    while x.op is index_op:
+        x = bare(x.inputs[0])
+    return x.op is exp_op or (x.op is variable and "positive" in x.params["hypotheses"])
+
+
+def _at_all_steps(loop: Loop, x: Tensor) -> Tensor:
+    """What a part of the step is at all steps, along a first axis. Raises _NoGuessError."""
+    known = dict(zip(loop.step.reads, loop.sequences, strict=True))
+    given = dict(zip(loop.step.fixed, loop.given, strict=True))
+    for node in computed([x]):
+        if node in known:
+            continue
+        if node in given:
+            known[node] = given[node][None]
+        elif node.op is constant:
+            known[node] = node
+        else:
+            known[node] = _applied(node, [known[bare(y)] for y in node.inputs])
+    return known[x]
+
+
+def _applied(node: Tensor, inputs: Sequence[Tensor]) -> Tensor:
+    if node.op in _ENTRYWISE:
+        rank = node.rank + 1
+        return node.op(*(x if x.op is constant else _with_rank(x, rank) for x in inputs), **node.params)
+    if node.op is outer_op:
+        a, b = inputs
+        return multiply(a[:, :, None], b[:, None, :])
+    if node.op is index_op and all(item == NEW or item[0] == "slice" for item in node.params["items"]):
+        return index_op(*inputs, **node.params)
+    raise _NoGuessError
+
+
+def _with_rank(x: Tensor, rank: int) -> Tensor:
+    """With axes of size 1 behind the first, so that the others are the last as they were."""
+    return x[(slice(None), *[None] * (rank - x.rank))] if rank > x.rank else x
