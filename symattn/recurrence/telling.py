@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.boxes import Box, Name, Number, Row, Script, Sign, commas, row
-from ..core.naming import free_letters, new_name
+from ..core.naming import free_letters, fresh_name, new_name
 from ..core.node import Tensor, rebuild, topological
 from ..ops.layout import merge_axis_op, split_axis_op
 from ..ops.leaves import is_named, variable
@@ -117,7 +117,7 @@ class Recursion:
 
     def equations(self, asked: Sequence[bool]) -> Iterator[Step]:
         """The starts, and the step at t, of the states and outputs that are asked for."""
-        t = Name(new_name("t", self.taken))
+        t = Name(fresh_name("t", self.taken))  # which these equations bind, and others again
         values = self.run(self.states_at(row(t, Sign("−", "sum"), ONE)), t, self.loop.given)
         now: Values = self.by_new(values, self.states_at(t))
         starts = [x if wanted else None for x, wanted in zip(self.loop.first, asked, strict=False)]

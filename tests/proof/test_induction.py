@@ -262,3 +262,11 @@ def test_conditions_hold_at_every_step() -> None:
     verdict = sa.prove(S, 1 / (1 + sa.sum(x)))
     assert verdict.proof.side_conditions[:2] == ("1 + sum(x) != 0", "1 + sum(x[:n]) != 0 for 1 <= n <= T")
     assert verdict.proof.check()
+
+
+def test_two_recurrences_are_told_with_one_letter_for_their_steps() -> None:
+    u = sa.tensor("u")
+    verdict = sa.prove(summed(x, 2 * u)[0] + u, summed(x, 3 * u)[0])
+    told = verdict.latex()
+    assert told.count(r"t = 1, \ldots, T") >= 2
+    assert "t\\_" not in told
