@@ -127,7 +127,6 @@ def displayed_formula(box: Box, page: Page) -> str:
     """A formula between paragraphs, without a number."""
     room = page.room()
     first, *rest = _lines(box, room.indent, room)
-    _check_fits(max(room.measure(first), *(room.indent + room.measure(line) for line in rest), 0.0), page)
     if not rest:
         return page.display(f" {page.written(first)} ")
     written = [f"  & {page.written(first)}", *(rf"  & \qquad {page.written(line)}" for line in rest)]
@@ -139,6 +138,19 @@ def displayed_formula(box: Box, page: Page) -> str:
 def _lines(formula: Box, indent: float, room: Room) -> list[Box]:
     """The lines of a formula, in which cases go below their values where they are too wide."""
     lines = broken(formula, room.width, indent, room.measure, need=room.need)
+    return [line if room.measure(line) <= room.width else stacked(line) for line in lines]
+
+
+def shown_formula(box: Box, page: Page) -> str:
+    """The same where it is a part of its own. Raises OperandError where a narrow page does not hold it."""
+    room = page.room()
+    _check_fits(max(room.indent * (n > 0) + room.measure(line) for n, line in enumerate(_lines_of(box, room))), page)
+    return displayed_formula(box, page)
+
+
+def _lines_of(box: Box, room: Room) -> list[Box]:
+    """A formula in lines, of which those that cannot be broken as much as they need are stacked."""
+    lines = broken(box, room.width, room.indent, room.measure, need=room.need)
     return [line if room.measure(line) <= room.width else stacked(line) for line in lines]
 
 

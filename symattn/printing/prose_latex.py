@@ -7,7 +7,17 @@ from dataclasses import replace
 from functools import singledispatch
 
 from ..core.boxes import Box, Row, Sign, Space, Text, row
-from .align import Page, displayed, displayed_formula, guarded, has_number, itemised, side_by_side, tex_text
+from .align import (
+    Page,
+    displayed,
+    displayed_formula,
+    guarded,
+    has_number,
+    itemised,
+    shown_formula,
+    side_by_side,
+    tex_text,
+)
 from .prose import Chain, Display, Figure, Items, Paragraph, Part, Table, Words, shown_on_paper
 from .tabular import tabular
 from .widths import Ruler, width, width_of_words
@@ -133,7 +143,7 @@ def _(part: Items, page: Page = PAGE, end: str = "") -> str:
 @part_latex.register
 def _(part: Display, page: Page = PAGE, end: str = "") -> str:
     if len(part.formulas) == 1 and not end:
-        return displayed_formula(part.formulas[0], page)
+        return shown_formula(part.formulas[0], page)
     return side_by_side(part.formulas, page, end)
 
 
