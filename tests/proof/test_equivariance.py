@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn import attention
 from symattn.errors import OperandError
 from symattn.proof.equivariance import Equivariance, equivariance
 
@@ -71,6 +72,24 @@ def test_bare_self_attention_commutes_with_rotations() -> None:
     found = equivariance(lambda x: attend(x, x, x), X)
     assert found["features of X"].kind == "equivariant"
     assert list(found["features of X"].verdicts) == ["f(X @ U) = f(X)", "f(X @ U) = f(X) @ U"]
+
+
+LAYERS = {
+    "rows": (lambda x, W: x + sa.unknown("f", sa.softmax(x @ x.T) @ x @ W, rowwise=True), {"rows"}),
+    "rotations": (lambda x, W: x + sa.softmax(x @ x.T) @ x * W[0, 0], {"rows", "features"}),
+    "norms": (lambda x, W: x + sa.softmax((y := attention.layer_norm(x)) @ W @ y.T) @ y, {"rows", "row shifts"}),
+    "no attention": (lambda x, W: x + sa.relu(x @ W), {"rows", "scaling"}),
+    "order": (lambda x, W: x + sa.softmax(x @ x.T, where=CAUSAL) @ x @ W, set()),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_as_many_as_there_are(name: str) -> None:
+    layer, equivariant = LAYERS[name]
+    weights = sa.tensor("W", n, d, d)
+    found = kinds(equivariance(lambda x: sa.scan(lambda x, W: (layer(x, W), None), x, weights)[0], X))
+    assert {symmetry for symmetry, kind in found.items() if kind == "equivariant"} == {f"{s} of X" for s in equivariant}
+    assert set(found.values()) <= {"equivariant", "neither"}
 
 
 def test_pooling_is_invariant_and_homogeneous() -> None:
