@@ -80,9 +80,9 @@ def test_a_claim_that_is_refuted_fails_with_the_counterexample():
 def test_time_hypotheses_and_seeds_reach_every_assertion(monkeypatch):
     asked = []
 
-    def watched(claim, given, *, budget, seed):
+    def watched(claim, given, *, by, budget, seed):
         asked.append((len(given), budget, seed))
-        return prove(claim, given=given)
+        return prove(claim, given=given, by=by)
 
     monkeypatch.setattr("symattn.testing.proved.prove", watched)
     options = {"given": [sa.le(0, X)], "budget": 7, "seed": 5}

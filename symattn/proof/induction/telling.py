@@ -98,10 +98,18 @@ class Told(Recursion):
                 yield Step(heads[k] if n == 0 else None, box, why)
 
     @property
+    def _read(self) -> list[Tensor]:
+        """The sequences that matter to what is asked."""
+        step = self.loop.step
+        asked = zip((*step.after, *step.outputs), self.asked, strict=True)
+        below = set(topological([x for x, wanted in asked if wanted]))
+        return [x for leaf, x in zip(step.reads, self.loop.sequences, strict=True) if leaf in below]
+
+    @property
     def names(self) -> Words:
         """What the first places of the sequences are called: ``K_{:n} and V_{:n}``."""
         first = Row((Sign(":"), self.n))
-        shown = [(Script(box, first),) for box in (*map(self.plain, self.loop.sequences), *self.named.values())]
+        shown = [(Script(box, first),) for box in (*map(self.plain, self._read), *self.named.values())]
         return (", so for the first ", self.n, " of each: ", *listed(shown, ", ", " and ")) if shown else ()
 
     @property
