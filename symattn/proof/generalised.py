@@ -13,6 +13,7 @@ from ..core.naming import new_name
 from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import same_shape, sizes
 from ..errors import SymattnError
+from ..ops.domain import domain
 from ..ops.index import index_op
 from ..ops.layout import merge_axis_op, split_axis_op, transpose_op
 from ..ops.leaves import variable
@@ -54,7 +55,7 @@ class Generalised(Resting):
         return (
             isinstance(claim, Claim)
             and not brought_in & given.names
-            and all(may_stand_for(x, value, self.sizes) for x, value in self.tensors.items())
+            and all(may_stand_for(x, y, self.sizes) and is_finite(y) for x, y in self.tensors.items())
             and Claim(*_put(self.claim, self.tensors, self.sizes)) == claim
             and self.argument.proves(self.claim, given)
         )
@@ -105,6 +106,11 @@ def may_stand_for(x: Tensor, value: Tensor, sizes: Mapping[sympy.Symbol, Any] = 
     """Whether a tensor may be one that is named: of its shape, with the properties of its entries."""
     shape = tuple(size.subs(sizes) for size in x.shape)
     return x.op is variable and same_shape(shape, value.shape) and set(x.params["hypotheses"]) <= entrywise(value)
+
+
+def is_finite(x: Tensor) -> bool:
+    """Whether no entry of a tensor is -oo, as none of a named one is."""
+    return not (x.holds_minus_infinity or domain(x).lowest)
 
 
 def entrywise(x: Tensor) -> set[str]:

@@ -352,3 +352,13 @@ def test_what_is_given_of_one_number_of_steps_is_not_used_for_others(name: str) 
     assert verdict.status == ("unknown" if reason else "proved"), verdict
     assert reason in getattr(verdict, "reason", "")
     assert reason or verdict.proof.check()
+
+
+def test_what_may_be_masked_is_not_taken_for_any_numbers() -> None:
+    """exp(x) / exp(x) is 1 for numbers, and has no value at -oo."""
+    w, M = sa.tensor("w", 9), sa.tensor("M", 9, binary=True)
+    masked = sa.where(M, w, -sympy.oo)
+    for start in (w[0], 0):
+        last, _ = sa.scan(lambda s, x: (s + sa.exp(x) / sa.exp(x), None), start, masked)
+        verdict = sa.prove(last, start + sa.sum(sa.ones(9)))
+        assert not verdict or any("!= 0" in said or "defined" in said for said in verdict.proof.side_conditions)

@@ -15,14 +15,13 @@ import sympy
 from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size, sizes
-from ...ops.domain import domain
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.record import Loop, loop_of, scan_op
 from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq
-from ..generalised import any_tensor, may_stand_for
+from ..generalised import any_tensor, is_finite, may_stand_for
 from .closed_forms import Meaning, Obligation
 from .prefixes import at_length, place
 
@@ -151,7 +150,7 @@ def fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
         and all(is_value_of(sources[0], x) for x in sources)
         and same_size(one.length, other.length)
         and one.length.is_Symbol
-        and not any(x.holds_minus_infinity or domain(x).lowest for x in (*one.first, *one.sequences))
+        and all(map(is_finite, (*one.first, *one.sequences)))
     )
 
 

@@ -19,7 +19,7 @@ from ...recurrence.record import loop_of
 from ...recurrence.scans import is_value_of
 from ..argument import Given
 from ..claims import Claim
-from ..generalised import ENTRYWISE, any_tensor
+from ..generalised import ENTRYWISE, any_tensor, is_finite
 from .closed_forms import loop_symbols
 from .plan import Forms, FormsOf, Induction, called
 
@@ -93,6 +93,8 @@ def _of_a_new_length(roots: Sequence[Tensor], node: Tensor, N: sympy.Symbol, tak
     for x in loop.sequences:
         leaves = [leaf for leaf in topological([x]) if leaf.op is variable and T in leaf.shape]
         if x.op is not variable and (fixed & set(leaves) or not leaves):
+            if not is_finite(x):
+                return None  # conditions of a step on numbers say nothing of -oo
             own = _with_axes(any_tensor(new_name("y", taken), x), (0,), N)
             new[x], back[own] = own, x
         for leaf in leaves if x not in new else ():
