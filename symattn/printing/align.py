@@ -49,6 +49,7 @@ class Page:
     width: float = TEXT_WIDTH
     safe: str = ""  # for what reads the LaTeX: see ``sa.latex``
     theorems: bool = False  # whether claims are environments of amsthm
+    indent: float = 0.0  # of what stands in a list
 
     def written(self, box: Box) -> str:
         return latex(box, self.safe)
@@ -59,7 +60,8 @@ class Page:
 
     def room(self) -> Room:
         """What rows may take: a number for which no room is left stands below its row."""
-        return Room(_SURE * self.width, Ruler().width, width_of_words, 2.0, apart=2.0, narrow=14.0, need=_NEED)
+        sure = _SURE * (self.width - self.indent)
+        return Room(sure, Ruler().width, width_of_words, 2.0, apart=2.0, narrow=14.0, need=_NEED)
 
 
 def page_of(environment: Any = "align", numbered: Any = None, width: Any = TEXT_WIDTH, safe: str = "") -> Page:
@@ -310,7 +312,7 @@ class _Setter:
 
 def _check_fits(needed: float, page: Page) -> None:
     """A narrow page that was asked for holds each line; what has no place for a break may be named."""
-    if page.width < min(needed, TEXT_WIDTH):
+    if page.width < min(page.indent + needed, TEXT_WIDTH):
         raise OperandError(
             f"latex: width={page.width:g} does not hold a line of about {needed:.0f} em that has no place for a break: "
             "ask for more, or name its parts by sa.let"

@@ -135,7 +135,7 @@ def _(part: Paragraph, page: Page = PAGE, end: str = "") -> str:
 
 @part_latex.register
 def _(part: Items, page: Page = PAGE, end: str = "") -> str:
-    within = replace(page, width=page.width - _INDENT)
+    within = replace(page, indent=page.indent + _INDENT)
     *most, last = (_item(words, within) for words in part.items)
     return itemised([*most, at_the_right(last, end)], "enumerate" if part.numbered else "itemize")
 
