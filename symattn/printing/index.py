@@ -31,7 +31,7 @@ from ..core.boxes import (
 )
 from ..core.naming import counted, free_letters
 from ..core.node import Tensor, topological
-from ..core.sizes import Shape
+from ..core.sizes import Shape, same_shape
 from ..errors import OperandError
 from ..graph.entries import BOUND_LETTERS, _expand, entry_size
 from ..graph.names import symbol_names
@@ -185,7 +185,7 @@ class IndexPrinter:
         pool = [c for c in _INNER + _OUTER if c not in taken]
         self.letters = [*pool, *(c for n in range(1, 20) if (c := f"i_{n}") not in taken)]
         shapes = {name: node.shape for node, name in self.names.items()}
-        self.scalars = EntryScalars(table, shapes, taken, self.letters)
+        self.scalars = EntryScalars(table, shapes, taken, self.letters, first_index)
 
     def written(self, box: Box) -> str:
         """A tree of boxes as LaTeX."""
@@ -222,7 +222,7 @@ class IndexPrinter:
         entry = self._entry(x)
         if not below:
             return Fence(entry.box, "[", "]")
-        return by_indices(entry.box, [*map(self.scalars.small, below)], [*map(self._end, entry.untold)])
+        return by_indices(entry.box, [*map(self.scalars.small, below)], [self.scalars.end(*i) for i in entry.untold])
 
     def scalar(self, value: Any) -> Box:
         """A SymPy scalar or a size."""
@@ -248,11 +248,6 @@ class IndexPrinter:
             ranges.append(ranging(letters, first, self.scalars.small(size - 1 + self.first_index), size))
         return separated(Sign(";", "punctuation"), ranges) if ranges else None
 
-    def _end(self, index: Index) -> Box:
-        """``i < n``, or counted from 1 ``i \\le n``."""
-        sign = Sign("≤" if self.first_index else "<", "relation")
-        return row(symbol(index.letter.name), sign, self.scalars.small(index.size))
-
     def _entry(self, x: Tensor) -> Entry:
         index = self._index(x)
         if x in self.names:
@@ -275,9 +270,15 @@ class EntryScalars(Scalars):
     """Scalars with entries of named tensors, in the order of the tensor, and letters for bound indices."""
 
     def __init__(
-        self, table: SymbolTable, shapes: Mapping[str, Shape], taken: Collection[str], letters: Collection[str]
+        self,
+        table: SymbolTable,
+        shapes: Mapping[str, Shape],
+        taken: Collection[str],
+        letters: Collection[str],
+        first_index: int = 0,
     ) -> None:
         super().__init__(table.spelling())
+        self.first_index = first_index
         self.is_name, self.told_apart = table.is_name, table.told_apart
         self.shapes, self.letters = shapes, letters
         self.taken = {*taken, *letters}
@@ -294,6 +295,20 @@ class EntryScalars(Scalars):
     def name(self, name: str) -> Box:
         """A tensor's name, as a whole."""
         return self.spelling.get(name) or symbol(name)
+
+    def family(self, term: Any, limits: Sequence[Any]) -> Box:
+        """By its name, or by its entries with how far indices run where they do not say so."""
+        sizes = {k: high + 1 for k, _, high in limits}
+        if isinstance(term, sympy.Indexed) and term.indices == (*sizes,):
+            name = str(term.base.label)
+            if same_shape((*sizes.values(),), self.shapes[name]):
+                return self.name(name)
+        entry, indices = self.box(term), [self.box(k) for k in sizes]
+        return by_indices(entry, indices, [self.end(k, sizes[k]) for k in untold(term, sizes, self.shapes)])
+
+    def end(self, index: sympy.Symbol, size: Any) -> Box:
+        """``i < n``, or counted from 1 ``i \\le n``."""
+        return row(self.box(index), Sign("≤" if self.first_index else "<", "relation"), self.small(size))
 
     def entry_of(self, name: str, shape: Shape, index: Sequence[Any]) -> Box:
         """``Q_{i k}``; axes of size 1 have no index."""

@@ -9,7 +9,7 @@ import sympy
 
 from ..core.boxes import Box, Sign, commas, row
 from ..core.sizes import ONE, Shape, same_size
-from ..scalars.formulas import Max, Min
+from ..scalars.formulas import InverseEntry, Max, Min, UnknownOfRow
 
 Sizes = Mapping[sympy.Symbol, Any]
 _STRICT = (sympy.StrictLessThan, sympy.StrictGreaterThan)
@@ -26,6 +26,8 @@ def untold(formula: Any, sizes: Sizes, shapes: Mapping[str, Shape]) -> list[symp
     """The indices that read less than an axis, or nothing at all; ``sizes`` are how many values each has."""
     entries = formula.atoms(sympy.Indexed)
     places = [Place(*place) for entry in entries for place in zip(entry.indices, shapes[_name(entry)], strict=True)]
+    for entry in formula.atoms(InverseEntry, UnknownOfRow):
+        places += [Place(at, high + 1) for at, (_, _, high) in zip(entry.places, entry.limits, strict=True)]
     read = [place for place in places if place.size is not ONE]
     whole = {at for at, size in read if at in sizes and same_size(sizes[at], size)}
     rest = [i for i in sizes if i not in whole]

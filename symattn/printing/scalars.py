@@ -38,6 +38,7 @@ from ..core.boxes import (
     subscripts,
 )
 from ..core.naming import is_long
+from ..ops.notation import by_indices
 from ..scalars.formulas import Choice, Max, Min
 from .media.latex import latex
 from .symbols import symbol
@@ -109,6 +110,10 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
     def script(self, indices: Sequence[Any]) -> Box:
         """Indices of an entry."""
         return subscripts([self.small(i) for i in indices])
+
+    def family(self, term: Any, limits: Sequence[Any]) -> Box:
+        """The tensor of all values of a term over bound indices."""
+        return by_indices(self.box(term), [self.box(k) for k, *_ in limits], [])
 
     def _print_NumberSymbol(self, expr: Any) -> Box:
         return _CONSTANTS.get(str(expr)) or Name(str(expr), "upright")

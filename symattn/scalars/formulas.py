@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.relational import Relational
 from sympy.core.symbol import Str
 
-from ..core.boxes import Box, Fence, Function, Number, Script, Sign, applied, commas, function, raised, row
+from ..core.boxes import (
+    Box,
+    Fence,
+    Function,
+    Number,
+    Script,
+    Sign,
+    applied,
+    commas,
+    function,
+    power_of,
+    row,
+    subscripts,
+)
 from ..core.late import late
 from ..core.node import Tensor
 from ..errors import EvaluationError, NoRuleError, OperandError
@@ -272,11 +285,10 @@ class _OfAll(_Extreme):
         return self if old in self.bound_symbols else None
 
     def _family(self, printer: Any) -> Box:
-        inside = Fence(printer.box(self.function), "[", "]")
-        return Script(inside, commas(map(printer.box, self.bound_symbols)))
+        return cast("Box", printer.family(self.function, self.limits))
 
     def _at(self, printer: Any) -> Box:
-        return commas(map(printer.box, self.places))
+        return subscripts([*map(printer.box, self.places)])
 
 
 class InverseEntry(_OfAll):
@@ -291,7 +303,7 @@ class InverseEntry(_OfAll):
         return -sympy.Sum(left * slope * right, *((i, *limit[1:]) for i, limit in zip(inner, self.limits, strict=True)))
 
     def _boxes(self, printer: Any) -> Box:
-        inverse = raised(self._family(printer), row(Sign("−", "prefix"), Number("1")))
+        inverse = power_of(self._family(printer), row(Sign("−", "prefix"), Number("1")))
         return Script(Fence(inverse), self._at(printer))
 
 

@@ -146,6 +146,13 @@ def test_how_far_an_index_runs_is_told_where_what_it_reads_does_not_say_so(made,
     assert from_one in (index(made, first_index=1), None)
 
 
+def test_the_inverse_of_what_has_a_name_is_written_by_it():
+    assert index(sa.inv(A)) == index(sa.inv(A), first_index=1) == r"(A^{-1})_{i j}"
+    assert index(sa.inv(A.T)) == r"([A_{k l}]_{l k}^{-1})_{i j}"
+    assert index(sa.inv(A[:2, :2])) == r"([A_{k l}]_{k l : k < 2, l < 2}^{-1})_{i j}"
+    assert index(sa.inv(A[:2, :2]), first_index=1) == r"([A_{k l}]_{k l : k \le 2, l \le 2}^{-1})_{i j}"
+
+
 def test_a_condition_that_holds_for_all_values_of_the_indices_is_not_written():
     gradient = sa.gradient(sa.let("y", sa.flip(sa.tanh(v), 0)), v)
     assert index(gradient[v]) == r"\mathrm{d}v_{i} = \mathrm{d}y_{n - i - 1} (1 - \tanh^{2}(v_{i}))"
