@@ -33,6 +33,7 @@ from ..proof.induction.plan import plans
 from ..proof.verdict import Verdict
 from .checks import Check, Report
 from .composing import Composer
+from .leading import check_leads
 from .numbers import example
 from .parts import (
     Calculation,
@@ -191,8 +192,8 @@ class Derivation:
     ) -> Self:
         """Add a claim that was proved or refuted, with its proof or its counterexample.
 
-        ``holds`` says what is true instead, in sentences or as a verdict; ``proof`` are steps for people: a derivation,
-        or of an equation expressions, each with a reason or without, that lead from the left side to the right.
+        ``holds`` says what is true instead, in sentences or as a verdict; ``proof`` are steps for people: a derivation
+        whose lines lead from the left side to the right, or of an equation expressions, each with a reason or without.
         ``kind`` is "Claim", "Lemma", "Proposition", "Theorem" or "Corollary"; a proved claim is a proposition unless it
         says otherwise.
         """
@@ -525,6 +526,7 @@ def _of_single_gradient(x: Tensor) -> Iterator[Line]:
 def _proof_of(verdict: Verdict, proof: Any) -> tuple[Part, ...]:
     """Steps for people: those of a derivation, or from one side of the claim to the other."""
     if isinstance(proof, Derivation):
+        check_leads(verdict, proof.parts)
         return proof.parts
     given = list(each_of(proof)) if not isinstance(proof, tuple) else list(proof)
     if not given:

@@ -1,0 +1,86 @@
+"""Whether steps for people lead to the claim that they are the proof of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..core.node import Tensor, topological
+from ..errors import OperandError
+from ..graph.canonical import without_names
+from ..proof.claims import Claim, Independence
+from ..proof.verdict import Verdict
+from .parts import Folded, Line, Statement
+
+Related = tuple[Tensor, str, Tensor]  # what is "=", "<=" or "<" than what
+
+_TURNED = {">=": "<=", ">": "<"}
+
+
+def check_leads(verdict: Verdict, parts: Sequence[Any]) -> None:
+    """Raise OperandError for parts that do not prove a claim: whose lines do not lead from one side to the other.
+
+    Each line is one step, in any order, and names stand for what they name; whether a line holds is said by verifying.
+    """
+    if not verdict:
+        raise OperandError("proof= is of a claim that is proved, and this one is refuted")
+    claim, found = verdict.claim, [*_related(parts)]
+    start, other, *sides = _unnamed([*claim.sides, *(x for a, _, b in found for x in (a, b))])
+    steps = [(a, sign, b) for a, (_, sign, _), b in zip(sides[::2], found, sides[1::2], strict=True)]
+    if isinstance(claim, Claim):
+        leads = other in _reached(start, steps, claim.relation)
+        wanted = "from its left side to its right"
+    else:
+        leads = _is_proved_within(parts, claim) or any(
+            other not in topological([x]) for x in _reached(start, steps, "=")
+        )
+        wanted = f"from {claim.output.brief()} to what has no {claim.variable.brief()} in it"
+    if not leads:
+        raise OperandError(
+            f"proof= has no lines that lead to the claim {claim}: they go {wanted}, or one of them is the claim "
+            "itself. What is only said of a claim is its because="
+        )
+
+
+def _related(parts: Iterable[Any]) -> Iterator[Related]:
+    """What lines and claims of a proof say, each in the direction in which it grows."""
+    before: Tensor | None = None
+    for part in parts:
+        if isinstance(part, Line):
+            left = before if part.left is None else part.left
+            assert left is not None  # ``then`` sees to that
+            before = part.expression
+            turned = _TURNED.get(part.relation)
+            yield (left, part.relation, before) if turned is None else (before, turned, left)
+        elif isinstance(part, Statement) and part.verdict and isinstance(part.verdict.claim, Claim):
+            said = part.verdict.claim
+            yield said.left, said.relation, said.right
+        elif isinstance(part, Folded):
+            yield from _related(part.parts)
+
+
+def _unnamed(roots: Sequence[Tensor]) -> list[Tensor]:
+    bare = dict[Tensor, Tensor]()
+    for node in topological(roots):
+        bare[node] = without_names(node, bare)
+    return [bare[x] for x in roots]
+
+
+def _reached(start: Tensor, steps: Sequence[Related], relation: str) -> set[Tensor]:
+    """What a tensor is related to by one step or several; for < one of them is strict."""
+    ways = [*steps, *((b, sign, a) for a, sign, b in steps if sign == "=")]
+    ways = [way for way in ways if relation != "=" or way[1] == "="]
+    seen, pending = set[tuple[Tensor, bool]](), [(start, False)]
+    while pending:
+        at, strict = pending.pop()
+        for a, sign, b in ways:
+            there = (b, strict or sign == "<")
+            if a is at and there not in seen:
+                seen.add(there)
+                pending.append(there)
+    return {x for x, strict in seen if strict or relation != "<"}
+
+
+def _is_proved_within(parts: Iterable[Any], claim: Independence) -> bool:
+    """Whether a claim of the proof is the one that is to be proved."""
+    return any(isinstance(part, Statement) and part.verdict and part.verdict.claim == claim for part in parts)
