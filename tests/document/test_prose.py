@@ -313,6 +313,45 @@ def test_a_proof_leads_to_the_right_side():
         sa.Derivation("A").claim(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)), proof=[sa.softmax(Z)])
 
 
+ROWS = sa.sum(P, axis=-1)
+SUMS = sa.prove(ROWS, sa.ones(T))
+SHARES = sa.sum(P / sa.sum(P, axis=-1, keepdims=True), axis=-1)
+LINES = sa.Derivation("Proof")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        LINES.extend(sa.eq(Z, Z), because="obviously"),
+        LINES.extend(sa.le(ROWS, sa.ones(T))),
+        LINES.extend(sa.eq(ROWS, SHARES)),
+        LINES.say("It is so."),
+        LINES,
+    ],
+)
+def test_what_does_not_lead_to_a_claim_is_no_proof_of_it(steps):
+    with pytest.raises(sa.OperandError, match="proof= has no lines that lead to the claim"):
+        NOTE.claim(SUMS, proof=steps)
+    with pytest.raises(sa.OperandError, match="this one is refuted"):
+        NOTE.claim(sa.prove(sa.softmax(2 * Z), sa.softmax(Z)), proof=steps)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "steps"),
+    [
+        (SUMS, LINES.extend(sa.eq(ROWS, SHARES)).say("So").then(sa.ones(T))),
+        (SUMS, LINES.extend(sa.eq(Z, Z), sa.eq(sa.ones(T), sa.sum(sa.softmax(Z), axis=-1)))),
+        (SUMS, LINES.extend(sa.eq(SHARES, sa.ones(T)), sa.eq(ROWS, SHARES))),
+        (SUMS, LINES.claim(SUMS)),
+        (sa.prove(sa.le(ROWS, sa.ones(T))), LINES.extend(sa.eq(sa.ones(T), ROWS))),
+        (sa.prove(sa.lt(ROWS, 2 * sa.ones(T))), LINES.extend(sa.eq(ROWS, sa.ones(T))).then(2 * sa.ones(T), "<")),
+        (sa.prove(sa.independent(0 * Z, Q)), LINES.extend(sa.eq(0 * Z, sa.zeros(T, "S")))),
+    ],
+)
+def test_steps_lead_to_a_claim_in_any_order_and_by_its_names(verdict, steps):
+    assert NOTE.claim(verdict, proof=steps).steps[-1]
+
+
 # --- values, sections, results ---
 
 
@@ -327,6 +366,11 @@ def test_a_section_is_a_derivation():
     note = sa.Derivation("A").section("One").extend(Z).section("Two").extend(P)
     assert [step.left for step in note["One"].steps] == [Z]
     assert note["Two"].title == "Two"
+
+
+def test_capitals_of_a_title_leave_its_formulas_as_they_are():
+    title = r"Rows of $P$, if $d = e$ and $\sqrt{d}$"
+    assert "\nROWS OF P, IF d = e AND √d\n" in NOTE.section(title).extend(P).text()
 
 
 def test_a_document_that_was_not_verified_says_so():

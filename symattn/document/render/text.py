@@ -54,7 +54,7 @@ def text(document: Document, width: int = WIDTH) -> str:
         blocks += ["GIVEN", _given(document, width)]
     blocks += [_filled(document.conventions, width)] if document.conventions else []
     for section in document.sections:
-        blocks += [_filled(section.title, width).upper()] if section.title else []
+        blocks += [_filled(_capitals(section.title), width)] if section.title else []
         blocks += _parts(section.parts, width)
     if document.references:
         blocks += ["REFERENCES", "\n".join(_filled(x, width, "  ") for x in document.references)]
@@ -68,6 +68,11 @@ def text(document: Document, width: int = WIDTH) -> str:
 def said(words: Words) -> str:
     """Words with their formulas in one line."""
     return "".join(piece if isinstance(piece, str) else unicode_text(piece) for piece in words)
+
+
+def _capitals(title: Words) -> Words:
+    """A title in capitals, but for its formulas, in which these would be other symbols."""
+    return tuple(piece.upper() if isinstance(piece, str) else piece for piece in title)
 
 
 def _padded(line: str, width: int) -> str:
