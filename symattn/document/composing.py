@@ -325,7 +325,8 @@ class Composer:
                 yield from self._example(part)
             case Illustration(figure=figure):
                 caption = self.words(part.caption) or figure.caption
-                yield replace(figure, caption=caption)
+                drawn = figure if figure.within is None else figure.within(self.printer.table)
+                yield replace(drawn, caption=caption)
             case Folded():
                 yield Fold(self.words(part.title), tuple(self._composed(part.parts)))
             case Listing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..calculus.result import Gradient
@@ -12,12 +13,14 @@ from ..core.node import Tensor, topological
 from ..document.derivation import Derivation
 from ..document.parts import Line
 from ..errors import OperandError, described
+from ..graph.canonical import without_names
 from ..graph.names import unnamed_inputs
 from ..ops.leaves import cotangent_op, definition, is_named, variable
 from ..ops.notation import sizes_apart
 from ..printing.matrix import Printer, latex_printer
 from ..printing.media.unicode import is_token, unicode_text
-from ..printing.prose import Figure
+from ..printing.prose import Figure, Words
+from ..printing.table import SymbolTable
 from .arrays import captioned
 from .words import Runs, columns_of, runs_of, svg_text
 
@@ -28,6 +31,7 @@ _MANY = 8  # columns; more of them stand closer, with short formulas only
 _LONGEST = 15.0  # em of a formula that a box holds
 _LANE, _BELOW = 18.0, 52.0  # above boxes that an arrow passes, and below their middle
 _APART = 5.0  # of an arrow and the one that goes back
+_LABELLED = 24.0  # height of an arrow back over boxes, with its label
 _HEAD = (
     '<defs><marker id="head" viewBox="0 0 8 6" refX="7.4" refY="3" markerWidth="8" markerHeight="6" '
     'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 3L0 6z" fill="currentColor"/></marker></defs>'
@@ -48,10 +52,17 @@ def flow(of: Tensor | Gradient | Derivation, caption: str = "") -> Figure:
     Q, K ──Q Kᵀ──→ Z ──softmax──→ P ──P V──→ O
     """
     output, gradients = _asked(of)
-    graph = _Graph(output, gradients)
+    return _figure(output, gradients, captioned("flow", caption))
+
+
+def _figure(
+    output: Tensor, gradients: Mapping[Tensor, Tensor], caption: Words, table: SymbolTable | None = None
+) -> Figure:
+    """The figure alone, or by the symbols of a document."""
+    graph = _Graph(output, gradients, latex_printer([*gradients.values(), output], within=table))
     formula = graph.formula()
-    told = captioned("flow", caption)
-    return Figure(_Picture(graph).svg(), graph.in_words(), told, formula, unicode_text(formula))
+    within = partial(_figure, output, gradients, caption)
+    return Figure(_Picture(graph).svg(), graph.in_words(), caption, formula, unicode_text(formula), within=within)
 
 
 def _asked(of: Any) -> tuple[Tensor, dict[Tensor, Tensor]]:
@@ -85,11 +96,12 @@ def _by_variable(gradients: Iterable[Any]) -> dict[Tensor, Tensor]:
 class _Graph:
     """The named tensors below an output, which of them each is computed from, and how they are written."""
 
-    def __init__(self, output: Tensor, gradients: Mapping[Tensor, Tensor]) -> None:
-        self.output, self.gradients = output, gradients
+    def __init__(self, output: Tensor, gradients: Mapping[Tensor, Tensor], printer: Printer) -> None:
+        self.output, self.printer = output, printer
         self.nodes = [x for x in topological([output]) if is_named(x) or x.op is variable]
         self.inputs = {x: self._read_by(x) for x in self.nodes}
-        self.printer: Printer = latex_printer([*gradients.values(), output])
+        self.cotangent = next((x.inputs[3] for x in gradients.values()), None)
+        self.gradients = self._drawn_back(gradients)
         self.ranks = self._ranks()
         self.spine = self._spine()
 
@@ -98,6 +110,15 @@ class _Graph:
             return []
         below = topological([definition(x)], inputs=unnamed_inputs)
         return [y for y in dict.fromkeys(below) if is_named(y) or y.op is variable]
+
+    def _drawn_back(self, gradients: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+        """The gradients by what is in the picture: a gradient names parts on its way, in which a node reads else."""
+        plain: dict[Tensor, Tensor] = {}
+        for x in topological([self.output, *gradients]):
+            plain[x] = without_names(x, plain)
+        known = {(x.params["name"], plain[x]): x for x in self.nodes if x is not self.output}
+        found = ((known.get((x.params["name"], plain[x])), by) for x, by in gradients.items() if is_named(x))
+        return {x: by for x, by in found if x is not None}
 
     def _ranks(self) -> dict[Tensor, int]:
         """The column of each: behind all that it is computed from; what is given stands just before its first use."""
@@ -214,7 +235,9 @@ class _Picture:
 
     def _above(self) -> float:
         """The height that arrows need which go over boxes."""
-        return _LANE + 6.0 if any(self._goes_far(x) and not self._is_lowest(x) for x in self.graph.nodes) else 0.0
+        over = [x for x in self.graph.nodes if self._goes_far(x) and not self._is_lowest(x)]
+        labelled = any(self._spans(x, y) > 1 for x, y in self._back().items() if x in over)
+        return _LANE + 6.0 + (_LABELLED if labelled else 0.0) if over else 0.0
 
     def _written(self, x: Tensor) -> tuple[Runs, Runs, Runs]:
         formula = runs_of(self.graph.printer.shown(x)) if self.graph.inputs[x] else ()
@@ -229,37 +252,40 @@ class _Picture:
 
     def svg(self) -> str:
         boxes = [part for place in self.places.values() for part in _boxed(place)]
-        shown = set[Tensor]()
-        arrows: list[str] = []
-        for x, y in self._arrows():
-            arrows += self._arrow(x, y, x not in shown)
-            shown.add(x)
+        back = self._back()
+        arrows = [part for x, y in self._arrows() for part in self._arrow(x, y, back.get(x) is y)]
         arrows += self._from_the_loss()
         right = max(place.x + place.width / 2 for place in self.places.values())
-        width = right + _MARGIN + (_GAP if self.graph.gradients else 0)
-        height = max(place.y for place in self.places.values()) + _BELOW + _MARGIN
+        width = right + _MARGIN + (_GAP if self.graph.cotangent is not None else 0)
+        under = any(self._spans(x, y) > 1 and self._is_lowest(x) for x, y in back.items())
+        height = max(place.y for place in self.places.values()) + _BELOW + _MARGIN + (_LABELLED if under else 0)
         inside = "".join([_HEAD, *arrows, *boxes])
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'height="{height:g}" font-family="{_FONT}" fill="currentColor">{inside}</svg>'
         )
 
-    def _arrow(self, x: Tensor, y: Tensor, is_first: bool) -> list[str]:
+    def _back(self) -> dict[Tensor, Tensor]:
+        """From where the gradient of each comes: of what reads it, the nearest."""
+        readers = {x: [z for y, z in self._arrows() if y is x] for x in self.graph.gradients}
+        return {x: min(after, key=self.graph.ranks.__getitem__) for x, after in readers.items()}
+
+    def _arrow(self, x: Tensor, y: Tensor, goes_back: bool) -> list[str]:
         """From one box to the next, and back where there is a gradient."""
         start, end = self.places[x], self.places[y]
         a, b = (start.x + start.width / 2, start.y), (end.x - end.width / 2 - 2, end.y)
         if self._spans(x, y) > 1:
-            return [self._around(x, y)]
-        gradient = self.graph.gradients.get(x)
-        if gradient is None or not is_first:
+            return self._around(x, y, goes_back)
+        if not goes_back:
             return [_line(a, b)]
         up, down = (-_APART, _APART)
         back = _line((b[0], b[1] + down), (a[0] + 2, a[1] + down), dashed=True)
         middle = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2 + down + _beside(a, b)
-        return [_line((a[0], a[1] + up), (b[0], b[1] + up)), back, _label(self.graph.name(gradient), middle)]
+        label = _label(self.graph.name(self.graph.gradients[x]), middle)
+        return [_line((a[0], a[1] + up), (b[0], b[1] + up)), back, label]
 
-    def _around(self, x: Tensor, y: Tensor) -> str:
-        """An arrow over the boxes that stand between two, or under them, beside the shapes there."""
+    def _around(self, x: Tensor, y: Tensor, goes_back: bool) -> list[str]:
+        """An arrow over the boxes that stand between two, or under them, beside the shapes there; and one back."""
         start, end, ranks = self.places[x], self.places[y], self.graph.ranks
         between = [place.y for z, place in self.places.items() if ranks[x] <= ranks[z] <= ranks[y]]
         under = self._is_lowest(x)
@@ -267,8 +293,12 @@ class _Picture:
         lane = max(between) + _BELOW if under else min(between) - _HEIGHT / 2 - _LANE
         a = start.x + (start.width / 2 - aside if under else 0), start.y + side * _HEIGHT / 2
         b = end.x - (end.width / 2 - aside if under else 0), end.y + side * (_HEIGHT / 2 + 2)
-        turned = f"V{lane - side * 8:.4g}q0 {side * 8} 8 {side * 8}H{b[0] - 8:.4g}q8 0 8 {-side * 8}V{b[1]:.4g}"
-        return f'<path d="M{a[0]:.4g} {a[1]:.4g}{turned}" stroke="currentColor" fill="none" marker-end="url(#head)"/>'
+        if not goes_back:
+            return [_turned(a, b, lane, side)]
+        back = _turned((b[0] + _APART, b[1]), (a[0] - _APART, a[1]), lane + side * 2 * _APART, side, dashed=True)
+        label = (a[0] + b[0]) / 2, lane + side * (2 * _APART + (6 if side < 0 else 16))
+        there = _turned((a[0] + _APART, a[1]), (b[0] - _APART, b[1]), lane, side)
+        return [there, back, _label(self.graph.name(self.graph.gradients[x]), label)]
 
     def _is_lowest(self, x: Tensor) -> bool:
         """Whether a box stands below others of its column, and none below it."""
@@ -277,10 +307,10 @@ class _Picture:
 
     def _from_the_loss(self) -> list[str]:
         """The gradient that comes in from the loss."""
-        gradients = self.graph.gradients
-        if not gradients:
+        cotangent = self.graph.cotangent
+        if cotangent is None:
             return []
-        place, cotangent = self.places[self.graph.output], next(iter(gradients.values())).inputs[3]
+        place = self.places[self.graph.output]
         a = place.x + place.width / 2 + 2, place.y + _APART
         start = a[0] + _GAP - 8, a[1]
         return [_line(start, a, dashed=True), _label(self.graph.name(cotangent), ((a[0] + start[0]) / 2, a[1] + 16))]
@@ -310,6 +340,13 @@ def _line(a: tuple[float, float], b: tuple[float, float], dashed: bool = False) 
         f'<path d="M{a[0]:.4g} {a[1]:.4g}L{b[0]:.4g} {b[1]:.4g}" stroke="currentColor" fill="none"{kind} '
         'marker-end="url(#head)"/>'
     )
+
+
+def _turned(a: tuple[float, float], b: tuple[float, float], lane: float, side: int, dashed: bool = False) -> str:
+    """An arrow that goes along a lane above its ends, or below them."""
+    kind, on, down = ' stroke-dasharray="4 3"' if dashed else "", 8 if a[0] < b[0] else -8, side * 8
+    turned = f"V{lane - down:.4g}q0 {down} {on} {down}H{b[0] - on:.4g}q{on} 0 {on} {-down}V{b[1]:.4g}"
+    return f'<path d="M{a[0]:.4g} {a[1]:.4g}{turned}" stroke="currentColor" fill="none"{kind} marker-end="url(#head)"/>'
 
 
 def _label(box: Box, at: tuple[float, float]) -> str:

@@ -5,11 +5,12 @@ Formulas are trees of boxes. What writes a page in some medium decides nothing b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from ..core.boxes import Box, Sign
+from .table import SymbolTable
 
 T = TypeVar("T")
 Words: TypeAlias = tuple[str | Box, ...]  # words, with formulas in the line
@@ -164,7 +165,7 @@ class Figure:
     """A picture, what it shows in words, and the same as one formula or as lines of text where there is one.
 
     The picture is SVG as it stands, or a drawing, which is made where a medium can show it; ``file`` is where it stands
-    beside a page that can only refer to it.
+    beside a page that can only refer to it. ``within`` draws it by the symbols of a document, where it has any.
     """
 
     picture: str | Drawing
@@ -173,6 +174,7 @@ class Figure:
     formula: Box | None = None
     text: str = ""
     file: str = ""
+    within: Callable[[SymbolTable], Figure] | None = None
 
     @property
     def lacking(self) -> str:

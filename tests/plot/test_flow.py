@@ -44,6 +44,38 @@ def test_a_gradient_flows_back_along_dashed_arrows():
     assert drawn(sa.plot.flow(note)) == (words, dashed)
 
 
+def test_each_gradient_that_is_told_has_an_arrow_whatever_else_a_gradient_names_on_its_way():
+    A, B, C = (sa.tensor(name, T, d) for name in "ABC")
+    row = sa.let("P", sa.sigmoid(Q @ K.T))
+    mean = sa.let("N", row / sa.sum(row, axis=1, keepdims=True))
+    over = sa.let("Y", sa.let("X", sa.sin(sa.let("U", sa.tanh(B)))) + sa.let("L", sa.exp(A)))
+    low = sa.let("L", sa.exp(C))
+    under = sa.let("W", sa.let("X", sa.let("U", A @ B.T) @ B) * low)
+    for output, by, told in [
+        (sa.let("O", mean @ V), [Q, K, V], "dV, dN, dP, dQ, dK"),
+        (sa.let("O", sa.let("P", sa.softmax(Q @ K.T)) @ V), [Q, K, V], "dV, dP, dQ, dK"),
+        (over, [A, B], "dL, dA, dX, dU, dB"),
+        (under, [A, B, C], "dL, dC, dX, dU, dA, dB"),
+    ]:
+        figure = sa.plot.flow(sa.gradient(output, by))
+        words, dashed = drawn(figure)
+        assert figure.alternative.endswith(f"direction: {told}.")
+        assert dashed == len(told.split(", ")) + 1
+        assert set(told.split(", ")) <= set(words)
+
+
+def test_a_flow_has_the_letters_of_the_document_that_it_stands_in():
+    g = sa.gradient(O, [Q, K, V])
+    note = sa.Derivation("Attention").extend(Z, P, O, g).figure(sa.plot.flow(g), "Flow of $Z$")
+    spelled = {"names": {Z: r"\mathbf{S}"}, "gradients": "bar"}
+    assert "──Q Kᵀ/√d──→ 𝐒 ──softmax──→ P" in note.text(**spelled)
+    assert r"\mathbf{S} \xrightarrow" in note.latex(**spelled)
+    page = note.html(**spelled)
+    assert "arrows in the opposite direction: V̄, P̄, 𝐒̄, Q̄, K̄" in page
+    assert ">Z<" not in page
+    assert "──→ Z ──softmax──→ P" in note.text()
+
+
 def test_the_input_of_a_block_reaches_its_output_over_all_that_stands_between():
     X, W = sa.tensor("X", T, d), [sa.tensor(name, d, d) for name in ("W_q", "W_k", "W_v")]
     q, k, v = (sa.let(name, X @ w) for name, w in zip("QKV", W, strict=True))
