@@ -17,6 +17,8 @@ from .chart import FIRST, INK, Chart
 _STRONGEST = 0.85  # opacity of the largest weight, on which numbers can still be read
 _WRITTEN = 8  # rows and columns of which the numbers are written into the cells
 _LISTED = 12  # of which labels are shown, and rows told
+_NAMED = 3  # keys of the same weight
+_ALIKE = 1e-6  # relative difference of weights that are the same, as in single precision
 _ACROSS = 4  # pictures side by side
 _SHADES = " ░▒▓█"
 
@@ -104,16 +106,36 @@ def _tokens(what: str, tokens: Sequence[str] | None, size: int) -> list[str]:
 def _told(title: str, array: np.ndarray, rows: list[str], columns: list[str], most: int) -> str:
     """To which key each query attends most."""
     head = f"{title.capitalize()}: " if title else ""
-    pairs = enumerate(array.argmax(axis=1))
-    listed = [f"{rows[i]} attends most to {columns[j]} ({array[i, j]:.2f})" for i, j in pairs]
-    more = [f"and {len(listed) - most} more queries"] if len(listed) > most else []
-    return f"{head}{'; '.join([f'{len(rows)} queries by {len(columns)} keys', *listed[:most], *more])}."
+    listed = [f"{query} attends {_most(weights, columns)}" for query, weights in zip(rows, array, strict=True)]
+    left = len(listed) - most
+    more = [f"and {left} more {'query' if left == 1 else 'queries'}"] if left > 0 else []
+    return f"{head}{'; '.join([_size(array), *listed[:most], *more])}."
+
+
+def _most(weights: np.ndarray, columns: list[str]) -> str:
+    """The key of the largest weight, or the keys where there are several of it."""
+    largest = weights.max()
+    first, *others = np.flatnonzero(np.isclose(weights, largest, rtol=_ALIKE, atol=0))
+    if largest == 0:
+        return "to no key"
+    if not others:
+        return f"most to {columns[first]} ({largest:.2f})"
+    if len(others) + 1 == len(columns):
+        return f"equally to {'both' if len(columns) == 2 else 'all'} keys ({largest:.2f})"
+    listed = [columns[k] for k in (first, *others)]
+    named = " and ".join((", ".join(listed[:-1]), listed[-1])) if len(listed) <= _NAMED else f"{len(listed)} keys"
+    return f"most, and equally, to {named} ({largest:.2f})"
+
+
+def _size(array: np.ndarray) -> str:
+    queries, keys = array.shape
+    return f"{queries} {'query' if queries == 1 else 'queries'} by {keys} {'key' if keys == 1 else 'keys'}"
 
 
 def _allowed(title: str, array: np.ndarray) -> str:
     head = f"{title.capitalize()}: " if title else ""
-    size = f"{array.shape[0]} queries by {array.shape[1]} keys"
-    return f"{head}{size}, {int(array.sum())} of {array.size} pairs allowed; the last query sees {_runs(array[-1])}."
+    pairs = f"{int(array.sum())} of {array.size} {'pair' if array.size == 1 else 'pairs'} allowed"
+    return f"{head}{_size(array)}, {pairs}; the last query sees {_runs(array[-1])}."
 
 
 def _runs(row: np.ndarray) -> str:

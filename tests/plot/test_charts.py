@@ -73,6 +73,23 @@ def test_expressions_are_drawn_by_the_values_of_their_tensors():
 
 
 @pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        (
+            [[1 / 3] * 3, [0, 0, 0]],
+            "2 queries by 3 keys; query 0 attends equally to all keys (0.33); query 1 attends to no key.",
+        ),
+        ([[1]], "1 query by 1 key; query 0 attends most to key 0 (1.00)."),
+        ([[0.5, 0.5]], "1 query by 2 keys; query 0 attends equally to both keys (0.50)."),
+        ([[0.4, 0.2, 0.4]], "1 query by 3 keys; query 0 attends most, and equally, to key 0 and key 2 (0.40)."),
+        ([[0.25] * 4 + [0]], "1 query by 5 keys; query 0 attends most, and equally, to 4 keys (0.25)."),
+    ],
+)
+def test_a_map_tells_the_largest_weight_only_where_there_is_one(weights, told):
+    assert sa.plot.attention_map(weights).alternative == f"Attention map. {told}"
+
+
+@pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (lambda: sa.plot.attention_map([1.0, 2.0]), r"attention_map draws weights \[T, S\]"),
