@@ -16,13 +16,14 @@ from . import notes
 def add_options(command: argparse.ArgumentParser) -> None:
     """What to derive, and how to write it."""
     command.add_argument("name", metavar="NAME", help="one of those that 'symattn list' shows, or a file of yours")
-    command.add_argument("--to", choices=["text", "latex", "pdf", "md", "html", "json"], default="text")
+    command.add_argument("--to", choices=["text", "latex", "pdf", "md", "html", "json"], help="else as FILE ends")
     command.add_argument("-o", dest="out", metavar="FILE", help="where to write it; needed for pdf")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the derivation, each step with what was done to check it."""
-    if options.to == "pdf" and not options.out:
+    to = _format(options.to, options.out)
+    if to == "pdf" and not options.out:
         raise OperandError("derive --to pdf needs a file to write: -o FILE")
     if options.out and not Path(options.out).absolute().parent.is_dir():
         raise OperandError(f"{options.out} cannot be written: there is no folder {Path(options.out).parent}")
@@ -31,13 +32,24 @@ def run(options: argparse.Namespace) -> int:
     with notes.blamed(path):
         note.verify()
         document = note.composed()
-    if options.to == "pdf":
+    if to == "pdf":
         pdf(document, options.out)
     elif options.out:
-        _write(document, options.to, Path(options.out))
+        _write(document, to, Path(options.out))
     else:
-        print(FORMATS[options.to].written(document).rstrip())
+        print(FORMATS[to].written(document).rstrip())
     return 0
+
+
+def _format(asked: str | None, out: str | None) -> str:
+    """The format that is asked for, or that the name of the file says; a file of neither has text."""
+    ending = Path(out or "").suffix.lower()
+    said = (
+        "pdf" if ending == ".pdf" else next((to for to, kind in FORMATS.items() if ending == f".{kind.ending}"), None)
+    )
+    if asked and said and asked != said:
+        raise OperandError(f"{out} is the name of a file for --to {said}, not for --to {asked}: leave out one of them")
+    return asked or said or "text"
 
 
 def _write(document: Document, to: str, path: Path) -> None:

@@ -85,6 +85,18 @@ def test_a_page_is_written_in_every_format_and_printed_alone(own, tmp_path, caps
         assert left(tmp_path) == ["own", "page"]
 
 
+def test_the_name_of_a_file_says_its_format_and_no_other_is_written_into_it(own, tmp_path, capsys):
+    file = str(own / "a_sum.py")
+    for ending, begins in {"html": "<!doc", "MD": "# A sum", "tex": r"\sect", "json": "{", "txt": "A sum, L"}.items():
+        assert main(["derive", file, "-o", str(tmp_path / f"page.{ending}")]) == 0
+        assert (tmp_path / f"page.{ending}").read_text().startswith(begins)
+    for to, name, of in (("pdf", "a.html", "html"), ("text", "a.pdf", "pdf"), ("md", "a.tex", "latex")):
+        assert main(["derive", file, "--to", to, "-o", str(tmp_path / name)]) == 2
+        message = f"{name} is the name of a file for --to {of}, not for --to {to}: leave out one of them\n"
+        assert capsys.readouterr().err.endswith(message)
+        assert not (tmp_path / name).exists()
+
+
 def test_what_is_written_takes_its_place_as_a_whole_or_not_at_all(own, tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     assert main(["derive", str(own / "a_sum.py"), "-o", str(tmp_path / "folder")]) == 2
