@@ -182,6 +182,13 @@ class Figure:
         return "" if isinstance(self.picture, str) else self.picture.lacking
 
     @property
+    def told(self) -> Words:
+        """The caption where the picture should stand, which says what has to be installed for it."""
+        return (
+            (*self.caption, f" (The picture is left out; it takes {self.lacking}.)") if self.lacking else self.caption
+        )
+
+    @property
     def svg(self) -> str:
         """The picture as SVG, for a page or a file."""
         return self.picture if isinstance(self.picture, str) else self.picture.svg()

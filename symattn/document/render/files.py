@@ -43,7 +43,10 @@ def files(document: Document, to: str, name: str) -> tuple[str, dict[str, bytes]
 
 
 def with_pictures(document: Document, ending: str, name: str = "") -> tuple[Document, dict[str, bytes]]:
-    """The page with the name of a file for each figure that can be drawn, and what the files hold."""
+    """The page with the name of a file for each figure that can be drawn, and what the files hold.
+
+    A figure that takes a program for it that is not installed says so.
+    """
     drawn: dict[str, bytes] = {}
 
     def placed(part: Part) -> Part:
@@ -51,6 +54,8 @@ def with_pictures(document: Document, ending: str, name: str = "") -> tuple[Docu
             file = f"{name}-picture-{len(drawn) + 1}.{ending}".lstrip("-")
             drawn[file] = content
             return replace(part, file=file)
+        if isinstance(part, Figure):
+            return replace(part, caption=part.told) if _is_wanted(part, ending) else part
         return replace(part, parts=all_of(part.parts)) if isinstance(part, (Statement, Fold)) else part
 
     def all_of(parts: Iterable[Part]) -> tuple[Part, ...]:
@@ -62,13 +67,18 @@ def with_pictures(document: Document, ending: str, name: str = "") -> tuple[Docu
 
 
 def _content(figure: Figure, ending: str) -> bytes:
-    """The picture of a figure; none where it cannot be drawn, and on paper where a formula says the same."""
-    if figure.lacking or not figure.picture:
+    """The picture of a figure; none where it cannot be drawn."""
+    if figure.lacking or not _is_wanted(figure, ending):
         return b""
     if ending == "pdf":
-        return figure.pdf if figure.formula is None else b""
+        return figure.pdf
     head, end, rest = figure.svg.partition(">")
     return f"{head}{end}{_DARK}{rest}".encode()
+
+
+def _is_wanted(figure: Figure, ending: str) -> bool:
+    """Whether a picture belongs here; on paper a formula that says the same takes its place."""
+    return bool(figure.picture) and (ending != "pdf" or figure.formula is None)
 
 
 def _plain(name: str) -> str:

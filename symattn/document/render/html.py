@@ -195,8 +195,7 @@ class _Page:
             drawing = _display([figure.formula])
         else:
             drawing = _source(Source(figure.text, "")) if figure.text else f"<p>{escaped(figure.alternative)}</p>"
-        instead: Words = (f" (The picture is left out; it takes {figure.lacking}.)",) if figure.lacking else ()
-        words = words_html((*figure.caption, *instead))
+        words = words_html(figure.told)
         caption = f"\n<figcaption>{words}</figcaption>" if words else ""
         return f'<figure id="{anchor}">\n{drawing}{caption}\n</figure>'
 

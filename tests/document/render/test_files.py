@@ -67,6 +67,10 @@ def test_what_cannot_be_drawn_has_no_file(monkeypatch):
     monkeypatch.setattr(Drawn, "lacking", "a program")
     assert [*with_pictures(PAGE, "svg")[1]] == ["picture-1.svg"]
     assert with_pictures(replace(PAGE, sections=()), "pdf")[1] == {}
+    for to in ("md", "latex", "html"):
+        text, _ = files(PAGE, to, "page")
+        left_out = " ".join(text.split()).count("picture is left out; it takes a program")
+        assert (to, left_out) == (to, 2)
 
 
 def test_derive_writes_pictures_beside_the_page(tmp_path, capsys):
