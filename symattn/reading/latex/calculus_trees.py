@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import sympy
+
 from .text import Span
-from .tree import Calculus, Fraction, Infix, Mark, Number, Product, Relation, Scripted, Symbol, Tree
+from .tree import (
+    Calculus,
+    Fraction,
+    Infix,
+    Items,
+    Large,
+    Mark,
+    Number,
+    Product,
+    Relation,
+    Scripted,
+    Symbol,
+    Total,
+    Tree,
+    parts_of,
+)
 
 if TYPE_CHECKING:
     from .lexer import Token
@@ -134,6 +151,11 @@ def fraction(parser: Parser, command: Token, operator: Fraction) -> Tree:
     r"""``\frac{d}{dt} f`` and ``\frac{d^2}{dt^2} f`` with what they are of, a binomial; any other fraction as it is."""
     if command.mark == r"\binom":
         return Calculus(operator.span, "binom", None, (operator.below,), operator.above)
+    if _is_of_higher_order(operator):
+        raise parser.error(
+            r"a derivative or a product with d is not decided: write \frac{d^2}{dx^2} (f), or \cdot between factors",
+            operator.span,
+        )
     found = _operator(operator)
     if found is None or not parser.begins():
         return operator
@@ -152,6 +174,17 @@ def _operator(fraction: Fraction) -> tuple[Tree, Number] | None:
     if not _is_sign(sign) or times.digits != order.digits:
         return None
     return variable, order
+
+
+def _is_of_higher_order(fraction: Fraction) -> bool:
+    """Whether it looks like a mixed derivative, or a higher one of what stands in it: ``d^2 f`` over ``dx^2``."""
+    above, below = _beside(fraction.above), _beside(fraction.below)
+    sign, order = _with_order(above[0])
+    looks = order.digits != "1" and all(isinstance(x, Symbol) and x.letters == "d" for x in (sign, *below[::2]))
+    if not looks or len(below) % 2 or (len(above) == 1 and len(below) == 2):
+        return False
+    times = (_with_order(variable)[1].digits for variable in below[1::2])
+    return sum(map(sympy.Rational, times)) == sympy.Rational(order.digits)
 
 
 def _with_order(tree: Tree) -> tuple[Tree, Number]:
@@ -174,6 +207,40 @@ def factors_of(tree: Tree) -> Iterator[Tree]:
         yield from factors_of(tree.right)
     else:
         yield tree
+
+
+# --- where a sum ends ---
+
+
+def behind_the_last(tree: Tree) -> Tree | None:
+    """The last factor of a sum, an extreme or a limit that has not its index: it may stand behind it as a whole."""
+    bound: set[str] = set()
+    while True:
+        match tree:
+            case Large(below=below, body=body):
+                bound |= _bound_below(below)
+                tree = body
+            case Calculus(kind="lim" | "d", variable=variable, body=body):
+                bound |= _letters(variable)
+                tree = body
+            case Total(terms=((_, inside),)):
+                tree = inside
+            case Product(factors=(*_, last)) | Infix(right=last) if not bound & _letters(last):
+                return last
+            case Product(factors=(*_, last)) | Infix(right=last):
+                tree = last
+            case _:
+                return None
+
+
+def _bound_below(below: Tree | None) -> set[str]:
+    items = below.items if isinstance(below, Items) else (below,)
+    return {x for item in items for x in _letters(item.sides[0] if isinstance(item, Relation) else item)}
+
+
+def _letters(tree: Tree | None) -> set[str]:
+    parts = () if tree is None else parts_of(tree)
+    return {part.letters for part in parts if isinstance(part, Symbol)}
 
 
 # --- factorials ---

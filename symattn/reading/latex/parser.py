@@ -31,6 +31,7 @@ from .tree import (
     Symbol,
     Total,
     Tree,
+    is_turn,
     moment_of,
 )
 
@@ -213,6 +214,13 @@ class Parser:
             raise self.error(
                 "what stands below this / is not decided: write \\frac{...}{...}, or parentheses around it", sign.span
             )
+        factor = calculus_trees.behind_the_last(below)
+        if factor is not None:
+            raise self.error(
+                f"whether {self.text.part(factor.span)} is a part of what stands below the / is not decided: write "
+                "\\frac{...}{...}, or parentheses",
+                factor.span,
+            )
         return Infix(Span(above.span.start, below.span.end), "/", above, below)
 
     # --- operands ---
@@ -285,7 +293,19 @@ class Parser:
                 "behind it",
                 head.span,
             )
-        return self.scripts(call)
+        return self._scripts_of_call(call, fence)
+
+    def _scripts_of_call(self, call: Apply, fence: Token) -> Tree:
+        r"""A call with its scripts: no power of a moment in parentheses, as ``\mathbb{E}(x)^2`` may be of x."""
+        found = self.scripts(call)
+        power = found.above if isinstance(found, Scripted) else None
+        if power is not None and not is_turn(power) and moment_of(call.head) and fence.mark == "(":
+            raise self.error(
+                "whether this power is of the moment is not decided: write brackets, as \\mathbb{E}[x]^2, or "
+                "\\mathbb{E}[x^2]",
+                power.span,
+            )
+        return found
 
     def _takes(self, head: Tree, base: Symbol) -> bool:
         if self.meets("open") and self.token.mark in "([":
