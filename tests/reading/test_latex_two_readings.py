@@ -35,6 +35,9 @@ def _read(text: str) -> str:
         (r"x y^\top z", "outer(x, y) @ z"),
         (r"x^\top A x^\top y", "x @ A * (x @ y)"),
         (r"x A; x^\top y + A", "x @ A; outer(x, y) + A"),  # by the first of them, vectors are rows
+        (r"x A; M \odot x y^\top", "x @ A; M * (x @ y)"),
+        (r"x A + x y^\top z", "x @ A + x @ y * z"),  # by its first term
+        (r"\mu = X^\top \mathbf{1} / n; X - \mathbf{1} \mu^\top", "mu = X.T @ ones(n) / n; X - outer(ones(n), mu)"),
         (r"\frac{\partial L}{\partial M_{ij}} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
         (r"\frac{\partial L}{\partial x_i} = y_i; \sum_i \frac{\partial L}{\partial x_i} x_i", "dx = y; sum(dx * x)"),
         (r"\mathrm{d}M_{ij} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
@@ -112,6 +115,13 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"\operatorname{softmax}(x^\top y) A", "a scalar"),
         (r"x^\top u", "a row of n, the right is a column of d"),
         (r"w^\top x", "a row of d, the right is a column of n"),
+        (r"X + x y^\top", "the sum: n×d and n×n"),
+        (r"Q K^\top + \mathbf{1} z^\top", "T×S and T×n"),
+        (r"P \odot (M - x \mathbf{1}^\top)", "T×S and n×S"),
+        (r"M \odot x y^\top", "T×S and n×n"),
+        (r"X + x y^\top = X + y x^\top", "n×d and n×n"),
+        (r"m = X^\top \mathbf{1}; X - m \mathbf{1}^\top", "n×d and d×d"),
+        (r"y x^\top w", "the left is n×n, the right is a column of d"),
         (r"X u^\top z", "the product"),
         (r"\operatorname{rowsum}(A) x", "a column of n"),
         (r"G_t = G_{t-1} + K_t V_t^\top", "recurrence"),

@@ -435,7 +435,8 @@ class Statement(Declarations):
                     term = build(reader)
                     reader.expect(term, shape)
                 self._check_outer(reader, where)
-                fits.append((reader, term))
+                if not self._makes_numbers_of_matrices(reader):
+                    fits.append((reader, term))
             except UndecidedError:
                 raise
             except SymattnError as problem:
@@ -463,6 +464,13 @@ class Statement(Declarations):
             raise self.error(
                 r"a vector is a column, and its product with another is a number: write a matrix as x \otimes y", where
             )
+
+    def _makes_numbers_of_matrices(self, reader: Parts) -> bool:
+        r"""Whether ``x y^\top``, the matrix of a column and a row, is a number by vectors as rows, and nothing else in
+        the text makes them rows."""
+        rows = reader.uses_vectors and reader.conventions.vectors_are_rows
+        undecided = rows and self.names.vectors_are_rows is None
+        return undecided and reader.has_inner_product() and not reader.has_row_before_matrix()
 
     def _free_letters(self) -> list[str]:
         """The indices that names of this statement have, which may stand for themselves too."""

@@ -132,9 +132,20 @@ class Terms:
 
     def has_outer_product(self) -> bool:
         """Whether a column stands beside a row in a product."""
+        return any(a.cols is None and b.rows is None for a, b in self._factors())
+
+    def has_inner_product(self) -> bool:
+        """Whether a row stands beside a column in a product, and neither of them has an index."""
+        return any(a.rows is None and b.cols is None and not a.labels and not b.labels for a, b in self._factors())
+
+    def has_row_before_matrix(self) -> bool:
+        r"""Whether a product is of a row and a matrix, ``x A``, or of a matrix and a column, ``A x^\top``."""
+        return any({len(a.core), len(b.core)} == {1, 2} for a, b in self._factors())
+
+    def _factors(self) -> list[tuple[Form, Form]]:
+        """The forms of factors side by side that are vectors or matrices."""
         forms = [(a.slot.form, b.slot.form) for a, b in self.side_by_side]
-        known = [(a, b) for a, b in forms if a is not None and b is not None and a.core and b.core]
-        return any(a.cols is None and b.rows is None for a, b in known)
+        return [(a, b) for a, b in forms if a is not None and b is not None and a.core and b.core]
 
     def expect(self, term: Term, shape: Sequence[Size] | None) -> Form:
         """The form of a term, whose sizes may follow from the shape that a text says; whether it has it is checked
