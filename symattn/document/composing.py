@@ -53,7 +53,7 @@ from .checks import Check
 from .completing import completed, occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
-from .numbers import array_box
+from .numbers import array_equation
 from .on_the_way import on_the_way
 from .parts import (
     Calculation,
@@ -472,13 +472,14 @@ class Composer:
 
     def _example(self, part: Example) -> Iterator[PagePart]:
         """What goes in, and what comes out."""
-        scalars = [
-            (self.printer.table.scalar(s), self.printer.table.scalar(sympy.sympify(v))) for s, v in part.scalars.items()
+        scalar = self.printer.table.scalar
+        inputs = [row(scalar(s), EQUALS, scalar(sympy.sympify(v))) for s, v in part.scalars.items()]
+        inputs += [array_equation(self.printer.box(x), y) for x, y in part.values.items() if x not in part.show]
+        exact = [part.exact.get(x, {}) for x in part.show]
+        outputs = [
+            array_equation(self.printer.box(x), part.values[x], y) for x, y in zip(part.show, exact, strict=True)
         ]
-        inputs = [(self.printer.box(x), array_box(y)) for x, y in part.values.items() if x not in part.show]
-        outputs = [(self.printer.box(x), array_box(part.values[x])) for x in part.show]
-        for pairs in ([*scalars, *inputs], outputs):
-            yield Display(tuple(row(left, EQUALS, right) for left, right in pairs))
+        yield from (Display(tuple(formulas)) for formulas in (inputs, outputs))
 
     def _detail(self, check: Check | None) -> Words:
         """Under which conditions a step holds, or with which errors it was checked."""

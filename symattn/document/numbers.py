@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from ..core.node import Tensor, topological
 from ..errors import OperandError, described
 from ..ops.leaves import computed, is_named, variable
 from ..printing.media.unicode import unicode_text
+from ..printing.prose import EQUALS
 from .declared import check_declared
+from .exactly import Exact, decimal, exact_values
 from .parts import Example, Line
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ _SMALL = 5e-4  # what three digits do not show
 _LARGE = 1e6  # from which on it is a power of ten
 _MOST = 8  # entries of a row, or rows, that are shown
 _ROOM = 56  # letters in a row, with two between numbers
+_DIGITS = 12  # of a number that is given, which are shown
 
 
 def example(
@@ -60,7 +65,8 @@ def example(
     with np.errstate(all="ignore"):  # what is not finite is shown as such
         found = point.called(lambdify(list(arrays), shown))
     results = {x: y for x, y in zip(shown, found, strict=True) if x not in arrays}
-    return Example({**arrays, **results}, bound, scalars, tuple(results))
+    exact = exact_values(list(results), bound, scalars, arrays)
+    return Example({**arrays, **results}, bound, scalars, tuple(results), exact)
 
 
 def _size(s: sympy.Symbol, n: Any) -> int:
@@ -129,18 +135,48 @@ def _made_up(x: Tensor, bound: Mapping[Any, int], seed: int) -> np.ndarray:
 # --- as boxes ---
 
 
-def array_box(array: np.ndarray) -> Box:
+def array_equation(left: Box, array: np.ndarray, exact: Exact | None = None) -> Box:
+    """An array by its name, behind = where all that is shown is exact, and behind ≈ where digits are left out.
+
+    What is given has no other value than its digits, which are shown; ``exact`` are the values of what is computed.
+    """
+    cells = _Cells(array, exact)
+    box = _array_box(array, cells)
+    return row(left, EQUALS if cells.are_exact else Sign("≈", "relation"), box)
+
+
+class _Cells:
+    """The entries of an array as boxes; whether they are exact is known when they are made."""
+
+    def __init__(self, array: np.ndarray, exact: Exact | None) -> None:
+        self._array, self._exact = array, exact
+        self._whole = bool(np.all(array == np.round(array)))
+        self.are_exact = True
+
+    def box(self, at: tuple[int, ...]) -> Box:
+        x = float(self._array[at])
+        if not np.isfinite(x):
+            self.are_exact &= self._exact is None or self._exact.get(at) == x
+            return _infinite(x)
+        digits = _short(x, self._whole)
+        wanted = decimal(x) if self._exact is None else self._exact.get(at)
+        if self._exact is None and Fraction(digits) != wanted:
+            digits = _long(x) or digits
+        self.are_exact &= Fraction(digits) == wanted
+        return _number(digits)
+
+
+def _array_box(array: np.ndarray, cells: _Cells) -> Box:
     """An array of two axes at most as a matrix, a vector as a column; of a large one some entries and the size."""
-    whole = bool(np.all(array == np.round(array)))
     if array.ndim == 0:
-        return _number(float(array), whole)
+        return cells.box(())
     if array.ndim > 2:
         return Text(f"an array of {' × '.join(map(str, array.shape))} numbers")
-    cells = array[:, None] if array.ndim == 1 else array
-    rows = _shown(len(cells), _MOST)
-    boxes = [[_number(float(x), whole) for x in cells[i]] if i >= 0 else [] for i in rows]
+    width = 1 if array.ndim == 1 else array.shape[1]
+    rows = _shown(len(array), _MOST)
+    boxes = [[cells.box((i, j)[: array.ndim]) for j in range(width)] if i >= 0 else [] for i in rows]
     widest = max((len(unicode_text(box)) for line in boxes for box in line), default=0)
-    columns = _shown(cells.shape[1], max(3, min(_MOST, _ROOM // (widest + 2))))
+    columns = _shown(width, max(3, min(_MOST, _ROOM // (widest + 2))))
     lines = [tuple(line[j] if line and j >= 0 else _DOTS[not line, j < 0] for j in columns) for line in boxes]
     counted = f"{len(array)} entries" if array.ndim == 1 else f"{len(array)} × {array.shape[1]}"
     return row(Matrix(tuple(lines)), *([Text(f" ({counted})")] if -1 in (*rows, *columns) else []))
@@ -154,19 +190,36 @@ def _shown(length: int, most: int) -> list[int]:
     return [*range(length)] if length <= most else [*range(most - 2), -1, length - 1]
 
 
-def _number(x: float, whole: bool) -> Box:
+def _short(x: float, whole: bool) -> str:
     """A number to three digits behind the point, or to three digits times a power of ten."""
+    if x == 0:
+        return "0"
+    if (whole or abs(x) >= _SMALL) and abs(x) < _LARGE:
+        return f"{x:.0f}" if whole else f"{x:.3f}"
+    return f"{x:.2e}"
+
+
+def _long(x: float) -> str:
+    """All digits of a number, or nothing where these are too many to read."""
+    number = Decimal(repr(x)).normalize()
+    if len(number.as_tuple().digits) > _DIGITS:
+        return ""
+    return f"{number:f}" if -_DIGITS // 2 < number.adjusted() < _DIGITS else f"{number:e}"
+
+
+def _infinite(x: float) -> Box:
     if np.isnan(x):
         return Text("undefined")
-    if np.isinf(x):
-        return Sign("∞") if x > 0 else row(Sign("−", "prefix"), Sign("∞"))
-    if x == 0:
-        return Number("0")
-    if (whole or abs(x) >= _SMALL) and abs(x) < _LARGE:
-        return _signed(f"{x:.0f}" if whole else f"{x:.3f}")
-    digits, _, exponent = f"{x:.2e}".partition("e")
+    return Sign("∞") if x > 0 else row(Sign("−", "prefix"), Sign("∞"))
+
+
+def _number(written: str) -> Box:
+    """A number from its digits, with the power of ten behind e."""
+    digits, _, exponent = written.partition("e")
+    if not exponent:
+        return _signed(digits)
     power = Script(Number("10"), above=_signed(str(int(exponent))))
-    short = digits.rstrip("0").rstrip(".")
+    short = digits.rstrip("0").rstrip(".") if "." in digits else digits
     if short in ("1", "-1"):
         return power if short == "1" else row(Sign("−", "prefix"), power)
     return juxtaposed(_signed(short), Sign("⋅", "product"), power)

@@ -9,15 +9,15 @@ import numpy as np
 
 from ..codegen import lambdify
 from ..codegen.check import Point
-from ..core.boxes import Box, row
+from ..core.boxes import Box
 from ..core.node import Tensor, topological
 from ..errors import SymattnError
 from ..ops.leaves import let_op, variable
 from ..ops.rows import softmax_op
-from ..printing.prose import EQUALS
 from ..proof.claims import Claim
 from ..proof.refute.counterexample import Counterexample
-from .numbers import array_box
+from .exactly import exact_values
+from .numbers import array_equation
 
 _MOST, _ENTRIES = 4, 9  # of one side, and of one array
 
@@ -39,7 +39,8 @@ def on_the_way(claim: Any, found: Counterexample, box: Callable[[Tensor], Box]) 
         return [], []
     if any(y.size > _ENTRIES or y.ndim > 2 for y in values.values()):
         return [], []
-    made = {x: row(box(x), EQUALS, array_box(y)) for x, y in values.items()}
+    exact = exact_values(shown, found.sizes, found.scalars, point.arrays)
+    made = {x: array_equation(box(x), y, exact.get(x, {})) for x, y in values.items()}
     return [made[x] for x in left], [made[x] for x in right if x not in left]
 
 

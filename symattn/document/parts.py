@@ -17,6 +17,7 @@ from ..proof.claims import Claim
 from ..proof.induction.plan import Induction
 from ..proof.verdict import Verdict
 from .checks import Check
+from .exactly import Exact
 from .prose import Prose
 
 Kind = Literal["definition", "where", "gradient", "equation", "further"]
@@ -166,12 +167,16 @@ class Cases:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """The lines of a document in numbers: what goes in, and the values of what is shown."""
+    """The lines of a document in numbers: what goes in, and the values of what is shown.
+
+    ``exact`` are the values that floating point may have rounded, as far as they are known.
+    """
 
     values: Mapping[Tensor, Any]
     sizes: Mapping[sympy.Symbol, int]
     scalars: Mapping[sympy.Symbol, Any]
     show: tuple[Tensor, ...]
+    exact: Mapping[Tensor, Exact]
 
     @property
     def roots(self) -> list[Tensor]:

@@ -7,7 +7,9 @@ import pytest
 import sympy
 
 import symattn as sa
-from symattn.document.numbers import array_box
+from symattn.core.boxes import Name
+from symattn.document.exactly import exact_values
+from symattn.document.numbers import array_equation
 from symattn.printing.media.latex import latex
 from symattn.printing.media.unicode import unicode_text
 
@@ -87,16 +89,39 @@ def test_values_that_are_not_finite_are_shown_without_a_warning(recwarn):
     [
         ([1, -2, 30], "[1; −2; 30]"), ([-0.0, 0.5], "[0; 0.500]"), ([1e10, -1e10, 2.5e7], "[10¹⁰; −10¹⁰; 2.5 ⋅ 10⁷]"),
         ([1e-5, 1.25], "[10⁻⁵; 1.250]"), ([123456.7], "[123456.700]"), ([INF, -INF, NAN], "[∞; −∞; undefined]"),
-        (3.14159, "3.142"), (-2, "−2"), (np.ones((2, 2, 3)), "an array of 2 × 2 × 3 numbers"),
+        (3.14159, "3.14159"), (-2, "−2"), ([[1234567.891, 0.1]], "[1234567.891, 0.100]"), ([1.5e-9], "[1.5 ⋅ 10⁻⁹]"),
+        ([1.23456e-7], "[1.23456 ⋅ 10⁻⁷]"), (12345678, "12345678"),
+        (np.ones((2, 2, 3)), "an array of 2 × 2 × 3 numbers"),
         (np.arange(9), "[0; 1; 2; 3; 4; 5; ⋮; 8] (9 entries)"), (np.arange(8), "[0; 1; 2; 3; 4; 5; 6; 7]"),
         (np.arange(20).reshape(2, 10), "[0, 1, 2, 3, 4, 5, ⋯, 9; 10, 11, 12, 13, 14, 15, ⋯, 19] (2 × 10)"),
         (np.full((1, 8), -0.25), "[−0.250, −0.250, −0.250, −0.250, −0.250, ⋯, −0.250] (1 × 8)"),
     ],
 )  # fmt: skip
-def test_arrays_are_written_to_three_digits_and_large_ones_in_part(array, written):
-    box = array_box(np.array(array, dtype=float))
-    assert unicode_text(box) == written
+def test_arrays_that_are_given_are_written_with_all_digits_and_large_ones_in_part(array, written):
+    box = array_equation(Name("A"), np.array(array, dtype=float))
+    assert unicode_text(box) == f"A = {written}"
     assert latex(box).isascii()
+
+
+@pytest.mark.parametrize(
+    ("make", "values", "written"),
+    [
+        (lambda x: x / 8, [1, 4], "[0.125; 0.500]"), (lambda x: x / 16, [1, 4], None),
+        (sa.softmax, [0, 0], "[0.500; 0.500]"), (sa.softmax, [0, 1e4], None), (sa.softmax, [0, 40], None),
+        (sa.sqrt, [4, 9], "[2; 3]"), (sa.exp, [0, -1e4], None),
+        (lambda x: x * 1.2345678, [1e6, 0], None), (lambda x: x + sa.exp(-x), [50, 60], None), (sa.tanh, [30, 0], None),
+    ],
+)  # fmt: skip
+def test_what_is_computed_is_equal_only_where_it_is_exact(make, values, written):
+    x, array = sa.tensor("x", N), np.array(values, dtype=float)
+    y = make(x)
+    (value,) = sa.lambdify([x], [y])(array)
+    text = unicode_text(array_equation(Name("y"), value, exact_values([y], {N: 2}, {}, {x: array})[y]))
+    assert text.startswith("y ≈ ") if written is None else text == f"y = {written}"
+
+
+def test_a_number_with_more_digits_than_are_read_is_rounded():
+    assert unicode_text(array_equation(Name("A"), np.array([1 / 3]))) == "A ≈ [0.333]"
 
 
 def test_an_array_that_a_narrow_page_does_not_hold_is_refused():
