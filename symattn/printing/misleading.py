@@ -48,6 +48,7 @@ _READ: Mapping[type[Box], Callable[[Any], str]] = {
     Code: attrgetter("source"), Differential: lambda part: "d",
 }  # fmt: skip
 _OPERATORS = "⊤⊺⊥∂∇′/!…⋯⋮⋱|‖"
+_JOINING = frozenset("=<>≤≥+*/,;()[]{}")  # in words
 _ALIKE = str.maketrans(
     "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο" + "АВЕКМНОРСТХаеорсух",  # Greek, then Cyrillic
     "ABEZHIKMNOPTYXo" + "ABEKMHOPCTXaeopcyx",
@@ -127,6 +128,12 @@ def check_spellings(
             )
         if _reads(box, {other for other in written.values() if other != shown}):
             raise NamingError(f"names spells {name!r} as {shown}, an expression of other symbols: spell it otherwise")
+        if unknown := _unknown_command(box):
+            raise NamingError(f"names spells {name!r} as {shown}, and {unknown} is no command that is known here")
+        if _is_expression(box):
+            raise NamingError(
+                f"names spells {name!r} as {shown}, which is an expression and no symbol: spell it otherwise"
+            )
 
 
 def _without_mark(box: Script) -> str:
@@ -169,6 +176,36 @@ def _reads(box: Box, others: Collection[str]) -> bool:
         return None
 
     return bool(fold(box, meaning))
+
+
+def _unknown_command(box: Box) -> str:
+    """A command that is printed as it stands, which only LaTeX may have."""
+    sources = (part.source for part in boxes_in(box) if isinstance(part, Code) and not is_unseen(part))
+    return next((source.partition("{")[0] for source in sources if source.startswith("\\")), "")
+
+
+def _is_expression(box: Box) -> bool:
+    r"""Whether an operator or a comma stands between letters; those of scripts, accents and arguments are theirs."""
+
+    def joins(part: Box, kids: Sequence[bool]) -> bool:
+        match part:
+            case Sign(kind=kind):
+                return kind not in ("ordinary", "large")
+            case Text(words=words):
+                return not _JOINING.isdisjoint(words)
+            case Row(parts=parts):
+                return any(kid and not _is_argument(parts, k) for k, kid in enumerate(kids))
+            case Script() | Fence():
+                return kids[0]
+        return False
+
+    return fold(box, joins)
+
+
+def _is_argument(parts: Sequence[Box], k: int) -> bool:
+    before = parts[k - 1] if k else None
+    function = before.base if isinstance(before, Script) else before
+    return isinstance(parts[k], Fence) and isinstance(function, Function)
 
 
 def _is_power(above: Any) -> bool:

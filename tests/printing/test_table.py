@@ -186,7 +186,10 @@ def test_a_gradient_of_one_head_has_the_head_at_what_it_is_by():
     ("spelled", "x", "written"),
     [
         ("A B", Q.T, r"(A B)^{\top}"),
-        ("a + b", Q @ K.T, r"(a + b) K^{\top}"),
+        (r"\Delta A", Q.T, r"(\Delta A)^{\top}"),
+        (r"\phi(X, t)", Q.T, r"\phi(X, t)^{\top}"),
+        (r"\nabla_{A, B} L", Q.T, r"(\nabla_{A, B} L)^{\top}"),
+        (r"\text{low-rank Q}", Q @ K.T, r"\text{low-rank Q} K^{\top}"),
         (r"\phi(X)", Q.T, r"\phi(X)^{\top}"),
         ("s^{*}", Q.T, r"{s^{*}}^{\top}"),
         (r"\hat{W}_{q}", Q.T, r"\hat{W}_{q}^{\top}"),
@@ -234,10 +237,10 @@ def test_ways_of_writing_gradients_that_there_are_not_are_refused():
 
 
 def test_a_name_of_several_letters_is_held_together():
-    written = {way: G.latex(names={A: "B + C"}, gradients=way) for way in ("d", "bar", "partial")}
-    assert r"\mathrm{d}(B + C) &= \mathrm{d}O \, V^{\top}" in written["d"]
-    assert r"\overline{B + C}" in written["bar"]
-    assert r"\frac{\partial L}{\partial (B + C)}" in written["partial"]
+    written = {way: G.latex(names={A: "B C"}, gradients=way) for way in ("d", "bar", "partial")}
+    assert r"\mathrm{d}(B C) &= \mathrm{d}O \, V^{\top}" in written["d"]
+    assert r"\overline{B C}" in written["bar"]
+    assert r"\frac{\partial L}{\partial (B C)}" in written["partial"]
 
 
 @pytest.mark.parametrize(("spelled", "problem"), [("$A$", "leave out the $ signs"), (r"\mathbf{A", "{ is not closed")])
@@ -261,6 +264,30 @@ M, N = sa.tensor("M", T, T), sa.tensor("N", T, T)
 def test_a_spelling_that_is_an_expression_of_other_symbols_is_refused(spelled, style):
     with pytest.raises(sa.NamingError, match="names spells 'N' as .*, an expression of other symbols"):
         sa.latex(M.T + N, names={N: spelled}, style=style)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "A + B",
+        "A, B",
+        "-A",
+        "(A",
+        "A)",
+        r"A \odot B",
+        "A = B",
+        "(A + B)_1",
+        r"\text{a = b}",
+        r"A \to B",
+        r"\foo{A}",
+        r"A_{\foo}",
+    ],
+)
+def test_a_spelling_of_new_letters_that_is_no_symbol_is_refused(spelled):
+    with pytest.raises(
+        sa.NamingError, match="names spells 'N' as .*(no symbol: spell|is no command that is known here)"
+    ):
+        sa.latex(M.T + N, names={N: spelled})
 
 
 @pytest.mark.parametrize(
