@@ -14,7 +14,7 @@ from ..core.naming import free_letters
 from ..core.node import Tensor, topological
 from ..errors import OperandError
 from ..graph.names import displayed_names
-from ..ops.leaves import cotangent_op, definition, variable
+from ..ops.leaves import cotangent_op, definition, scalar_value, variable
 from ..ops.notation import Binding
 from ..printing.counting import checked_first_index
 from ..printing.gradients import checked_gradients, gradient_box, names_the_loss
@@ -252,7 +252,10 @@ class Composer:
         """The gradients by what is given, else the claims that hold, else moments."""
         found = list(steps(self.parts))
         gradients = [line.left for line in self.lines if line.left is not None and line.kind == "gradient"]
-        by_given = [left for left in gradients if left.inputs[1] in self.given]
+        of = [left.inputs[1] for left in gradients]  # a scalar symbol is a constant there
+        by_given = [
+            left for left, x in zip(gradients, of, strict=True) if x in self.given or scalar_value(x) in self.given
+        ]
         proved = (part.verdict for part in found if isinstance(part, Statement) and part.verdict)
         claims = [*{str(verdict.claim): verdict for verdict in proved}.values()]
         return by_given or claims or [part.moments for part in found if isinstance(part, Calculation)][:1]

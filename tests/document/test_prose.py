@@ -368,6 +368,12 @@ def test_a_section_is_a_derivation():
     assert note["Two"].title == "Two"
 
 
+def test_gradients_by_scalars_are_results_too():
+    y = sa.let("Y", sa.softmax(Q @ K.T / sympy.Symbol("tau", positive=True)) @ V)
+    note = sa.Derivation("A").extend(sa.gradient(y, [Q, sympy.Symbol("tau", positive=True)]))
+    assert [said((box,)).partition(" ")[0] for box in note.composed().result[0].formulas] == ["dQ", "dτ"]
+
+
 def test_capitals_of_a_title_leave_its_formulas_as_they_are():
     title = r"Rows of $P$, if $d = e$ and $\sqrt{d}$"
     assert "\nROWS OF P, IF d = e AND √d\n" in NOTE.section(title).extend(P).text()
