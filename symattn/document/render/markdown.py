@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from ...core.boxes import Box, Text, row
@@ -22,8 +23,10 @@ from ...printing.prose import (
     Part,
     Source,
     Statement,
+    Step,
     Table,
     Words,
+    joined,
     padded,
     unheaded,
 )
@@ -95,7 +98,7 @@ def _part(part: Part) -> str:
         case Display(formulas):
             return displayed_formula(formulas[0], _PAGE) if len(formulas) == 1 else side_by_side(formulas, _PAGE)
         case Chain(steps):
-            return displayed(steps, _PAGE)
+            return displayed(map(_with_doubt, steps), _PAGE)
         case Statement():
             return "\n\n".join(_statement(part))
         case Fold(title, parts):
@@ -109,6 +112,14 @@ def _part(part: Part) -> str:
             return _fenced(text, language)
         case Figure():
             return _figure(part)
+
+
+def _with_doubt(step: Step) -> Step:
+    """A step, which says behind its reason that nobody has checked it."""
+    if step.status != "unverified":
+        return step
+    mark = f"({MARKS[step.status].glyph})"
+    return replace(step, reason=joined((*step.reason, f"\u00a0{mark}")) if step.reason else (mark,))
 
 
 def _statement(claim: Statement) -> Iterator[str]:
