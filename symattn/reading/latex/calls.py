@@ -66,6 +66,7 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "min": sympy.Min,
     "mod": sympy.Mod,
 }
+_TAKES_BELOW = {*_SOFT, "entmax", "onehot", "broadcast"}  # an index, a mask, a number, a shape
 _TRIANGLES = {"tril", "triu"}
 _LINES = {"row": -1, "rows": -1, "col": -2, "cols": -2, "columns": -2}
 KNOWN = frozenset(
@@ -179,6 +180,9 @@ class Calls(Moments):
 
     def _known(self, tree: Apply, name: str, options: Options) -> Term:
         count = 3 if name == "where" else 2 if len(tree.arguments) == 2 and name in _OF_TWO else 1
+        takes_none = count > 1 or name in _BY_LINE
+        if ("at" in options and name not in _TAKES_BELOW) or (options and takes_none):
+            raise self.error(f"what stands below {name} is not read", tree)
         if name in ("Concat", "concat") and any(map(is_dots, tree.arguments)):
             return self.run(tree.span, tree.arguments, across=True)
         if name in ("Concat", "concat"):
@@ -208,8 +212,6 @@ class Calls(Moments):
             return self._by_line(tree, x, name)
         if name in _REDUCED:
             return self._reduced(tree, x, name, options)
-        if "at" in options and name != "broadcast":
-            raise self.error(f"what stands below {name} is not read", tree)
         return self._of_matrix(tree, x, name, options)
 
     def of_entries(self, span: Span, x: Term, name: str) -> Term:
@@ -309,8 +311,6 @@ class Calls(Moments):
 
     def _reduced(self, tree: Apply, x: Term, name: str, options: Options) -> Term:
         """Sums, means and extremes of all entries, or along an axis."""
-        if "at" in options:
-            raise self.error(f"what stands below {name} is not read", tree)
         function = getattr(symattn, name)
         keeps = options.get("keepdims", False)
         axis = options.get("axis", -1 if name == "logsumexp" else None)

@@ -313,9 +313,13 @@ class Sums(Calculated):
         return Term(tree.span, Slot(out), make, (body,))
 
     def _of_constant(self, tree: Large, body: Term, letter: str) -> Term:
-        """A sum of equal terms; an extreme of them is the term."""
+        """A sum of equal terms."""
         if tree.sign != "∑":
-            return body
+            raise self.undecided(
+                f"{letter} below \\{tree.sign} is no index of what stands behind it: an extreme over all vectors, "
+                "matrices or numbers is not read",
+                tree,
+            )
         size = self.known_size(self.letters[letter], f"the index {letter}", tree.span)
         return self.multiplied(tree.span, self.scalar(tree.span, size), body)
 

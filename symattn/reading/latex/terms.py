@@ -392,10 +392,15 @@ class Terms:
         """A name that is written without indices."""
         if base.letters == "e" and base.style == "upright" and tree is base:
             return self.scalar(tree.span, sympy.E)
-        entry = self.names.find(tree)
-        if entry is not None and (key_of(tree) not in self.letters or isinstance(entry.value, Tensor)):
+        entry, letter = self.names.find(tree), key_of(tree)
+        if entry is not None and (letter not in self.letters or isinstance(entry.value, Tensor)):
+            if letter in self.bound_letters:
+                raise self.undecided(
+                    f"{letter} stands below a sign as an index, and is declared as {entry.value.brief()}: take another "
+                    "letter for the index",
+                    tree,
+                )
             return self.entry(tree, entry)
-        letter = key_of(tree)
         if letter in self.letters:
             size = self.letters[letter]
             return Term(tree.span, Slot(Form(labels=((letter, size),))), lambda: self.dummy(letter))
