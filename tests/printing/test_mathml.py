@@ -92,10 +92,11 @@ WRITTEN = {
     "transposed": (Script(A, None, Sign("⊤")), '<msup><mi>A</mi><mi mathvariant="normal">⊤</mi></msup>'),
     "a root": (Root(x), "<msqrt><mi>x</mi></msqrt>"),
     "a cube root": (Root(x, Number("3")), "<mroot><mi>x</mi><mn>3</mn></mroot>"),
+    "a bar": (Accent(x, "‾"), '<mover accent="false"><mi>x</mi><mo stretchy="false" scriptlevel="0">¯</mo></mover>'),
     "a hat": (Accent(x, "^"), '<mover accent="true"><mi>x</mi><mo stretchy="false">ˆ</mo></mover>'),
     "a wide bar": (
         Accent(Name("ab", "upright"), "‾"),
-        '<mover accent="true"><mi>ab</mi><mo stretchy="true">\u0332</mo></mover>',
+        '<mover accent="false"><mi>ab</mi><mo stretchy="true" scriptlevel="0">\u0332</mo></mover>',
     ),
     "underlined": (Accent(x, "_"), '<mrow style="border-bottom: 0.06em solid"><mi>x</mi></mrow>'),
     "limits beside": (

@@ -127,8 +127,10 @@ def _accent(box: Accent, inside: Sequence[str]) -> str:
     if box.mark == "_":
         return _tag("mrow", inside[0], style="border-bottom: 0.06em solid")
     drawn = (_WIDE_ACCENTS if wide else _ACCENTS).get(box.mark, box.mark)
-    mark = _token("mo", drawn, stretchy="true" if wide else "false")
-    return _tag("mover", inside[0] + mark, accent="true")
+    grows = "true" if wide else "false"
+    if box.mark == "‾":  # as an accent it touches letters that have a bar on top; a sign over them keeps its distance
+        return _tag("mover", inside[0] + _token("mo", drawn, stretchy=grows, scriptlevel="0"), accent="false")
+    return _tag("mover", inside[0] + _token("mo", drawn, stretchy=grows), accent="true")
 
 
 def _around(inside: str, left: str, right: str, grows: bool) -> str:
