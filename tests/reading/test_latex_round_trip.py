@@ -180,7 +180,7 @@ def test_the_share_of_the_library_of_attention_that_is_read_back() -> None:
         told[found.partition(" ")[0].rstrip(":")] += 1
     assert plainly["refuted"] == told["refuted"] == 0
     assert told["unknown"] <= 10
-    assert plainly["proved"] / plainly.total() > 0.76
+    assert plainly["proved"] / plainly.total() > 0.75
     assert told["proved"] / told.total() > 0.94
 
 

@@ -71,17 +71,19 @@ class Places(Terms):
                 f"{self.shown(tree)} has {len(told)} indices, and there {self.shapes.shown(form)}{hint}", tree
             )
         numbers = [item.digits for item in items if isinstance(item, Number)]
-        begins = [*numbers, *(begin.digits for begin in map(_begin, items) if isinstance(begin, Number))]
-        decided = self.names.first_index is not None or 0 in self.names.bases | self.names.declared_bases()
-        if begins and not decided and "0" not in begins:
-            raise self.error(
-                f"{self.shown(tree)}: whether it is counted from 0 or from 1 is not decided: give first_index=0, or "
-                "first_index=1",
-                tree,
-            )
+        if "0" not in numbers and (numbers or any(map(self._begins_late, items))):
+            if 0 not in self.names.bases | self.names.declared_bases() and self.names.first_index is None:
+                raise self.not_decided(tree)
         if numbers or any(isinstance(part, Number) for item in items for part in _ends(item)):
             self.set_base(self.names.first_place, tree)
         return _Placed(self, tree, inside, items).term()
+
+    def _begins_late(self, item: Tree) -> bool:
+        """Whether a stretch with an end begins at another place when counted from 1; ``2:`` and ``-2:`` are of code."""
+        if not isinstance(item, Slice) or item.parts[0] is None or item.parts[1] is None:
+            return False
+        first = self.size_of(item.parts[0])
+        return first != 0 and not first.is_negative
 
     def _is_item(self, item: Tree) -> bool:
         place = self.is_place(item) or self.is_last(item)
@@ -226,12 +228,13 @@ class _Placed:
         before = (slice(None),) * axis
         if not labels:
             first = reader.names.first_place
-            reader.set_base(first, self.tree)
             if (value - first).is_negative:
                 raise reader.error(
                     f"{reader.shown(self.tree)} has no such place: they are {first} to {x.shape[axis] - 1 + first}",
                     self.tree,
                 )
+            reader.check_begins(self.tree)
+            reader.set_base(first, self.tree)
             return x[(*before, slice(_number(value - first), _number(value - first + 1)))][(*before, 0)], []
         letters = [letter for letter, _ in labels]
         sizes = [reader.known_size(size, f"the index {letter}", place.span) for letter, size in labels]
@@ -311,11 +314,6 @@ def extremes(value: sympy.Expr, ends: dict[sympy.Symbol, sympy.Expr]) -> tuple[s
 def _is_formula(item: Tree) -> bool:
     """Whether a place is a formula of indices: a sum, a multiple, a quotient that is rounded down."""
     return isinstance(item, (Total, Product, Infix, Fence))
-
-
-def _begin(item: Tree) -> Tree | None:
-    """Where a stretch from place to place begins; ``1:`` without an end is of code, which counts from 0."""
-    return item.parts[0] if isinstance(item, Slice) and item.parts[1] is not None else None
 
 
 def _ends(item: Tree) -> list[Tree]:

@@ -221,6 +221,7 @@ class Terms:
         shape = tuple(self.known_size(size, f"the index {letter}", span) for letter, size in form.labels)
         first = [self.firsts.get(letter, self.given_first) for letter in letters]
         if self.assumed.intersection(letters) and not shifts(value, tuple(dummies)):
+            self.check_begins(span)
             self.set_base(self.names.first_place, span)
         if None in first and not shifts(value, tuple(dummies)):
             raise self.error(
@@ -477,6 +478,18 @@ class Terms:
                 r"so write sums as \sum_{i=0}^{n-1}, or give first_index=1 where all is counted from 1",
                 where,
             )
+
+    def check_begins(self, where: Tree | Span) -> None:
+        """That something says where a text counts from, where a value depends on it."""
+        if not self.names.bases | self.names.declared_bases():
+            raise self.not_decided(where)
+
+    def not_decided(self, where: Tree | Span) -> ParseError:
+        return self.error(
+            f"{self.shown(where)}: whether it is counted from 0 or from 1 is not decided: give first_index=0, or "
+            "first_index=1",
+            where,
+        )
 
     def is_place(self, tree: Tree) -> bool:
         """Whether a subscript says where an entry stands: an index, a number, or a sum of them."""
