@@ -93,6 +93,17 @@ def test_odd_letters_compile_wherever_there_are_words(tmp_path):
         assert "Missing character" not in compiled(page.latex(**options), tmp_path)
 
 
+def test_characters_that_tex_lacks_are_told_below_the_page():
+    x = sa.tensor("x", "n")
+    plain = sa.Derivation("A", summary="Σ ∀ ≤ naïve [a]").extend(sa.let("y", x + 1)).code("é")
+    assert "named instead" not in plain.latex()
+    odd = plain.section("中").code("# 文 ≤").fold("😀", sa.Derivation("مB").say("ا"))
+    assert "Not in this type, and named instead: U+0627, U+2264, U+4E2D, U+6587, U+1F600." in odd.latex()
+    many = sa.Derivation("".join(map(chr, range(0x4E00, 0x4E20))))
+    assert many.latex().count("U+4E") == 12
+    assert ", and 20 more." in many.latex()
+
+
 def test_code_keeps_letters_under_accents_and_names_what_tex_lacks():
     listing = sa.Derivation("A").code("é = e\u0301  # ≤ 中 –").latex()
     assert "é = é  # \\u2264 \\u4e2d \\u2013" in listing

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 from unicodedata import normalize
 
 from ...core.arguments import flag, one_of
-from ...core.boxes import Box, Sign, row
+from ...core.boxes import Box, Sign, Text, boxes_in, row
 from ...printing.align import ENVIRONMENTS, TEXT_WIDTH, Page, has_number, itemised, page_of, tex_text, tex_words
-from ...printing.media.latex import is_accented
+from ...printing.media.latex import is_accented, typeset
 from ...printing.media.latex import latex as formula
 from ...printing.prose import (
     MARKS,
@@ -42,6 +43,7 @@ from ...printing.prose_latex import (
 )
 
 _WIDEST = 44.0  # em of text that a sheet of paper holds
+_LISTED = 12  # characters that are told
 _QED = r"$\square$"
 _GLYPHS = {"proved": r"$\checkmark$", "computed": r"$\checkmark$", "defined": "$:=$"}
 
@@ -157,8 +159,39 @@ def _footer(document: Document) -> str:
         *map(_meaning, (status for status, _ in document.tally)),
         *([f"Steps: {counted}."] if counted else []),
         *command,
+        *_named_instead(document),
     ]
     return rf"\begin{{flushleft}}\footnotesize {' '.join(lines)}\end{{flushleft}}" if lines else ""
+
+
+def _named_instead(document: Document) -> Iterator[str]:
+    """Which characters of the page stand there by their names, or by their codes in listings."""
+    codes = [f"U+{ord(c):04X}" for c in sorted(_not_set(document))]
+    if codes:
+        more = f", and {len(codes) - _LISTED} more" if len(codes) > _LISTED else ""
+        yield f"Not in this type, and named instead: {', '.join(codes[:_LISTED])}{more}."
+
+
+def _not_set(document: Document) -> set[str]:
+    """The characters of a page that not every TeX has, in words and in listings."""
+    found = set[str]()
+    rest: list[Any] = [document]
+    while rest:
+        match rest.pop():
+            case str() as words:
+                found |= {c for c in normalize("NFC", words) if c != "[" and typeset(c)[:1] == "["}
+            case Source(text=source):
+                found |= {c for c in normalize("NFC", source) if c.isprintable() and not _is_typed(c)}
+            case Figure() as figure:
+                is_told = not figure.file and figure.formula is None
+                rest += [figure.caption, *([figure.alternative] if is_told else [])]
+            case Box() as box:
+                rest += [part.words for part in boxes_in(box) if isinstance(part, Text)]
+            case tuple() as parts:
+                rest += parts
+            case part if is_dataclass(part) and not (isinstance(part, Fold) and part.for_machines):
+                rest += [getattr(part, field.name) for field in fields(part)]
+    return found
 
 
 def _meaning(status: Status) -> str:
@@ -209,15 +242,18 @@ def _with_below(block: str, end: str) -> str:
 def _verbatim(source: str, page: Page) -> str:
     """Source text as it stands, in the largest type in which its lines fit, and broken where none is small enough."""
     source = normalize("NFC", source.expandtabs().replace(r"\end{", r"\end {"))
-    typed = "".join(
-        c if c.isascii() or is_accented(c) else c.encode("ascii", "backslashreplace").decode() for c in source
-    )
+    typed = "".join(c if _is_typed(c) else c.encode("ascii", "backslashreplace").decode() for c in source)
     lines = ["".join(filter(str.isprintable, line)) for line in typed.rstrip().splitlines()]
     longest = max(map(len, lines), default=0)
     fitting = [(size, int(page.width / (em * _LETTER))) for size, em in _SIZES if em * _LETTER * longest < page.width]
     size, room = fitting[0] if fitting else (_SIZES[-1][0], int(page.width / (_SIZES[-1][1] * _LETTER)))
     short = [line[at : at + room] for line in lines for at in range(0, max(len(line), 1), room)]
     return "\n".join([rf"{{\{size}", r"\begin{verbatim}", *short, r"\end{verbatim}", "}"])
+
+
+def _is_typed(character: str) -> bool:
+    """Whether a listing has the character as it is."""
+    return character.isascii() or is_accented(character)
 
 
 _LETTER = 0.53  # em of a letter of a typewriter
