@@ -218,7 +218,7 @@ def test_a_step_says_what_was_done_to_check_it() -> None:
     ]
     doubted = [line for line in markdown(document(Chain(tuple(steps)))).splitlines() if "(?)" in line]
     assert len(doubted) == 2  # the one line that is not verified, in the result and in the section
-    assert doubted[0].endswith(r"\text{why~(?)} \cr")
+    assert doubted[0].endswith(r"\text{why (?)} \cr")
     assert r"x &= x && \text{(?)}" in markdown(document(Chain((Step(x, x, status="unverified"),))))
 
 
