@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..core.boxes import Box, Code, Name, Script
+from ..core.boxes import Box, Code, Name, Script, Sign
 from ..errors import OperandError, described
 from ..printing.media.read_latex import box_of_latex
 
@@ -88,12 +88,13 @@ def _cited(source: str) -> str:
 
 
 def _below(box: Box) -> Iterator[str]:
-    """The letters below a base, below a large sign too."""
+    """The letters below a base, below a large sign too; below ∇ stands what a gradient is by."""
     pending = [box]
     while pending:
         one = pending.pop()
         pending += one.kids
-        if isinstance(one, Script) and one.below is not None:
+        of_gradient = isinstance(one, Script) and isinstance(one.base, Sign) and one.base.mark == "∇"
+        if isinstance(one, Script) and one.below is not None and not of_gradient:
             yield from (part.letters for part in every(one.below) if isinstance(part, Name) and len(part.letters) == 1)
 
 

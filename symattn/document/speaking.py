@@ -15,6 +15,7 @@ from ..core.boxes import (
     Box,
     Differential,
     Fence,
+    Fraction,
     Function,
     Name,
     Number,
@@ -81,6 +82,11 @@ class Speaker:
                 return replace(member, typed=box, printed=several)
         return None
 
+    def is_tensor(self, box: Box) -> bool:
+        """Whether a box is the name of something that has axes, and so is no index."""
+        name = self.known(box)
+        return name is not None and name.rank > 0
+
     def gradient(self, of: Box) -> Spoken | None:
         return self.known(Differential(of))
 
@@ -94,6 +100,8 @@ class Speaker:
             again = rebuilt(box, inside) if inside else box
             if isinstance(again, Row):
                 return row(*self._gradients(again.parts, written))
+            if isinstance(again, Fraction) and (by := _quotient(_parts(again.above), _parts(again.below))) is not None:
+                return Differential(by) if self._is_gradient(by, written) else again
             return again if self.known(again) is not None else self._split(again)
 
         return fold(formula, made)
@@ -113,19 +121,25 @@ class Speaker:
         return box
 
     def _gradients(self, parts: Sequence[Box], written: set[str]) -> Iterator[Box]:
-        r"""Parts of a row, in which ``\nabla_Z L`` and ``dZ`` are the gradient that the document has.
+        r"""Parts of a row, in which ``\nabla_Z L``, ``\partial L / \partial Z`` and ``dZ`` are the document's gradient.
 
         Where that is written beside it, the formula says what it is.
         """
         pending = list(reversed(parts))
         while pending:
             part = pending.pop()
-            by = _differentiated(part, pending[-1]) if pending else None
-            if by is None or self.gradient(by) is None or latex(Differential(by)) in written or self._is_size(part):
+            by, more = _differentiated(part, pending[-1]) if pending else None, 1
+            if by is None and len(pending) >= 4 and isinstance(line := pending[-2], Sign) and line.mark == "/":
+                by, more = _quotient((part, pending[-1]), (pending[-3], pending[-4])), 4
+            if by is None or not self._is_gradient(by, written) or self._is_size(part):
                 yield part
                 continue
-            pending.pop()
+            del pending[-more:]
             yield Differential(by)
+
+    def _is_gradient(self, by: Box, written: set[str]) -> bool:
+        """Whether the document has a gradient by something, and the formula does not write it out."""
+        return self.gradient(by) is not None and latex(Differential(by)) not in written
 
     def _is_size(self, d: Box) -> bool:
         return isinstance(d, Name) and (d.letters in self.letters or self.known(d) is not None)
@@ -136,7 +150,7 @@ class _Sentence:
 
     def __init__(self, speaker: Speaker, formula: Formula, said: Prose) -> None:
         self.speaker, self.formula, self.said = speaker, formula, said
-        self.free = speaker.letters | said.indices
+        self.free = speaker.letters | {letter for letter in said.indices if not speaker.is_tensor(Name(letter))}
 
     def box(self) -> Box:
         """The formula by the symbols of the document."""
@@ -198,10 +212,14 @@ class _Sentence:
         if box.above is not None and not self._is_above(name, box.above):
             euler = r"; Euler's number is written $\mathrm{e}$" if name.name == "e" else ""
             return rf"there is {name.name}, above which stand powers and \top{euler}"
-        if box.below is not None and not _are_indices(box.below, name.rank):
+        if box.below is not None and not self._are_places(box.below, name.rank):
             entry = f"of which an entry is ${latex(name.typed)}_{{{' '.join('ijklmn'[: name.rank])}}}$"
             return f"there is {name.name}, {entry if name.rank else 'which is one number'}"
         return ""
+
+    def _are_places(self, below: Box, rank: int) -> bool:
+        """Whether something below a name says which entries or rows are meant: no tensor does."""
+        return _are_indices(below, rank) and not any(map(self.speaker.is_tensor, every(below)))
 
     def _is_above(self, name: Spoken, above: Box) -> bool:
         """Whether something above a name is a power, a transposition, or says which of several heads is meant."""
@@ -300,6 +318,18 @@ def _differentiated(first: Box, second: Box) -> Box | None:
         case Name(letters="d", style="italic"), _:
             return second
     return None
+
+
+def _quotient(above: Sequence[Box], below: Sequence[Box]) -> Box | None:
+    r"""What a gradient of L is by, that is written ``\partial L / \partial Z``."""
+    match (*above, *below):
+        case (Sign(mark="∂"), Name(letters="L"), Sign(mark="∂"), by):
+            return by
+    return None
+
+
+def _parts(box: Box) -> tuple[Box, ...]:
+    return box.parts if isinstance(box, Row) else (box,)
 
 
 def _primes(above: Box | None) -> tuple[Box | None, Box | None]:

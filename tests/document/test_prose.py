@@ -33,7 +33,9 @@ def spoken(sentence: str, note: sa.Derivation = NOTE, **options: object) -> str:
         (r"a $T \times S$ matrix, $P^{\top} \mathrm{d}O$", "a T × S matrix, Pᵀ dO"),
         (r"row $i$ of $P$ sums to 1, $\sum_{j} P_{i j} = 1$", "row i of P sums to 1, ∑ⱼ Pᵢⱼ = 1"),
         (r"in $(0, 1)$, at $\mathrm{e}^{-1}$, with $I$", "in (0, 1), at ℯ⁻¹, with I"),
-        (r"a loss $L$ with $\partial L / \partial Q$", "a loss L with ∂L/∂Q"),
+        (r"a loss $L$ with $\mathrm{d}Q = \partial L / \partial Q$", "a loss L with dQ = ∂L/∂Q"),
+        (r"$2 \partial L / \partial Z + Z$, $\frac{\partial L}{\partial Z}$", "2 dZ + Z, dZ"),
+        (r"$\max_{S} \partial O / \partial Q$", "max_S ∂O/∂Q"),
         (r"$\operatorname{Att}(Q, K, V)$ for \$5", "Att(Q, K, V) for $5"),
         (r"$Z^{2} Z^{-1}$, $d^{1/2}$, $P^{\circ 2}$", "Z² Z⁻¹, d^(1/2), P^(∘ 2)"),
         (r"row $P_i$, $P_{i, :}$, $Z_{1 2}$, $K_{j + 1}$", "row Pᵢ, P_(i, :), Z_(1 2), Kⱼ₊₁"),
@@ -93,11 +95,14 @@ def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, messa
         )],
         *[(formula, "there is Z, of which an entry is .Z_{i j}.") for formula in (
             "Z_3", "Z_{12}", "Z_{i j k}", r"Z_{\mathrm{max}}", r"Z_{\text{max}}", r"Z_{\max}", "Z_+", "Z_3^{\\top}",
+            "Z_Q",
         )],
         *[(rf"\{font}{{Z}}", r"Z is written \$Z\$, .* its gradient is written \$\\mathrm{d}Z") for font in (
             "mathbf", "mathcal", "mathrm", "mathsf", "boldsymbol", "bar", "hat", "tilde", "dot", "vec", "underline",
         )],
         *[(formula, "there is [Td], which is one number") for formula in ("T_1", "T_{i}", "d_k")],
+        (r"\nabla_Z L$ and $\bar{Z}", r"Z is written \$Z\$"),
+        (r"Z_{i j} = \nabla_q L", "there are K, O, P"),
         ("T'", "there is T, above which"),
         (r"\hat{d}", "d is written .d., and printed as names= says;"),
         *[(formula, r"Z transposed is written \$Z\^{\\top}") for formula in (
