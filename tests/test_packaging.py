@@ -58,6 +58,7 @@ def test_the_wheel_holds_the_package_its_types_and_the_derivations(wheel):
     assert {Path(n).suffix for n in names if n.startswith("symattn/")} == {".py", ".typed", ".css", ".md", ".png"}
 
 
+@pytest.mark.slow
 def test_derivations_are_found_from_a_wheel_in_another_folder(installed, tmp_path):
     shown = (
         "import symattn; from symattn.cli import main, notes; print(symattn.__file__); "

@@ -301,6 +301,7 @@ DTYPES = [np.float16, np.float32, np.float64]
 
 
 @pytest.mark.parametrize(("dtype", "name"), one_in(4, itertools.product(DTYPES, SPELLINGS)))
+@pytest.mark.slow
 def test_functions_of_one_number_are_as_accurate_as_their_condition_allows(name, dtype):
     """8 units in the last place times ``1 + |x f'(x) / f(x)|``; what is smaller than any normal number may be 0."""
     spelled, exact = SPELLINGS[name]

@@ -86,6 +86,7 @@ def test_a_long_chain_has_entries_as_a_system():
 
 
 @pytest.mark.parametrize("length", one_in(2, [100_000, 200_000]))
+@pytest.mark.slow
 def test_a_long_chain_is_freed_without_overflowing_the_stack(length):
     code = (
         "import symattn as sa\n"
@@ -145,6 +146,7 @@ def test_named_intermediates_keep_a_deep_graph_printable():
     ],
     ids="build str subs free_symbols pickle gradient".split(),
 )
+@pytest.mark.slow
 def test_work_grows_linearly_with_depth(work):
     assert seconds(lambda: work(chain(2000))) < 9 * seconds(lambda: work(chain(500))) + 0.05  # a quadratic walk: 16
 
@@ -186,6 +188,7 @@ def sliced(length):
     return t
 
 
+@pytest.mark.slow
 def test_building_by_scalar_symbols_grows_linearly_with_depth():
     assert seconds(lambda: scaled_by_a_symbol(1200)) < 9 * seconds(lambda: scaled_by_a_symbol(300)) + 0.05
 
@@ -211,6 +214,7 @@ def test_a_network_compiles_to_a_source_that_grows_linearly_with_its_depth(cotan
     assert seconds(lambda: compiled(80)) < 9 * seconds(lambda: compiled(20)) + 0.05
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_nested_too_deep_for_sympy_is_refused_with_the_way_out():
     y = x = sa.tensor("x", "n")
     for _ in range(400):

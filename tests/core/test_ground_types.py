@@ -30,6 +30,7 @@ def printed():
     return out
 
 
+@pytest.mark.slow
 def test_both_ground_types_are_in_use(printed):
     assert (printed["python"], printed["flint"]) == ("python", "flint")
 

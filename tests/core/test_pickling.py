@@ -95,6 +95,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("name", LAWS)
+@pytest.mark.slow
 def test_moments_are_pickled_with_what_is_worked_out_later(name):
     found = sa.moments(q @ K, {q: LAWS[name], K: sa.iid(mean=0, variance=1, kurtosis=3, skewness=0)})
     for other in (again(found), copy.deepcopy(found)):
@@ -149,6 +150,7 @@ print(verdict, verdict.proof if verdict else "", end="")
 
 
 @pytest.mark.parametrize("name", one_in(5, VERDICTS))
+@pytest.mark.slow
 def test_a_verdict_is_read_and_checked_in_another_process(name):
     verdict = VERDICTS[name]()
     done = subprocess.run(

@@ -266,6 +266,7 @@ def test_a_pickle_reads_the_same_in_another_process():
     assert read.stdout.decode() == expected
 
 
+@pytest.mark.slow
 def test_the_text_of_an_expression_does_not_depend_on_the_hash_seed():
     code = (
         "import symattn as sa, sympy\n"

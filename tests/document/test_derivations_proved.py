@@ -75,6 +75,7 @@ def test_blocks_are_merged_into_attention_over_all_keys():
 
 
 @pytest.mark.parametrize("name", one_in(8, SHIPPED))
+@pytest.mark.slow
 def test_a_derivation_does_not_change_between_runs(name):
     one, other = fresh(name), fresh(name)
     assert one.text() == other.text()

@@ -77,6 +77,7 @@ def ended(call: Callable[..., Any], **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.slow
 def test_each_argument_with_what_it_is_not_ends_in_an_error_of_symattn(name):
     call, right = CALLS[name]
     call(**right)

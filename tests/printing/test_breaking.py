@@ -189,6 +189,7 @@ _FORMULAS = st.lists(st.tuples(st.recursive(_LETTERS, _operands, max_leaves=30),
 
 
 @given(_FORMULAS, st.floats(4, 40))
+@pytest.mark.slow
 def test_nothing_is_lost_and_what_can_fit_fits(box: Box, room: float) -> None:
     pieces = broken(box, room)
     assert "".join(map(shown, pieces)) == shown(box)

@@ -142,6 +142,7 @@ def test_scripts_have_as_many_parts_as_their_element_needs(box):
         assert len(element) == parts.get(element.tag, len(element))
 
 
+@pytest.mark.slow
 def test_a_tree_without_end_is_written():
     deep = x
     for _ in range(3000):

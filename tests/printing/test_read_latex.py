@@ -176,6 +176,7 @@ ENDLESS = [("{", "}"), ("(", ")"), (r"\hat{", "}"), (r"\left(", r"\right)")]
 
 
 @pytest.mark.parametrize(("before", "after"), one_in(2, ENDLESS))
+@pytest.mark.slow
 def test_source_without_end_is_read(before, after):
     box = box_of_latex(before * 3000 + "x" + after * 3000)
     assert unicode_text(box).count("x") == 1

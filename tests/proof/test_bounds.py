@@ -363,6 +363,7 @@ def test_a_proof_with_other_steps_fails_its_check() -> None:
     assert not type(found)(found.claim, (), (), found.conclusion, ()).check()
 
 
+@pytest.mark.slow
 def test_time_is_limited_and_depth_is_not() -> None:
     deep = x
     for _ in range(3000):

@@ -265,6 +265,7 @@ for v in (sa.prove(f(Pi @ X), Pi @ f(X)), sa.prove(f(Pi @ X), f(X)), sa.prove(f(
 """
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_order_of_hashes():
     def run(seed: str) -> str:
         return subprocess.run(
