@@ -337,7 +337,10 @@ class Derivation:
         return latex(document, environment, numbered, width, standalone, theorems)
 
     def pdf(self, path: str | Path, names: Spellings | None = None, gradients: str = "d") -> None:
-        """Write the derivation as PDF, by a TeX that is installed. Raises OperandError where there is none."""
+        """Write the derivation as PDF, by a TeX that is installed.
+
+        Raises TypesettingError where there is none, and OSError for a path at which no file can be written.
+        """
         pdf(self.composed(names, gradients=gradients), path)
 
     def markdown(self, names: Spellings | None = None, gradients: str = "d", first_index: int = 0) -> str:
