@@ -15,6 +15,7 @@ T, S, d, c, n = sa.sizes("T S d c n")
 NAMES: dict[str, Any] = {
     **{"Q": (T, d), "K": (S, d), "V": (S, c), "M": (T, S), "P": (T, S), "A": (n, n), "B": (n, n)},
     **{"X": (n, d), "Y": (n, d), "x": (n,), "y": (n,), "z": (n,), "u": (d,), "w": (d,), "L": None},
+    **{"a": (3 * n,), "b": (2 * n,)},
     r"\beta": sympy.Symbol("b", real=True),
 }
 
@@ -48,6 +49,7 @@ def _read(text: str) -> str:
         (r"A \odot [j \le i]_{ij}", "A * from_index((n, n), lambda i, j: j <= i)"),
         (r"x_0 ([i]_i + x); x_{n-1}", "x[0] * (from_index((n,), lambda i: i) + x); x[-1]"),
         (r"x_{:2}; x_{-2:}", "x[:2]; x[-2:]"),
+        (r"[b_{2 i + 1}]_i + x", "take(b, from_index((n,), lambda i: 2*i + 1), axis=-1) + x"),  # from 1 it leaves b
         (r"M dV", "M @ dV"),
         (r"2 \mathrm{d}x", "2 * dx"),
         (r"\frac{1}{d n} x", "x / (d*n)"),
@@ -163,6 +165,7 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
         (r"A_{n-2, :} x", "counted from 0 or from 1"),
         (r"x_{n-2:n}", "counted from 0 or from 1"),
         (r"x_{d:2 d}", "counted from 0 or from 1"),
+        (r"[a_{2 i + 1}]_i + x", "counted from 0 or from 1"),
         (r"x_{1:2}; \sum_{j=1}^n x_j", "counted from 0 or from 1"),
         (r"x^\top x + \sum_i i x_i", "where i begin"),
         (r"x_1", "not decided"),

@@ -238,6 +238,7 @@ class _Placed:
             return x[(*before, slice(_number(value - first), _number(value - first + 1)))][(*before, 0)], []
         letters = [letter for letter, _ in labels]
         sizes = [reader.known_size(size, f"the index {letter}", place.span) for letter, size in labels]
+        told = reader.names.bases | reader.names.declared_bases()
         counted = self._from_zero(place, value, letters)
         symbols = INDICES[: len(letters)]
         counted = counted.xreplace({reader.dummy(le): s for le, s in zip(letters, symbols, strict=True)})
@@ -247,6 +248,10 @@ class _Placed:
                 f"that the place {reader.shown(place.span)} stays within an axis of {x.shape[axis]} is not seen",
                 place.span,
             )
+        moved = counted.xreplace({s: s + 1 for s in symbols}) - 1  # the same, with the indices counted from 1
+        differs = not told and reader.assumed.intersection(letters) and sympy.expand(moved - counted) != 0
+        if differs and stays(moved, ends, sympy.S.Zero, x.shape[axis] - 1):
+            raise reader.not_decided(self.tree)
         return take(x, from_index(tuple(sizes), lambda *_: counted), axis=axis), letters
 
     def _from_zero(self, place: Term, value: Any, letters: list[str]) -> Any:
