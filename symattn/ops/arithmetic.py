@@ -115,14 +115,28 @@ def _add_notation(p: Any, node: Tensor) -> Written:
 
 
 def _term(p: Any, node: Tensor, x: Tensor, at_least: int) -> Box:
-    """A term of a sum; a number in all entries of a square matrix is written out, for it reads as a multiple of I."""
+    """A term of a sum; a number in all entries of a matrix is written out where it reads as something else: as a
+    multiple of I, or, made of vectors, as their outer product."""
     is_square = node.rank > 1 and node.shape[-1] == node.shape[-2] is not ONE
-    if p.code or not (is_square and is_number(x)):
+    is_matrix = node.rank > 1 and not (node.shape[-1] is node.shape[-2] is ONE)
+    if p.code or not is_number(x) or not (is_square or (is_matrix and _is_of_vectors(x))):
         return fitted(p, node, x, at_least)
     coefficient, rest = split_scalar(x)
     factors = [] if rest is None else [p.operand(rest, Binding.PRODUCT)]
     filled = juxtaposed(*factors, ONES, transposed(ONES)), Binding.PRODUCT
     return fenced(scaled(p, coefficient, x, filled), at_least)
+
+
+def _is_of_vectors(x: Tensor) -> bool:
+    """Whether a number is written by a product of vectors."""
+    waiting, seen = [x], set[Tensor]()
+    while waiting:
+        part = waiting.pop()
+        if part.op.name == "matmul":
+            return True
+        seen.add(part)
+        waiting += (k for k in part.inputs if is_number(k) and k not in seen)
+    return False
 
 
 def _embedded_terms(node: Tensor) -> list[tuple[sympy.Expr, Tensor]]:

@@ -37,6 +37,9 @@ def _read(text: str) -> str:
         (r"x^\top A x^\top y", "x @ A * (x @ y)"),
         (r"x A; x^\top y + A", "x @ A; outer(x, y) + A"),  # by the first of them, vectors are rows
         (r"x A; M \odot x y^\top", "x @ A; M * (x @ y)"),
+        (r"X + 1 - \beta + \operatorname{tr}(A)", "X + 1 - b + trace(A)"),
+        (r"x + x^\top y + s; s = x^\top x; X + s", "x + x @ y + s; s = x @ x; X + s"),
+        (r"X + x^\top y \mathbf{1} \mathbf{1}^\top", "X + outer(broadcast_to(x @ y, (n,)), ones(d))"),
         (r"x A + x y^\top z", "x @ A + x @ y * z"),  # by its first term
         (r"\mu = X^\top \mathbf{1} / n; X - \mathbf{1} \mu^\top", "mu = X.T @ ones(n) / n; X - outer(ones(n), mu)"),
         (r"\frac{\partial L}{\partial M_{ij}} = P_{ij}; \nabla_Q L = \nabla_M L K", "dM = P; dQ = dM @ K"),
@@ -116,6 +119,9 @@ def test_the_common_meaning(text: str, meaning: str) -> None:
     [
         (r"A - x^\top y", "a scalar"),
         (r"x^\top x + \beta I", "a scalar"),
+        (r"X + x^\top y", "n×d and a scalar"),
+        (r"X - \exp(2 x^\top A y) / n", "n×d and a scalar"),
+        (r"M + \frac{\beta}{x \cdot y}", "T×S and a scalar"),
         (r"[x^\top y, x^\top x]", "blocks"),
         (r"\operatorname{softmax}(x^\top y) A", "a scalar"),
         (r"x^\top u", "a row of n, the right is a column of d"),

@@ -8,7 +8,7 @@ columns of the left with the rows of the right; where both lack that axis it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -31,6 +31,7 @@ class Form:
     """The axes of a value: labelled ones by their letters, leading ones, rows and columns.
 
     ``of_rows``: a column that has a number for each row of a matrix by its name, as ``rowsum(A)``, may meet a matrix.
+    ``of_vectors``: a number that a row and a column make, which may be meant as their outer product.
     """
 
     labels: Labels = ()
@@ -38,6 +39,7 @@ class Form:
     rows: Size | None = None
     cols: Size | None = None
     of_rows: bool = False
+    of_vectors: bool = field(default=False, compare=False)
 
     @property
     def is_scalar(self) -> bool:
@@ -121,6 +123,7 @@ class Shapes:
             None if form.rows is None else self.size(form.rows),
             None if form.cols is None else self.size(form.cols),
             form.of_rows,
+            form.of_vectors,
         )
 
     # --- what has to hold ---
@@ -230,7 +233,7 @@ class Shapes:
     def _product(self, a: Form, b: Form, place: Any) -> Form:
         labels, lead = self.joined_labels(a.labels, b.labels, place), self._joined_lead(a, b, place, "the product")
         if a.is_scalar or b.is_scalar:
-            return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
+            return self._scaled(a, b, labels, lead)
         inner, outer = a.cols, b.rows
         fits = (
             self.unify(inner, outer)
@@ -242,7 +245,13 @@ class Shapes:
             if self._is_number_beside_vector(a, b) or self._is_number_beside_vector(b, a):
                 raise ClashError(f"{problem}, which may be meant as a number: declare it as one", place, True)
             raise ClashError(problem, place)
-        return Form(labels, lead, a.rows, b.cols)
+        return Form(labels, lead, a.rows, b.cols, of_vectors=a.rows is b.cols is None)
+
+    def _scaled(self, a: Form, b: Form, labels: Labels, lead: tuple[Size, ...]) -> Form:
+        """The form of anything and a scalar."""
+        rows, cols = (b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)
+        of_vectors = a.is_scalar and b.is_scalar and (a.of_vectors or b.of_vectors)
+        return Form(labels, lead, rows, cols, of_vectors=of_vectors)
 
     def _is_number_beside_vector(self, a: Form, b: Form) -> bool:
         """Whether a matrix has one entry, by which people scale a vector whichever way it lies."""
@@ -250,16 +259,16 @@ class Shapes:
 
     def _entrywise(self, a: Form, b: Form, place: Any, what: str, scalars: bool) -> Form:
         labels, lead = self.joined_labels(a.labels, b.labels, place), self._joined_lead(a, b, place, what)
-        if scalars and (a.is_scalar or b.is_scalar):
-            return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
-        if a.is_scalar != b.is_scalar and not self._meets_scalar(b if a.is_scalar else a):
+        if (scalars and (a.is_scalar or b.is_scalar)) or (a.is_scalar and b.is_scalar):
+            return self._scaled(a, b, labels, lead)
+        if a.is_scalar != b.is_scalar and not self._meets_scalar(*((b, a) if a.is_scalar else (a, b))):
             raise ClashError(
                 f"{what}: {self.shown(a)} and {self.shown(b)}; write a number in every entry as "
                 r"c \mathbf{1}\mathbf{1}^\top, a multiple of the identity as c I",
                 place,
             )
         if a.is_scalar != b.is_scalar:
-            return Form(labels, lead, *((b.rows, b.cols) if a.is_scalar else (a.rows, a.cols)))
+            return self._scaled(a, b, labels, lead)
         rows = self._joined(a.rows, b.rows)
         meets_rows = (a.of_rows and a.cols is None) or (b.of_rows and b.cols is None)
         cols = (b.cols if a.cols is None else a.cols) if meets_rows else self._joined(a.cols, b.cols)
@@ -267,10 +276,12 @@ class Shapes:
             raise ClashError(f"{what}: {self.shown(a)} and {self.shown(b)}", place)
         return Form(labels, lead, rows, cols)
 
-    def _meets_scalar(self, form: Form) -> bool:
-        """Whether a sum with a number has one meaning: of a matrix, it may be meant on the diagonal."""
+    def _meets_scalar(self, form: Form, scalar: Form) -> bool:
+        """Whether a sum with a number has one meaning: of a matrix, it may be meant on the diagonal, or as a matrix."""
         if len(form.core) < 2 or all(map(self.is_one, form.core)):
             return True
+        if scalar.of_vectors:
+            return False
         rows, cols = map(self.size, form.core)
         return not isinstance(rows, Unknown) and not isinstance(cols, Unknown) and not same_size(rows, cols)
 
