@@ -116,6 +116,8 @@ SPELLINGS = [
     (A - a, r"A - a \mathbf{1} \mathbf{1}^{\top}", "A - a"),
     (-(a + 1) + A, r"-(a + 1) \mathbf{1} \mathbf{1}^{\top} + A", "-a - 1 + A"),
     (A - sa.sum(x) / 2, r"A - \frac{\operatorname{sum}(x) \mathbf{1} \mathbf{1}^{\top}}{2}", "A - sum(x) / 2"),
+    (X - x @ y, r"X - x^{\top} y \mathbf{1} \mathbf{1}^{\top}", "X - x @ y"),
+    (X + 1 - c * sa.sum(x), r"X + 1 - c \, \operatorname{sum}(x)", "X + 1 - c * sum(x)"),
     (A @ x[:, None] - 1, "A x - 1", "A @ x[:, None] - 1"),
     (1 - x, "1 - x", "1 - x"),
     (A - a * B, r"A - a B", "A - a * B"),
