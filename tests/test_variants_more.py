@@ -285,6 +285,7 @@ def prepared(name: str, rng: np.random.Generator) -> tuple[Case, Any, list[Any],
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_values_and_gradients_equal_numpy_by_hand(name, rng):
     made, function, arrays, upstream = prepared(name, rng)
     output, *slopes = function(*arrays, upstream)

@@ -385,6 +385,7 @@ def test_a_stack_has_numbered_lines_that_correspond():
     ],
     ids=["function", "sum", "negated square", "flip"],
 )
+@pytest.mark.slow
 def test_a_chain_of_thousands_of_nodes_is_differentiated(step, length):
     y = x
     for _ in range(length):

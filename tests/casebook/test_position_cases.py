@@ -95,6 +95,7 @@ def test_R01_angles_and_pairs_belong_to_one_layout():
     assert apart.largest == digits(0.170752)
 
 
+@pytest.mark.slow
 def test_R03_rotating_both_by_the_transpose_keeps_the_relative_property():
     """karpathy/nanochat#489: a transposed rotation is to be corrected; it is right, up to one sign in each pair."""
     proved(rotation(-i).T @ rotation(-j), rotation(i - j))

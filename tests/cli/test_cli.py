@@ -307,6 +307,7 @@ def test_the_process_ends_with_code_2_and_without_a_traceback():
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m symattn.cli derive attention-backward | head -c 1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True)

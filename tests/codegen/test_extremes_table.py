@@ -336,6 +336,7 @@ def outputs(name: str, rows: Any) -> int:
 
 
 @pytest.mark.parametrize(("name", "dtype"), one_in(4, itertools.product(TABLE, DTYPES)))
+@pytest.mark.slow
 def test_the_error_is_within_the_condition(name, dtype):
     function = TABLE[name]
     rows = grid(function.rows, dtype)

@@ -252,6 +252,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.slow
 def test_what_would_have_no_end_is_refused_with_the_way_out(name):
     with pytest.raises(sa.OperandError, match=r"(parts|nodes), too (many|large) .*(sa\.entries|sa\.let)"):
         ENDLESS[name]()

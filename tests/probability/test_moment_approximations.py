@@ -112,6 +112,7 @@ BY_HAND: dict[str, tuple[Callable[[], Approximation], Any]] = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
+@pytest.mark.slow
 def test_delta_of_functions_with_symbolic_sizes(name):
     ask, expected = BY_HAND[name]
     found = ask()
@@ -122,6 +123,7 @@ def test_delta_of_functions_with_symbolic_sizes(name):
 
 
 @pytest.mark.parametrize("variance", [sympy.Rational(1, 100), sympy.Rational(1, 400)])
+@pytest.mark.slow
 def test_delta_comes_close_to_quadrature_as_the_variance_goes_to_zero(variance):
     """What the expansion leaves out is of the next order in the variance."""
     y = sa.tensor("y", 3)

@@ -141,6 +141,7 @@ def orders_proved(seed: int) -> list[Claim]:
 
 
 @pytest.mark.parametrize("seed", one_in(5, range(15)))
+@pytest.mark.slow
 def test_proved_limits_hold_at_points(seed: int, rng: np.random.Generator) -> None:
     _assert_holds(limits_proved(seed), rng)
 

@@ -268,6 +268,7 @@ def chain(x: sa.Tensor, layers: int) -> sa.Tensor:
     return x
 
 
+@pytest.mark.slow
 def test_deep_networks_do_not_recurse_and_cost_linear_steps():
     found = {layers: rewrite(chain(PI @ X, layers), PI @ chain(X, layers), Budget(60)) for layers in (500, 2000)}
     assert len(found[2000].lemmas) <= 4.1 * len(found[500].lemmas)

@@ -14,6 +14,7 @@ from ..shares import one_in
 
 
 @pytest.mark.parametrize("y", one_in(5, VALUED))
+@pytest.mark.slow
 def test_explicit_entries_agree_with_numpy_at_sizes_one_to_three(y, rng):
     symbols = sorted({s for s in y.free_symbols if s.is_integer and s.is_positive}, key=str)
     compared = 0
