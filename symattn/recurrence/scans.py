@@ -1,8 +1,8 @@
-"""The recurrences of an expression, and each as a loop: its step on any tensors, and all of its values."""
+"""The recurrences of an expression, and all values of the loop that each is of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..core.node import Tensor, check_open
@@ -43,11 +43,6 @@ def loop_key(scan: Tensor) -> Any:
 def is_value_of(scan: Tensor, x: Tensor) -> bool:
     """Whether a node is a value of the same loop."""
     return x.op is scan_op and loop_key(x) == loop_key(scan)
-
-
-def step(scan: Tensor, states: Sequence[Tensor], reads: Sequence[Tensor]) -> tuple[Tensors, Tensors]:
-    """One step of a recurrence on tensors: the new states and the outputs."""
-    return scan.params["body"].run([*states, *reads, *loop_of(scan).given])
 
 
 def all_states(scan: Tensor) -> list[Tensor]:

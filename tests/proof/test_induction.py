@@ -13,6 +13,8 @@ import symattn as sa
 from symattn import attention
 from symattn.proof.induction.plan import Induction
 
+from ..recurrences import delta, gated, linear, online
+
 T, S, L, d, e, B, b = sa.sizes("T S L d e B b")
 K, V, Q = sa.tensor("K", T, d), sa.tensor("V", T, e), sa.tensor("Q", T, d)
 x, z, g, beta = sa.tensor("x", T), sa.tensor("z", T), sa.tensor("g", T), sa.tensor("beta", T)
@@ -20,31 +22,6 @@ X, W, Pi = sa.tensor("X", S, d), sa.tensor("W", L, d, d), sa.tensor("Pi", S, S, 
 ROTATION = sa.tensor("P", T, T, orthogonal=True)
 gamma = sympy.Symbol("gamma", positive=True)
 by = sa.induction
-
-
-def linear(S: Any, read: Any) -> Any:
-    q, k, v = read
-    S = S + sa.outer(k, v)
-    return S, q @ S
-
-
-def gated(S: Any, read: Any) -> Any:
-    decay, q, k, v = read
-    S = sa.exp(decay) * S + sa.outer(k, v)
-    return S, q @ S
-
-
-def delta(S: Any, read: Any) -> Any:
-    rate, q, k, v = read
-    S = S + sa.outer(k, rate * (v - k @ S))
-    return S, q @ S
-
-
-def online(state: Any, read: Any) -> Any:
-    (m, l, n), (s, v) = state, read
-    new = sa.maximum(m, s)
-    old, weight = sa.exp(m - new), sa.exp(s - new)
-    return (new, old * l + weight, old * n + weight * v), None
 
 
 def layer(X: Any, W: Any) -> Any:
@@ -229,6 +206,8 @@ UNKNOWN: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
         lambda: (sa.scan(linear, START, (Q, K, V))[0], K.T @ V, by(lambda K, V: K.T @ V)),
         "does not take 3 arguments",
     ),
+    "an induction too many": (lambda: (summed(x)[0], sa.sum(x), (by(sa.sum(x)), by(x))), "no recurrence is left"),
+    "an induction and no recurrence": (lambda: (sa.sum(x), sa.sum(x) + 0 * x[0], by(x)), "no recurrence is left"),
     "a form of another shape": (lambda: (summed(x)[0], sa.sum(x), by(x)), "what has the shape"),
     "a matrix that is not cut": (
         lambda: (summed(ROTATION @ x)[0], sa.sum(ROTATION @ x)),

@@ -16,7 +16,7 @@ from symattn.core.node import topological
 from symattn.proof.refute.refuter import Search
 from symattn.proof.rules.alike import facts
 from symattn.recurrence.record import loop_of, scan_op
-from symattn.recurrence.scans import states_and_outputs, step
+from symattn.recurrence.scans import states_and_outputs
 from symattn.recurrence.unrolled import unrolled
 
 from .steps import (
@@ -188,9 +188,10 @@ def test_a_loop_is_its_step_from_place_to_place() -> None:
     assert states_and_outputs(O) == ((S,), (O,))
     loop = loop_of(O)
     assert (loop.first, loop.sequences, loop.length) == ((sa.zeros(d, e),), (K, V, Q), T)
-    after, outputs = step(O, loop.first, [x[0] for x in loop.sequences])
+    elements, run = [x[0] for x in loop.sequences], O.params["body"].run
+    after, outputs = run([*loop.first, *elements, *loop.given])
     assert sa.prove(outputs[0], sa.sum(Q[0] * K[0]) * V[0])
-    assert step(O, after, [x[0] for x in loop.sequences])[0][0] is linear(after[0], (K[0], V[0], Q[0]))[0]
+    assert run([*after, *elements, *loop.given])[0][0] is linear(after[0], (K[0], V[0], Q[0]))[0]
 
 
 def test_a_step_may_descend_along_a_gradient_by_its_state() -> None:

@@ -14,7 +14,7 @@ import sympy
 
 from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
-from ...core.sizes import sizes
+from ...core.sizes import same_shape, show_shape, sizes
 from ...errors import NamingError, ShapeError
 from ...graph.names import symbol_names
 from ...ops.leaves import computed, variable
@@ -209,8 +209,9 @@ def _check_fits(loop: Loop, final: Forms, outputs: Forms, free: Sequence[int]) -
     shapes = [*(x.shape for x in loop.step.after), *((loop.length, *x.shape) for x in loop.step.outputs)]
     given = [*final, *outputs]
     for shape, form in zip([*shapes[: len(final)], *shapes[len(states) :]], given, strict=False):
-        if form is not None and form.shape != shape:
-            raise NoInductionError(f"{form.brief()} is given as the closed form of what has the shape {list(shape)}")
+        if form is not None and not same_shape(form.shape, shape):
+            wanted = show_shape(shape)
+            raise NoInductionError(f"{form.brief()} is given as the closed form of what has the shape {wanted}")
     if loop.length in loop_symbols(loop):
         raise NoInductionError(f"the step uses the number of steps {loop.length}")
 

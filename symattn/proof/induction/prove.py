@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...core.node import Tensor, rebuild
+from ...core.sizes import same_shape
 from ...ops.leaves import bare, computed
 from ...printing.matrix import names_in
 from ...recurrence.record import loop_of, scan_op
@@ -42,6 +43,7 @@ class Prover:
         """A proof. Raises NoInductionError where there is none."""
         node = self._next(claim)
         if node is None:
+            self._check_used()
             found = _argued(claim, self.given, partial(self.argued, self.given))
             if found is None:
                 raise NoInductionError("the claim does not follow from the closed forms")
@@ -90,9 +92,16 @@ class Prover:
             check_meaning(form, given)
         then = put_in(form, claim)
         if is_plain(then):
+            self._check_used()
             return ByInduction(form, proofs, None, claim)
         source = [x for x in computed(then.sides) if isinstance(form, Image) and is_value_of(form.source, x)]
         return ByInduction(form, proofs, replace(self, opaque=(*self.opaque, *source)).proved(then), claim)
+
+    def _check_used(self) -> None:
+        """That nothing is given for a recurrence that the claim does not have."""
+        if self.plans:
+            count = f"{len(self.plans)} of them" if len(self.plans) > 1 else "one of them"
+            raise NoInductionError(f"no recurrence is left for the last inductions that are given, {count}")
 
     def _next(self, claim: Claim) -> Tensor | None:
         """The first recurrence that is not done with; its inputs hold none."""
@@ -125,7 +134,7 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     step, found = loop_of(node).step, guessed(loop_of(node))
     for left, right in (claim.sides, claim.sides[::-1]):
         value, form = _where_they_part(left, right)
-        if is_value_of(node, value) and value.shape == form.shape:
+        if is_value_of(node, value) and same_shape(value.shape, form.shape):
             what, k = value.params["take"]
             if what == "final" and len(step.states) == 1:
                 return Induction((form,))
