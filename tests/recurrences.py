@@ -133,6 +133,7 @@ def _averages(rate: sympy.Symbol) -> Question:
 
 def _mean() -> Question:
     """The running mean, by how many there were."""
+
     def step(state: Any, x: Any) -> Any:
         n, mean = state
         return (n + 1, mean + (x - mean) / (n + 1)), None

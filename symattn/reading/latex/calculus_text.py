@@ -36,7 +36,8 @@ from .tree import (
 )
 
 if TYPE_CHECKING:
-    from .terms import Term, Terms
+    from .leaves import Leaves
+    from .terms import Term
 
 _FUNCTIONS = {
     "exp": r"\exp", "log": r"\ln", "ln": r"\ln", "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "sinh": r"\sinh",
@@ -60,7 +61,7 @@ class Leaf:
 class Writer:
     """Writes one formula, by the names of its reader."""
 
-    def __init__(self, reader: Terms) -> None:
+    def __init__(self, reader: Leaves) -> None:
         self.reader = reader
         self.leaf = Leaf()
         self.scope: dict[str, str] = {}  # the letters of bound names, by their keys

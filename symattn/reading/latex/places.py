@@ -19,14 +19,15 @@ from ...ops.classes import holds_integers
 from ...ops.gather import take
 from ...ops.layout import transpose
 from ...ops.leaves import from_index
+from .leaves import Leaves
 from .names import key_of
 from .shapes import Form, Slot, form_of
-from .terms import Term, Terms
+from .terms import Term
 from .tree import Fence, Infix, Number, Product, Scripted, Slice, Symbol, Total, Tree, parts_of
 from .values import is_condition, with_labels
 
 
-class Places(Terms):
+class Places(Leaves):
     """Reads what stands at places of axes."""
 
     def has_numbers(self, items: Sequence[Tree]) -> bool:
