@@ -43,7 +43,8 @@ _HOMES = {
     "proof.equivariance": "equivariance",
     "proof.induction.plan": "induction",
     "core.node": "Tensor",
-    "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError",
+    "errors": "SymattnError ShapeError NamingError OperandError NoRuleError EvaluationError AbsentError ParseError "
+    "FileError",
 }
 _MODULES = ("attention", "plot")  # reached as they are: sa.attention.multi_head
 _MODULE_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

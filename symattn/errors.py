@@ -38,6 +38,21 @@ class TypesettingError(SymattnError, RuntimeError):
     """A page that no installed program can set."""
 
 
+class FileError(SymattnError, OSError):
+    """A file or a folder that cannot be written or read: the message says why, and the way out."""
+
+    def __init__(self, problem: str, number: int | None = None, path: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = self.strerror = problem
+        self.errno, self.filename = number, path
+
+    def __str__(self) -> str:
+        return self.problem  # an OSError shows its number and the repr of its path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.errno, self.filename)
+
+
 class AbsentError(SymattnError, KeyError):
     """A key that results do not have: the message names those they have."""
 

@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _said(problem: Exception) -> str:
-    if isinstance(problem, OSError) and problem.filename:
+    if isinstance(problem, OSError) and problem.filename and not isinstance(problem, SymattnError):
         return f"{problem.filename}: {problem.strerror}"
     return str(problem)
 

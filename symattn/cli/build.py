@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from unicodedata import normalize
 
-from ..core.files import replacing
+from ..core.files import check_folder, replacing, writing
 from ..document.render import guide
 from ..document.render.files import FORMATS
 from ..document.render.pdf import is_possible
@@ -36,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the site; 1 if one of the derivations is left out since something is wrong with it."""
     paths, folder = notes.chosen(options.names), Path(options.out)
     _check_apart(paths)
-    _check_folder(folder)
+    check_folder(folder, folder)
     docs = documented() if options.docs else {}
     formats = [*FORMATS, *(["pdf"] if is_possible() else [])]
     if "pdf" not in formats:
@@ -83,18 +82,10 @@ def _place(page: str) -> int:
     return _GUIDE.index(page) if page in _GUIDE else len(_GUIDE)
 
 
-def _check_folder(folder: Path) -> None:
-    """Raises OperandError, before any work is done, for a folder that cannot be made or written."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise OperandError(f"{folder} cannot be made: {there} is no folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise OperandError(f"{folder} cannot be written: {there} is closed to you")
-
-
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as beside:
             beside.write_bytes(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..core.files import replacing
+from ..core.files import check_writable, replacing
 from ..document.render.files import FORMATS, files
 from ..document.render.pdf import pdf
 from ..errors import OperandError
@@ -25,8 +25,8 @@ def run(options: argparse.Namespace) -> int:
     to = _format(options.to, options.out)
     if to == "pdf" and not options.out:
         raise OperandError("derive --to pdf needs a file to write: -o FILE")
-    if options.out and not Path(options.out).absolute().parent.is_dir():
-        raise OperandError(f"{options.out} cannot be written: there is no folder {Path(options.out).parent}")
+    if options.out:
+        check_writable(options.out)
     name, path = notes.one(options.name)
     note = notes.read(path).checked_by(notes.check_of(name))
     with notes.blamed(path):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..codegen import lambdify
-from ..core.files import replacing
+from ..core.files import check_writable, reading, replacing
 from ..core.naming import in_python
 from ..core.node import Tensor
 from ..errors import EvaluationError, SymattnError
@@ -29,6 +28,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the values, or write them to a file."""
+    if options.output:
+        check_writable(options.output)
     if options.grad:
         output, g, arguments = differentiated(options)
         names = [str(output.name), *(str(x.name) for x in g.values())]
@@ -73,7 +74,7 @@ def _settings(pairs: Sequence[str]) -> dict[str, int | float]:
 def _load(path: str, arguments: Sequence[Tensor]) -> list[Any]:
     """The arrays of the arguments out of an npz file; nothing in it is unpickled."""
     try:
-        with open(path, "rb") as handle:
+        with reading(path), open(path, "rb") as handle:
             file = np.load(handle, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise EvaluationError(f"{path} holds one array without a name: save by np.savez(file, Q=..., K=...)")
@@ -82,7 +83,7 @@ def _load(path: str, arguments: Sequence[Tensor]) -> list[Any]:
                 holds = ", ".join(file.files) or "no arrays"
                 raise EvaluationError(f"{path} lacks the arrays {', '.join(missing)}; it holds {holds}")
             return [_checked(x, file[str(x.name)]) for x in arguments]
-    except (SymattnError, OSError):
+    except SymattnError:
         raise
     except Exception as problem:  # a damaged or hostile file may fail in any way inside the readers of zip and npy
         raise EvaluationError(f"{path} cannot be read as arrays by name (npz, without pickles): {problem}") from None
@@ -96,10 +97,7 @@ def _checked(x: Tensor, array: Any) -> Any:
 
 def _save(path: str, arrays: Mapping[str, Any]) -> None:
     """Write all arrays or nothing."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise EvaluationError(f"{path} cannot be written: there is no folder {target.parent}")
-    with replacing(target) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for name, array in arrays.items():  # not np.savez, which keeps some names to itself
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)

@@ -339,7 +339,7 @@ class Derivation:
     def pdf(self, path: str | Path, names: Spellings | None = None, gradients: str = "d") -> None:
         """Write the derivation as PDF, by a TeX that is installed.
 
-        Raises TypesettingError where there is none, and OSError for a path at which no file can be written.
+        Raises TypesettingError where there is none, and FileError for a path at which no file can be written.
         """
         pdf(self.composed(names, gradients=gradients), path)
 

@@ -100,7 +100,8 @@ def test_the_name_of_a_file_says_its_format_and_no_other_is_written_into_it(own,
 def test_what_is_written_takes_its_place_as_a_whole_or_not_at_all(own, tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     assert main(["derive", str(own / "a_sum.py"), "-o", str(tmp_path / "folder")]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == f"symattn: error: {tmp_path / 'folder'}: Is a directory"
+    said = f"{tmp_path / 'folder'} cannot be written: that is a folder: name a file in it"
+    assert capsys.readouterr().err.splitlines()[-1] == f"symattn: error: {said}"
     (tmp_path / "link").symlink_to(tmp_path / "page")
     assert main(["derive", str(own / "a_sum.py"), "-o", str(tmp_path / "link")]) == 0
     assert main(["derive", str(own / "a_sum.py"), "-o", os.devnull]) == 0
@@ -128,10 +129,11 @@ def test_a_site_is_not_begun_where_it_cannot_be(own, tmp_path, capsys, monkeypat
     monkeypatch.setattr(writing, "checked", None)  # nothing is run
     file = str(own / "a_sum.py")
     assert main(["build", file, "-o", file]) == 2
-    assert capsys.readouterr().err == f"symattn: error: {file} cannot be made: {file} is no folder\n"
+    said = f"{file} cannot be written: {file} is no folder: choose another place"
+    assert capsys.readouterr().err == f"symattn: error: {said}\n"
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert main(["build", file, "-o", str(tmp_path / "site")]) == 2
-    assert "is closed to you" in capsys.readouterr().err
+    assert "it is closed to you: choose another place" in capsys.readouterr().err
     (own / "sub").mkdir()
     assert main(["build", str(own / "sub"), "-o", str(tmp_path)]) == 2
     assert "there is no derivation in the folder" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ...core.files import replacing
+from ...core.files import check_writable, replacing
 from ...errors import TypesettingError
 from ...printing.prose import Document
 from .files import with_pictures
@@ -23,8 +23,10 @@ _WIDTH = 40.0  # em of the text
 def pdf(document: Document, path: str | os.PathLike[str]) -> None:
     """Write the page as a PDF file, by the first of pdflatex, lualatex, xelatex and tectonic that is installed.
 
-    Raises TypesettingError where none is, and where it fails or takes longer than two minutes; no file is left then.
+    Raises FileError where none can be written there, and TypesettingError where no engine is installed, and where it
+    fails or takes longer than two minutes; no file is left then.
     """
+    check_writable(path)
     engine = _installed()
     if engine is None:
         raise TypesettingError(

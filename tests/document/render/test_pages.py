@@ -17,7 +17,7 @@ from symattn.core.boxes import Box, Fence, Fraction, Name, Number, Sign, row
 from symattn.document.render.latex import latex
 from symattn.document.render.markdown import markdown
 from symattn.document.render.pdf import pdf
-from symattn.errors import OperandError, TypesettingError
+from symattn.errors import FileError, OperandError, TypesettingError
 from symattn.printing.prose import (
     Chain,
     Display,
@@ -290,9 +290,9 @@ def test_without_tex_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(TypesettingError, match="pdflatex could not set the page: Undefined control sequence"):
         pdf(page("variance"), tmp_path / "page.pdf")
     engine.write_text("#!/bin/sh\n: > page.pdf\n")
-    with pytest.raises(FileNotFoundError, match="No such file or directory: .*/nowhere/page.pdf"):
+    with pytest.raises(FileError, match="nowhere/page.pdf cannot be written: there is no folder .*/nowhere: make it"):
         pdf(page("variance"), tmp_path / "nowhere" / "page.pdf")
-    with pytest.raises(IsADirectoryError, match="Is a directory: '[^']*'$"):
+    with pytest.raises(FileError, match="cannot be written: that is a folder: name a file in it$"):
         pdf(page("variance"), tmp_path)
     assert [*tmp_path.iterdir()] == [engine]
 
