@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, starmap
+from operator import eq
 
 from ..core.boxes import (
     Accent,
@@ -32,13 +33,16 @@ from ..core.boxes import (
 )
 from ..core.naming import nearest
 from ..errors import NamingError
+from ..printing.gradients import at_entry
 from ..printing.media.latex import latex
 from ..printing.media.neighbours import Level, least
 from ..printing.media.spelling import LETTERS
 from ..printing.prose import Words
+from ..printing.scalars import FUNCTION_LETTERS
 from .families import with_letter
 from .prose import Formula, Prose, every
 
+_FUNCTIONS = frozenset(box.letters for box in FUNCTION_LETTERS.values() if isinstance(box, Name))
 _CONSTANTS = {"upright": "eid", "italic": "I"}  # which every derivation has
 
 
@@ -92,16 +96,21 @@ class Speaker:
 
     # --- names apart from what stands at them ---
 
-    def apart(self, formula: Box) -> Box:
-        """The formula, in which each name is one box with its marks around it, and each gradient is written alike."""
+    def apart(self, formula: Box, as_typed: bool = False) -> Box:
+        """The formula, in which each name is one box with its marks around it, and each gradient is written alike.
+
+        One that is ``as_typed`` speaks of the ways to write a gradient, and keeps them.
+        """
         written = {latex(box) for box in every(formula) if isinstance(box, Differential)}
 
         def made(box: Box, inside: Sequence[Box]) -> Box:
             again = rebuilt(box, inside) if inside else box
+            if isinstance(again, (Row, Fraction)) and as_typed:
+                return again
             if isinstance(again, Row):
                 return row(*self._gradients(again.parts, written))
             if isinstance(again, Fraction) and (by := _quotient(_parts(again.above), _parts(again.below))) is not None:
-                return Differential(by) if self._is_gradient(by, written) else again
+                return self._gradient_by(by, written) or again
             return again if self.known(again) is not None else self._split(again)
 
         return fold(formula, made)
@@ -131,15 +140,23 @@ class Speaker:
             by, more = _differentiated(part, pending[-1]) if pending else None, 1
             if by is None and len(pending) >= 4 and isinstance(line := pending[-2], Sign) and line.mark == "/":
                 by, more = _quotient((part, pending[-1]), (pending[-3], pending[-4])), 4
-            if by is None or not self._is_gradient(by, written) or self._is_size(part):
+            found = None if by is None or self._is_size(part) else self._gradient_by(by, written)
+            if found is None:
                 yield part
                 continue
             del pending[-more:]
-            yield Differential(by)
+            yield found
 
-    def _is_gradient(self, by: Box, written: set[str]) -> bool:
-        """Whether the document has a gradient by something, and the formula does not write it out."""
-        return self.gradient(by) is not None and latex(Differential(by)) not in written
+    def _gradient_by(self, by: Box, written: set[str]) -> Box | None:
+        """The document's gradient by something, or an entry of one, unless the formula writes it out."""
+        if latex(Differential(by)) in written:
+            return None
+        if self.gradient(by) is not None:
+            return Differential(by)
+        match by:
+            case Script(base=base, below=Box() as below, above=None) if latex(Differential(base)) not in written:
+                return Script(Differential(base), below) if self.gradient(base) is not None else None
+        return None
 
     def _is_size(self, d: Box) -> bool:
         return isinstance(d, Name) and (d.letters in self.letters or self.known(d) is not None)
@@ -150,29 +167,42 @@ class _Sentence:
 
     def __init__(self, speaker: Speaker, formula: Formula, said: Prose) -> None:
         self.speaker, self.formula, self.said = speaker, formula, said
+        self.as_typed = False
         self.free = speaker.letters | {letter for letter in said.indices if not speaker.is_tensor(Name(letter))}
 
     def box(self) -> Box:
-        """The formula by the symbols of the document."""
-        found = fold(self.speaker.apart(self.formula.box), self._written)
+        """The formula by the symbols of the document; gradients as they are typed where these would be printed alike."""
+        found = self._found()
+        if _has_equal_sides(found) and not _has_equal_sides(self.formula.box):
+            self.as_typed = True
+            return self._found()
+        return found
+
+    def _found(self) -> Box:
+        found = fold(self.speaker.apart(self.formula.box, self.as_typed), self._written)
         if found.unknown is not None:
             raise self._unknown(found.unknown)
         return found.box
 
     def _written(self, box: Box, inside: Sequence[_Found]) -> _Found:
         """A box by the symbols of the document: the whole of it where it is one, else what it holds."""
-        if (name := self.speaker.known(box)) is not None:
+        is_gradient = isinstance(box, Differential)
+        if not (is_gradient and self.as_typed) and (name := self.speaker.known(box)) is not None:
             return _Found(name.printed, is_loose=name.is_loose)
         if isinstance(box, Name) and not self._is_free(box):
             return _Found(box, box)
         if isinstance(box, Accent) and not _letters_of(box) & self.free:
             return _Found(box, box)
+        if isinstance(box, Text) and (named := self._named_in(box)):
+            return _Found(box, named)
         self._check(box)
         for part in inside:
-            if part.unknown is not None and not isinstance(box, Function):  # which is a letter that is applied: σ(x)
+            if part.unknown is not None and not (isinstance(box, Function) and _is_of_library(box)):
                 raise self._unknown(part.unknown)
         made = [part.box for part in inside]
         if isinstance(box, Script) and (name := self.speaker.known(box.base)) is not None:
+            if box.above is None and isinstance(name.printed, Fraction):
+                return _Found(at_entry(name.printed, made[1]))
             return _Found(_marked(box, [Fence(name.printed) if name.is_loose else name.printed, *made[1:]]))
         if isinstance(box, Row):
             loose = [part.is_loose and _is_among(made, k) for k, part in enumerate(inside)]
@@ -187,11 +217,16 @@ class _Sentence:
             case Script(base=base) if (name := self.speaker.known(base)) is not None:
                 if problem := self._misplaced(name, box):
                     raise self._none(latex(box), f"{problem}; {_declared(name.name)}")
-            case Differential(of=of) if (name := self.speaker.known(of)) is not None and name.rank:
+            case Differential(of=of) if (name := self._without_gradient(of)) is not None:
                 raise self._none(latex(box), f"there is {name.name}, and no gradient by it")
             case Row(parts=parts):
                 for first, second in pairwise(parts):
                     self._check_product(first, second)
+
+    def _without_gradient(self, of: Box) -> Spoken | None:
+        """A tensor by which the document has no gradient."""
+        name = None if self.speaker.gradient(of) is not None else self.speaker.known(of)
+        return name if name is not None and name.rank else None
 
     def _check_product(self, first: Box, second: Box) -> None:
         r"""Raise NamingError for ``dZ``, which may be a size times Z or a gradient."""
@@ -231,6 +266,12 @@ class _Sentence:
         known = [self.speaker.known(part) for part in parts]
         return not any(_is_word(part) for part in parts) and not any(x is not None and x.rank for x in known)
 
+    def _named_in(self, text: Text) -> Name | None:
+        """A name of the document among upright words, which are words alone: one that is no word of English."""
+        words = text.words.split()
+        named = (word for word in words if word in self.speaker.by_name and (len(words) == 1 or _is_symbol(word)))
+        return next((Name(word, "upright") for word in named), None)
+
     def _is_free(self, name: Name) -> bool:
         """Whether a name needs no document: a word, a constant, an index, or a letter that stands for anything."""
         if name.letters.isdigit() or name.letters in self.free:
@@ -265,6 +306,19 @@ class _Sentence:
         )
 
 
+def _has_equal_sides(formula: Box) -> bool:
+    """Whether two sides of an equation are printed alike, so that it says nothing."""
+    parts = formula.parts if isinstance(formula, Row) else ()
+    sides: list[list[Box]] = [[]]
+    for part in parts:
+        if isinstance(part, Sign) and part.kind == "relation":
+            sides.append([])
+        else:
+            sides[-1].append(part)
+    written = [latex(row(*side)) for side in sides if side]
+    return any(starmap(eq, pairwise(written)))
+
+
 def _declared(letters: str) -> str:
     return f"a letter that stands for anything is declared by letters={letters!r}"
 
@@ -294,6 +348,15 @@ def _are_indices(below: Box, rank: int) -> bool:
 
 def _is_word(box: Box) -> bool:
     return isinstance(box, (Text, Fence, Function)) or (isinstance(box, Name) and len(box.letters) > 1)
+
+
+def _is_symbol(word: str) -> bool:
+    return word not in ("A", "I") and any(c.isupper() for c in word)
+
+
+def _is_of_library(function: Function) -> bool:
+    """Whether a function of one letter is one that needs no declaration, as ``\\sigma``."""
+    return isinstance(function.name, Name) and function.name.letters in _FUNCTIONS
 
 
 def _transposes(above: Box) -> bool:

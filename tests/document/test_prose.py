@@ -101,6 +101,14 @@ def test_a_letter_that_nobody_knows_is_an_error_with_the_nearest(sentence, messa
             "mathbf", "mathcal", "mathrm", "mathsf", "boldsymbol", "bar", "hat", "tilde", "dot", "vec", "underline",
         )],
         *[(formula, "there is [Td], which is one number") for formula in ("T_1", "T_{i}", "d_k")],
+        *[(formula, r"Z is written \$Z\$, .* its gradient is written \$\\mathrm{d}Z") for formula in (
+            r"\operatorname{Z}", r"\operatorname{Z}(Q)", r"\text{Z}", r"\text{ Z }", r"\textrm{Z}_{ij}", r"\mbox{Z}",
+            r"\text{where Z is}", r"\operatorname{Z}^{\top}", r"\mathrm{Z}(Q)",
+        )],
+        *[(rf"{text}{{dZ}}", r"dZ is written \$\\mathrm{d}Z\$") for text in (r"\text", r"\mbox", r"\mathit")],
+        *[(formula, "there are K, O, P") for formula in (
+            "f(Q)", r"\operatorname{F}(Q)", r"\phi(Q)", r"\mathrm{F}(Q)", r"\frac{\partial L}{\partial R_{ij}}",
+        )],
         (r"\nabla_Z L$ and $\bar{Z}", r"Z is written \$Z\$"),
         (r"Z_{i j} = \nabla_q L", "there are K, O, P"),
         ("T'", "there is T, above which"),
@@ -121,6 +129,37 @@ def test_what_looks_like_a_name_and_is_none_is_an_error_with_the_way_out(formula
     note = NOTE.extend(sa.let("Y", Q + 1))
     with pytest.raises(sa.NamingError, match=f"paragraph speaks of .* which is no name of the derivation: {way_out}"):
         spoken(f"${formula}$", note, gradients=way)
+
+
+@pytest.mark.parametrize("way", ["d", "bar", "nabla", "partial"])
+def test_an_entry_of_a_gradient_is_the_documents_however_it_is_typed(way):
+    wanted = spoken(r"$\mathrm{d}Z_{i j}$", gradients=way)
+    typed = (
+        r"\nabla_{Z_{ij}} L", r"\partial L / \partial Z_{ij}", r"\frac{\partial L}{\partial Z_{i j}}",
+        r"\frac{\partial L}{\partial Z}_{ij}",
+    )  # fmt: skip
+    assert {spoken(f"${formula}$", gradients=way) for formula in typed} == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("formula", "as_typed"),
+    [
+        (r"\partial L / \partial Z = \nabla_Z L", "∂L/∂Z = ∇_Z L"),
+        (r"\mathrm{d}Z = \nabla_Z L", "dZ = ∇_Z L"),
+        (r"\mathrm{d}Z = \partial L / \partial Z", "dZ = ∂L/∂Z"),
+        (r"\nabla_{Z_{ij}} L = \partial L / \partial Z_{ij}", "∇_(Zᵢⱼ) L = ∂L/∂Zᵢⱼ"),
+    ],
+)
+@pytest.mark.parametrize("way", ["d", "bar", "nabla", "partial"])
+def test_two_ways_to_write_a_gradient_are_not_printed_as_one(formula, as_typed, way):
+    left, right = spoken(f"${formula}$", gradients=way).split("=")
+    assert left.strip() != right.strip()
+    assert spoken(f"${formula}$") == as_typed
+
+
+def test_words_that_are_no_names_stand_in_formulas():
+    sentence = r"$\text{A row}$, $\text{if } Z > 0$, $\operatorname{rank}(Z)$, $\sigma(Z)$"
+    assert spoken(sentence) == "A row, if  Z > 0, rank(Z), σ(Z)"
 
 
 def test_letters_that_stand_for_anything_have_any_marks():
