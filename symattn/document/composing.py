@@ -19,6 +19,7 @@ from ..ops.notation import Binding
 from ..printing.counting import checked_first_index
 from ..printing.gradients import checked_gradients, gradient_box, names_the_loss
 from ..printing.matrix import Printer, printer_in, space_of
+from ..printing.media.latex import latex
 from ..printing.parts import Rows
 from ..printing.prose import (
     DEFINED,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .derivation import Derivation
 
 _LOSS = Name("L")
+_ALIKE = "both sides are written alike"
 _PROPERTIES = {"permutation": "permutation matrix", "orthogonal": "orthogonal matrix"}
 _RELATIONS = {**RELATIONS, ">=": Sign("≥", "relation"), ">": Sign(">", "relation")}
 
@@ -337,10 +339,20 @@ class Composer:
 
     def _chain(self, lines: Sequence[Line]) -> Chain:
         made = [step for line in lines for step in self._steps(line)]
+        made = [self._with_remark(step, before) for before, step in zip([None, *made], made, strict=False)]
         if isinstance(self.printer, Printer):  # an entry has letters of its own below it
             below = {ending for name in self.printer.table for ending in name.split("_")[1:]}
             made = list(as_families(made, {*self.printer.table.letters(), *below}))
         return Chain(tuple(map(self._numbered, made)))
+
+    def _with_remark(self, step: Step, before: Step | None) -> Step:
+        """A row, which says so where it is about something that is written as itself."""
+        left = step.left if step.left is not None or before is None else before.right
+        return replace(step, detail=listed([step.detail] * bool(step.detail) + [(_ALIKE,)])) if self._are_alike(left, step.right) else step
+
+    def _are_alike(self, left: Box | None, right: Box) -> bool:
+        """Whether two sides are printed alike, so that their equation says nothing to who reads it."""
+        return type(left) is type(right) and left is not None and latex(left) == latex(right)
 
     def _numbered(self, step: Step) -> Step:
         self.number += 1
@@ -390,6 +402,8 @@ class Composer:
     def _inside(self, part: Statement) -> Iterator[PagePart]:
         """The steps of a claim for people, its counterexample, what holds instead, and the proof by the machine."""
         verdict, table = part.verdict, self.printer.table
+        if isinstance(verdict.claim, Claim) and self._are_alike(*map(self.printer.box, verdict.claim.sides)):
+            yield Paragraph((f"{_ALIKE.capitalize()}.",))
         yield from self._composed(part.proof)
         if verdict.counterexample is not None:
             ways = on_the_way(verdict.claim, verdict.counterexample, self.printer.box)
@@ -413,8 +427,8 @@ class Composer:
             return Paragraph(self._marked(verdict))
         left, right = map(self.printer.box, claim.sides)
         status = "proved" if check is None else check.status
-        under = self._given(verdict)
-        return Chain((self._numbered(Step(left, right, under, _RELATIONS[claim.relation], None, status)),))
+        step = Step(left, right, self._given(verdict), _RELATIONS[claim.relation], None, status)
+        return Chain((self._numbered(self._with_remark(step, None)),))
 
     def _premises(self, verdict: Verdict) -> tuple[Words, ...]:
         """What is given, and what a proof assumes besides: a claim says nothing without these."""

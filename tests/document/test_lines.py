@@ -98,3 +98,13 @@ def test_what_a_gradient_has_given_a_number_is_what_the_user_has_named():
     X = sa.let("X", Q @ K.T)
     other = [sa.let("X_1", X), sa.let("X_2", Q @ K.T)]  # names of the user are kept, though they mean the same
     assert [check.name for check in sa.Derivation("Own").extend(X, *other).verify()] == ["X", "X_1", "X_2"]
+
+
+def test_what_is_written_as_itself_says_so_in_every_medium():
+    x = sa.tensor("x", "n")
+    D = sa.Derivation("D").extend(sa.eq(x @ x, x @ x), sa.eq(x, x + 0)).then(x).claim(sa.prove(x, x))
+    D.verify()
+    alike = "both sides are written alike"
+    for written in (D.text(), D.latex(), D.markdown(), D.html()):
+        assert " ".join(written.split()).lower().count(alike) == 4
+    assert alike not in sa.Derivation("D").extend(sa.let("y", x + 1)).then(1 + x * x / x).text()

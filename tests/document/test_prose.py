@@ -159,7 +159,7 @@ def test_two_ways_to_write_a_gradient_are_not_printed_as_one(formula, as_typed, 
 
 def test_words_that_are_no_names_stand_in_formulas():
     sentence = r"$\text{A row}$, $\text{if } Z > 0$, $\operatorname{rank}(Z)$, $\sigma(Z)$"
-    assert spoken(sentence) == "A row, if  Z > 0, rank(Z), σ(Z)"
+    assert spoken(sentence) == "A row, if Z > 0, rank(Z), σ(Z)"
 
 
 def test_letters_that_stand_for_anything_have_any_marks():
