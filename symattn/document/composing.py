@@ -348,7 +348,9 @@ class Composer:
     def _with_remark(self, step: Step, before: Step | None) -> Step:
         """A row, which says so where it is about something that is written as itself."""
         left = step.left if step.left is not None or before is None else before.right
-        return replace(step, detail=listed([step.detail] * bool(step.detail) + [(_ALIKE,)])) if self._are_alike(left, step.right) else step
+        if not self._are_alike(left, step.right):
+            return step
+        return replace(step, detail=listed([*([step.detail] if step.detail else []), (_ALIKE,)]))
 
     def _are_alike(self, left: Box | None, right: Box) -> bool:
         """Whether two sides are printed alike, so that their equation says nothing to who reads it."""
@@ -402,9 +404,9 @@ class Composer:
     def _inside(self, part: Statement) -> Iterator[PagePart]:
         """The steps of a claim for people, its counterexample, what holds instead, and the proof by the machine."""
         verdict, table = part.verdict, self.printer.table
+        yield from self._composed(part.proof)
         if isinstance(verdict.claim, Claim) and self._are_alike(*map(self.printer.box, verdict.claim.sides)):
             yield Paragraph((f"{_ALIKE.capitalize()}.",))
-        yield from self._composed(part.proof)
         if verdict.counterexample is not None:
             ways = on_the_way(verdict.claim, verdict.counterexample, self.printer.box)
             yield from verdict.counterexample.told(table, ways)

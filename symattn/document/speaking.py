@@ -171,7 +171,7 @@ class _Sentence:
         self.free = speaker.letters | {letter for letter in said.indices if not speaker.is_tensor(Name(letter))}
 
     def box(self) -> Box:
-        """The formula by the symbols of the document; gradients as they are typed where these would be printed alike."""
+        """The formula by the symbols of the document; gradients as typed where two would be printed alike."""
         found = self._found()
         if _has_equal_sides(found) and not _has_equal_sides(self.formula.box):
             self.as_typed = True
