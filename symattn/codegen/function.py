@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
+import sympy
 
 from ..calculus.result import Gradient
 from ..core.late import late
@@ -17,7 +18,11 @@ from ..ops.leaves import as_tensor, computed, variable
 from .gate import admitted
 from .graph import Graph
 from .plan import Binding, Plan, size_conditions
+from .signature import needs_no_check, signatures
 from .source import Writer
+
+FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
+_MOST = 256  # signatures that are remembered
 
 
 def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
@@ -80,6 +85,11 @@ class NumPyFunction:
         self._function = namespace[self.__name__]
         self._gradients = _loops_of(graph, self.plan)
         self._nested = graph.nested
+        self._signature = signatures(self.plan.arguments, self._by_keyword())
+        self._known: dict[Hashable, Callable[..., Any]] = {}
+
+    def _by_keyword(self) -> dict[str, sympy.Symbol]:
+        return {name: s for s, name in self.keywords.items()}
 
     def __reduce__(self) -> Any:
         return type(self), (self.plan.arguments, self.outputs, self.several)
@@ -96,6 +106,18 @@ class NumPyFunction:
         return str(late("check_function")(self))
 
     def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
+        known = self._known.get(self._signature(arrays, keywords))
+        if known is None:
+            return self._first(arrays, keywords)
+        try:
+            return known(*arrays, **keywords)
+        except np.linalg.LinAlgError:
+            raise  # NumPy's own, which names the matrix
+        except FAILED as problem:
+            raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
+
+    def _first(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+        """The first call of its signature, with all checks; later ones need none where values need none."""
         if len(arrays) != len(self.plan.arguments):
             names = ", ".join(str(a.name) for a in self.plan.arguments)
             raise EvaluationError(
@@ -104,18 +126,32 @@ class NumPyFunction:
         bound, narrow = admitted(self.plan.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
+        given = {name: scalars[s] for s, name in self.keywords.items()}
         try:
-            result = self._function(*bound, **{name: scalars[s] for s, name in self.keywords.items()})
+            result = self._run(*bound, **given)
         except np.linalg.LinAlgError:
-            raise  # NumPy's own, which names the matrix
-        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as problem:
+            raise
+        except FAILED as problem:
             raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
-        results = result if self.several else (result,)
-        owned: list[Any] = []
-        for r in results:
-            owned.append(_owned(r, [*bound, *owned]))
         if narrow is not None:
-            owned = [x.astype(narrow) if x.dtype.kind == "f" else x for x in owned]
+            result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
+        elif needs_no_check(self.plan.arguments, arrays, bound):
+            sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
+            self._remember(self._signature(arrays, keywords), partial(self._run, **sizes))
+        return result
+
+    def _remember(self, signature: Hashable, function: Callable[..., Any]) -> None:
+        if signature is not None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[signature] = function
+
+    def _run(self, /, *arrays: Any, **given: Any) -> Any:
+        """The results for what fits, which may be written to without changing an argument or another result."""
+        result = self._function(*arrays, **given)
+        owned: list[Any] = []
+        for r in result if self.several else (result,):
+            owned.append(_owned(r, [*arrays, *owned]))
         return tuple(owned) if self.several else owned[0]
 
     def _check_loops(self, arrays: Sequence[Any]) -> None:
@@ -177,6 +213,10 @@ def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[
                 rows.append((y, c, below))
         found[pairs] = rows
     return list(found.values())
+
+
+def _narrowed(x: Any, dtype: Any) -> Any:
+    return x.astype(dtype) if x.dtype.kind == "f" else x
 
 
 def _owned(result: Any, others: Sequence[Any]) -> Any:

@@ -13,11 +13,12 @@ import sympy
 from ..core.node import Tensor
 from ..errors import EvaluationError, described
 
-_DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified by
+DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified by
     "positive": lambda x: x > 0, "negative": lambda x: x < 0, "zero": lambda x: x == 0, "nonzero": lambda x: x != 0,
     "nonnegative": lambda x: x >= 0, "nonpositive": lambda x: x <= 0,
     "even": lambda x: x % 2 == 0, "odd": lambda x: x % 2 == 1,
 }  # fmt: skip
+REFUSED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)  # by others' arrays
 _FLOATING = np.dtype(np.float64)
 _OWN = {np.dtype(code).num for code in np.typecodes["All"]}  # others register types with the same letters
 
@@ -74,8 +75,8 @@ def _is_masked(value: Any) -> bool:
 def _numeric(a: Tensor, value: Any) -> Any:
     try:
         x = np.asarray(value)
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
-        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None  # also what others raise
+    except REFUSED as problem:
+        raise EvaluationError(f"{a.name} is no array for {a.brief()}: {problem}") from None
     if x.dtype.kind in "biufc" and x.dtype.num in _OWN:
         return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     if x.dtype.name == "bfloat16":
@@ -149,7 +150,7 @@ def checked_scalar(s: sympy.Symbol, value: Any) -> Any:
         what = f"the size {s.name} is a positive integer" if s.is_positive else f"{s.name} is an integer"
         raise EvaluationError(f"{what}, not {described(value)}")
     if not isinstance(found, complex):
-        for declared, holds in _DECLARED.items():
+        for declared, holds in DECLARED.items():
             if getattr(s, f"is_{declared}") and not holds(found):
                 raise EvaluationError(f"{s.name} is declared {declared}, and cannot be {described(value)}")
     return found if s.is_integer else _floating(s, found)

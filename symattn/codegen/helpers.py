@@ -12,11 +12,12 @@ import numpy as np
 
 def softmax(z, axis=-1):
     """Softmax that does not overflow; a row of -inf gives zeros."""
-    top = z.max(axis=axis, keepdims=True)
+    kind = np.finfo(z.dtype)
+    top = z.max(axis=axis, keepdims=True, initial=kind.min)
     with np.errstate(over="ignore"):  # of what lies so far below that its weight is 0
-        weights = np.exp(z - np.where(top == -np.inf, 0, top))
-    total = weights.sum(axis=axis, keepdims=True)
-    return weights / np.where(total == 0, 1, total)
+        weights = np.exp(z - top)
+    weights /= weights.sum(axis=axis, keepdims=True, initial=kind.tiny)  # which only a row of zeros does not hide
+    return weights
 
 
 def masked_softmax(z, allowed, axis=-1):
@@ -126,6 +127,22 @@ def softmax_slope(u, p, axis=-1):
     return slope
 
 
+def softmax_vjp(g, p, axis=-1):
+    """p * (g - sum(p * g)) for probabilities p, also where one is nearly 1: there g is brought to 0 first."""
+    g = g - at_largest(g, p, axis)
+    g = g - (g * p).sum(axis=axis, keepdims=True)
+    return g * p
+
+
+def at_largest(g, p, axis):
+    """The value of g in each row where p is largest, along an axis that stays."""
+    g, p = np.broadcast_arrays(g, p)
+    if isinstance(axis, int):
+        return np.take_along_axis(g, p.argmax(axis=axis, keepdims=True), axis)
+    top = p.max(axis=axis, keepdims=True)
+    return np.where(p == top, g, -np.inf).max(axis=axis, keepdims=True)
+
+
 def softmax_less(p, y, axis=-1):
     """p - y for probabilities p and one class a row; where that is nearly 1, it gets minus the sum of the others."""
     nearly = y & (p.real > 0.75)
@@ -227,6 +244,8 @@ def spread(x, core):
 
 def sum_to(x, shape):
     """Sum a gradient over the loop axes that its variable does not have."""
+    if x.shape == shape:
+        return x
     x = x.sum(axis=tuple(range(x.ndim - len(shape))))
     stretched = tuple(k for k, size in enumerate(shape) if size == 1 != x.shape[k])
     return x.sum(axis=stretched, keepdims=True)

@@ -80,6 +80,7 @@ logsumexp_less_op = form(
     shape=lambda z, x, axes, keepdims: broadcast("the difference", largest_op(z, axes=axes, keepdims=keepdims), x),
 )
 softmax_slope_op = form("softmax_slope", shape=lambda u, p, axes: broadcast("the difference", u, p))
+softmax_vjp_op = form("softmax_vjp", shape=lambda g, p, axes: broadcast("the product", g, p))
 softmax_less_op = form("softmax_less", masks=(1,))
 
 
@@ -292,6 +293,8 @@ def _softmax_product(p: Tensor, x: Tensor) -> Tensor | None:
     known = product is not None and product.op in (multiply_op, weighed_op) and {*product.inputs} == {p, g}
     if product is None or not known or k != -c * weight:
         return None
+    if product.op is multiply_op and g is not None:
+        return multiply(k, softmax_vjp_op(g, p, axes=p.params["axes"]))
     return multiply(k, softmax_slope_op(_from_largest(product, p), p, axes=p.params["axes"]))
 
 

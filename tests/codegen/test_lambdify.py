@@ -51,7 +51,7 @@ def test_the_source_is_what_a_person_would_have_written(compiled):
         "O = P @ V",
         "dP = dO @ V.mT",
         "# (P * (dP - rowsum(P * dP)))[T, S], in a form that is equal and no less accurate",
-        "dZ = softmax_slope(P * dP, P)",
+        "dZ = softmax_vjp(dP, P)",
         "dQ = dZ @ K / math.sqrt(d)",
         "dK = dZ.mT @ Q / math.sqrt(d)",
         "dV = P.mT @ dO",
