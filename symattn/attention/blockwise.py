@@ -14,12 +14,12 @@ from ..ops import rows
 from ..ops.broadcasting import broadcast_to
 from ..ops.layout import moveaxis, split_axis
 from ..ops.leaves import from_index, named, zeros
-from ..ops.logic import equal, where
+from ..ops.logic import where
 from ..ops.opaque import stop_gradient
 from ..ops.pointwise import exp, maximum
 from ..recurrence.loop import scan
 from .dot_product import scores
-from .options import Masking, blocks, kept, operand, same
+from .options import Masking, blocks, kept, nonempty, operand, same
 
 _BELOW_ALL = -(10**30)  # where a mask may leave nothing of a first block, exp(-oo + oo) would be no number
 
@@ -78,8 +78,8 @@ def _over_blocks(Q: Tensor, keys: Any, values: Any, block: Any, scale: Any, mask
     count = quotient(K.shape[-2], size)
     sequences = [moveaxis(split_axis(x, -2, (count, size)), -3, 0) for x in (K, V)]
     if mask is not None:
-        wide = broadcast_to(mask, (*mask.shape[:-2], *mask.shape[-2:-1], K.shape[-2])) if mask.shape[-1] == 1 else mask
-        sequences.append(moveaxis(split_axis(wide if wide.rank > 1 else wide[None], -1, (count, size)), -2, 0))
+        mask = broadcast_to(mask, (*mask.shape[:-1], K.shape[-2]))
+        sequences.append(moveaxis(split_axis(mask, -1, (count, size)), -2, 0))
 
     def step(state: Any, read: Any) -> tuple[Any, None]:
         (m, l, Y), (k, v, *masked) = state, read
@@ -96,7 +96,7 @@ def _over_blocks(Q: Tensor, keys: Any, values: Any, block: Any, scale: Any, mask
     (_, l, Y), _ = scan(
         step, (from_index(shape, lambda *_: start), zeros(*shape), zeros(*shape, V.shape[-1])), tuple(sequences)
     )
-    return Y / (l if mask is None else where(equal(l, 0), 1, l))[..., None]  # a row without keys gives zeros
+    return Y / (l[..., None] if mask is None else nonempty(l[..., None], mask))
 
 
 def _lead(*several: Tensor) -> Shape:

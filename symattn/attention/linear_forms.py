@@ -17,12 +17,12 @@ from ..ops.arithmetic import multiply
 from ..ops.contraction import einsum_op
 from ..ops.layout import concat, matrix_transpose, merge_axes
 from ..ops.leaves import as_tensor, from_index, named, ones
-from ..ops.logic import equal, where
+from ..ops.logic import where
 from ..ops.pointwise import exp, maximum, minimum, relu
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, scores
 from .linear_state import Positions, step_by_step, step_by_step_normalised
-from .options import Masking, epsilon, kept_or_zero, operand, queries_and_keys, same
+from .options import Masking, epsilon, kept_or_zero, nonempty, operand, queries_and_keys, same
 
 Form = Literal["state", "weights"]
 
@@ -70,7 +70,7 @@ def linear(
     if not normalise:
         return named("O", output)
     total = f_q @ named("z", rows.sum(f_k, axis=-2))[..., None]
-    return named("O", output / (total if keep is None else _nonempty(total, keep)))
+    return named("O", output / (total if keep is None else nonempty(total, keep)))
 
 
 def causal_linear(
@@ -134,7 +134,7 @@ def normalised(A: Any, **masking: Unpack[Masking]) -> Tensor:
     if keep is None:
         return named("P", weights / rows.sum(weights, axis=-1, keepdims=True))
     left = named("A_kept", where(keep, weights, 0))
-    return named("P", left / _nonempty(rows.sum(left, axis=-1, keepdims=True), keep))
+    return named("P", left / nonempty(rows.sum(left, axis=-1, keepdims=True), keep))
 
 
 # --- features ---
@@ -283,11 +283,6 @@ def _of_keys(keep: Tensor) -> Tensor:
             f"give a mask of keys, or form='weights'"
         )
     return matrix_transpose(row)
-
-
-def _nonempty(total: Tensor, keep: Tensor) -> Tensor:
-    """The sum of a row, and 1 where no key is kept, so that its zeros stay zeros."""
-    return where(equal(rows.sum(keep, axis=-1, keepdims=True), 0), 1, total)
 
 
 def _turned(features: Tensor, quarter: sympy.Expr) -> Tensor:

@@ -9,8 +9,9 @@ from ..core.arguments import one_of
 from ..core.node import Tensor
 from ..core.sizes import same_size
 from ..errors import OperandError, ShapeError
+from ..ops import rows
 from ..ops.leaves import as_tensor, scalar_value
-from ..ops.logic import as_mask, logical_and, logical_not
+from ..ops.logic import as_mask, equal, logical_and, logical_not, where
 
 
 class Masking(TypedDict, total=False):
@@ -59,6 +60,11 @@ def kept_or_zero(what: str, scores: Tensor, masking: Mapping[str, Any]) -> Tenso
     if masking.get("empty") == "error":
         raise OperandError(f'{what}: a row without keys gives zeros; empty="error" is for softmax')
     return keep
+
+
+def nonempty(total: Tensor, keep: Tensor) -> Tensor:
+    """The sum of a row, and 1 where no key is kept, so that its zeros stay zeros."""
+    return where(equal(rows.sum(keep, axis=-1, keepdims=True), 0), 1, total)
 
 
 def masking_of(options: Mapping[str, Any]) -> Any:

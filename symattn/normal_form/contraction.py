@@ -18,7 +18,7 @@ from ..core.sizes import never_negative
 from .deltas import Bound, Factors, delta, replaced_in, without
 from .indices import ZERO as FIRST
 from .indices import Index, affine, bounds, combined, number, permuted, plus, symbols
-from .matching import vanishes_with
+from .matching import vanishes_with, without_weights
 from .ring import Ring
 from .terms import ZERO, Atom, Factor, Number, Poly, Term, plain, product_of
 
@@ -119,14 +119,19 @@ def _never_below(index: Index) -> bool:
 
 
 def _signs(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
-    """``[P > 0] [P = 0] = 0``, ``[P = 0] / P = 0`` (where nothing is divided), ``[P = 0] P = 0``."""
+    """``[P > 0] [P = 0] = 0``, ``[P = 0] / P = 0`` (where nothing is divided), ``[P = 0] P = 0``, and of its terms."""
     for n, (atom, _) in enumerate(factors):
         if atom.kind != "zero":
             continue
         key = ring.poly_key(atom.inner[0])
         for other, _e in factors:
-            if other.kind in ("power", "positive") and ring.poly_key(other.inner[0]) == key:
-                return ZERO
+            if other.kind in ("power", "positive"):
+                inner = other.inner[0]
+                if key in (ring.poly_key(inner), ring.poly_key(without_weights(ring, inner))):
+                    return ZERO
+        if vanishes_with(ring, atom.inner[0], without(factors, n)):
+            ring.use("where a sum of numbers that are not negative is 0, so are all of them")
+            return ZERO
         lone = _single_atom(atom.inner[0])
         if lone is not None and any(ring.atom_key(other) == ring.atom_key(lone) for other, _ in factors):
             return ZERO

@@ -15,6 +15,7 @@ import sympy
 from .contraction import leading, permutation_of
 from .indices import ZERO as FIRST
 from .indices import Index, number, plus
+from .matching import without_weights
 from .ring import Ring
 from .terms import (
     ONE,
@@ -155,6 +156,8 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
         raise Undefined("a division by zero")
     if exponent < 0 and poly.number is None and is_binary(ring, poly):
         return poly  # as for a single indicator
+    if exponent < 0 and (found := _of_two_cases(ring, poly, exponent)) is not None:
+        return found
     lone = len(poly.terms) == 1 and not poly.terms[0][1].bound
     if exponent == int(exponent) and exponent > 0 and not lone:
         if exponent > _LARGEST_POWER:
@@ -178,6 +181,22 @@ def power(ring: Ring, poly: Poly, exponent: Number) -> Poly:
     if exponent != int(exponent):
         outside = ring.product([outside, *_magnitudes(ring, common, exponent)])
     return ring.multiply(outside, ring.simplified(1, (), factors))
+
+
+def _of_two_cases(ring: Ring, poly: Poly, exponent: Number) -> Poly | None:
+    """``([P = 0] c + (1 - [P = 0]) x)^e = [P = 0] c^e + (1 - [P = 0]) x^e``, where c is a number."""
+    marks = {ring.atom_key(a): a for _, t in poly.terms for a, _e in t.factors if a.kind == "zero"}
+    for key, mark in marks.items():
+        there = ring.multiply(single(mark), poly)
+        held = [(c, t) for c, t in poly.terms if any(ring.atom_key(a) == key for a, _ in t.factors)]
+        otherwise = Poly([part for part in poly.terms if part not in held])
+        c = there.terms[0][0] if len(there.terms) == 1 else 0
+        if c and otherwise and not ring.subtract(there, ring.scale(c, single(mark))):
+            raised = power(ring, otherwise, exponent)
+            ring.use("a power of a distinction of cases is one in each")
+            inside = ring.multiply(ring.complement(single(mark)), raised)
+            return ring.add(inside, ring.multiply(number_power(ring, c, exponent), single(mark)))
+    return None
 
 
 def _independent_sums(ring: Ring, poly: Poly) -> list[Poly]:
@@ -390,7 +409,7 @@ def zero(ring: Ring, poly: Poly) -> Poly:
     index = as_index(poly)
     if index is not None:
         return ring.atom(Atom("same", None, (index, FIRST)))
-    return single(Atom("zero", None, (), (_signed(ring, poly)[0],)))
+    return single(Atom("zero", None, (), (_signed(ring, without_weights(ring, poly))[0],)))
 
 
 def as_index(poly: Poly) -> Index | None:

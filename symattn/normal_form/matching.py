@@ -9,20 +9,6 @@ from .ring import Ring
 from .terms import Atom, Factor, Poly, Term, plain
 
 
-def _unified(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
-    """Let the symbols of the pattern stand at the indices of an atom, unless they stand elsewhere already.
-
-    What is given of a slice says nothing of the places outside it.
-    """
-    shape = ring.shapes.get(pattern.name, (None,) * len(pattern.indices))
-    for s, index, size in zip(pattern.indices, atom.indices, shape, strict=True):
-        if ring.index_key(places.setdefault(s, index), {}) != ring.index_key(index, {}):
-            return False
-        if ring.ranges[s] != size and not ring.within(index, ring.ranges[s]):
-            return False
-    return True
-
-
 def embeddings(
     ring: Ring, pattern: Sequence[Factor], factors: Sequence[Factor], places: dict[int, Index]
 ) -> Iterator[tuple[dict[int, Index], list[Factor]]]:
@@ -48,9 +34,20 @@ def runs_over_all(ring: Ring, term: Term, pattern: Term, places: dict[int, Index
 
 
 def _placed(ring: Ring, places: dict[int, Index], pattern: Atom, atom: Atom) -> bool:
-    """Let the symbols of an atom stand at the indices of another; composite indices need them to stand already."""
-    if all(isinstance(index, int) for index in pattern.indices):
-        return _unified(ring, places, pattern, atom)
+    """Let the symbols of an atom stand at the indices of another, unless they stand elsewhere already.
+
+    What is given of a slice says nothing of the places outside it. Composite indices need their symbols to stand.
+    """
+    plain_ones = [k for k, index in enumerate(pattern.indices) if isinstance(index, int)]
+    shape = ring.shapes.get(pattern.name, (None,) * len(pattern.indices))
+    for k in plain_ones:
+        s, index = pattern.indices[k], atom.indices[k]
+        if ring.index_key(places.setdefault(s, index), {}) != ring.index_key(index, {}):
+            return False
+        if ring.ranges[s] != shape[k] and not ring.within(index, ring.ranges[s]):
+            return False
+    if len(plain_ones) == len(pattern.indices):
+        return True
     if not pattern.free <= places.keys() or pattern.inner:
         return False
     there = Atom(pattern.kind, pattern.name, tuple(replaced(index, places) for index in pattern.indices))
@@ -61,6 +58,14 @@ def indicators(ring: Ring, factors: Sequence[Factor]) -> list[Factor]:
     """The indicators among some factors, those first that are entries at plain indices."""
     kept = [f for f in factors if ring.is_indicator(f[0])]
     return sorted(kept, key=lambda f: not all(isinstance(index, int) for index in f[0].indices))
+
+
+def without_weights(ring: Ring, poly: Poly) -> Poly:
+    """A sum of terms that are not negative without their positive factors: it is 0 at the same places."""
+    if not ring.is_nonnegative(poly):
+        return poly
+    kept = ((t.bound, [f for f in t.factors if not ring.atom_positive(f[0])]) for _, t in poly.terms)
+    return ring.total((1, ring.simplified(1, bound, factors)) for bound, factors in kept)
 
 
 def vanishes_with(ring: Ring, poly: Poly, factors: Sequence[Factor]) -> bool:

@@ -136,19 +136,33 @@ def test_blocks_of_keys_give_the_softmax_of_all(blocks):
     refuted(A.blockwise(Q, keys, values, scale=1), A.scaled_dot_product(Q, *whole, scale=2))
 
 
-@pytest.mark.parametrize("causal", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_any_number_of_blocks_gives_the_softmax_of_all(causal):
-    """For every number and every size of blocks, and whatever the running maximum is."""
+WITHIN = sa.tensor("X", m * n, d)  # as many queries as keys
+MASKS = {
+    "all keys": (Q, None),
+    "earlier keys": (Q, A.causal_mask(T, m * n)),
+    "any keys, or none": (Q, sa.tensor("M", T, m * n, binary=True)),
+    "keys that are no padding": (Q, sa.tensor("M", m * n, binary=True)),
+    "all keys, as many queries": (WITHIN, None),
+    "earlier keys, as many queries": (WITHIN, A.causal_mask(m * n)),
+    "any keys, as many queries": (WITHIN, sa.tensor("M", m * n, m * n, binary=True)),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[] if x == "any keys, or none" else pytest.mark.slow) for x in MASKS]
+)
+def test_any_number_of_blocks_gives_the_softmax_of_all(name):
+    """For every number and every size of blocks, and whatever the running maximum is; rows without keys are zeros."""
+    queries, given = MASKS[name]
     keys, values = sa.tensor("K", m * n, d), sa.tensor("V", m * n, e)
-    masking = {"mask": A.causal_mask(T, m * n)} if causal else {}
 
     def closed(reference, k, v, *mask):
-        z = Q @ sa.merge_axes(k, (0, 1)).T / sympy.sqrt(d) - reference[:, None]
-        weights = sa.exp(sa.where(sa.merge_axes(sa.moveaxis(mask[0], 0, 1), (1, 2)), z, -sympy.oo) if mask else z)
+        z = queries @ sa.merge_axes(k, (0, 1)).T / sympy.sqrt(d) - reference[:, None]
+        weights = sa.exp(sa.where(sa.merge_axes(sa.moveaxis(mask[0], 0, -2), (-2, -1)), z, -sympy.oo) if mask else z)
         return None, sa.sum(weights, axis=-1), weights @ sa.merge_axes(v, (0, 1))
 
-    O = A.blockwise(Q, keys, values, block=n, **masking)
-    proved(O, A.scaled_dot_product(Q, keys, values, **masking), by=sa.induction(final=closed, free=0))
+    O = A.blockwise(queries, keys, values, block=n, mask=given)
+    proved(O, A.scaled_dot_product(queries, keys, values, mask=given), by=sa.induction(final=closed, free=0))
 
 
 def test_blocks_that_a_mask_leaves_empty_count_for_nothing(rng):

@@ -25,6 +25,7 @@ X, x, y = sa.tensor("X", n, d), sa.tensor("x", n), sa.tensor("y", m)
 W, q = sa.tensor("W", n, h * d), sa.tensor("q", 2 * r)
 I = sa.tensor("I", m, integer=True)
 N = sa.tensor("N", n, n, binary=True)
+LEFT, KEPT = sa.sum(N, -1, keepdims=True), sa.where(N, sa.exp(A), 0)
 c = sympy.Symbol("c", real=True)
 p = sympy.Symbol("p", positive=True)
 a, b, w = q[::2], q[1::2], sa.tensor("w", r)
@@ -101,6 +102,19 @@ EQUAL = {
     "a part of a sum where it is zero": (
         sa.sum(x) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
         -c * sa.sum(y) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+    ),
+    "a mask where it leaves nothing of a row": (sa.where(sa.equal(LEFT, 0), N, 0) * A, sa.zeros(n, n)),
+    "a masked sum of weights is zero where the mask is": (
+        sa.equal(sa.sum(sa.where(N, sa.exp(A), 0), -1), 0),
+        sa.equal(sa.sum(N, -1), 0),
+    ),
+    "rows that are empty are divided by 1": (
+        KEPT / sa.where(sa.equal(LEFT, 0), 1, sa.sum(KEPT, -1, keepdims=True)),
+        sa.softmax(A, where=N),
+    ),
+    "a power where a sum is zero": (
+        sa.where(sa.equal(sa.sum(x), 0), 2, sa.sum(x)) ** -1,
+        sa.where(sa.equal(sa.sum(x), 0), sympy.S.Half, 1 / sa.sum(x)),
     ),
     "a product over a size that is at least 1": (
         (A @ x / sa.maximum(sa.abs(A @ x), 1))[0],
@@ -199,6 +213,16 @@ DIFFERENT = {
     "another part of a sum where it is zero": (
         sa.sum(x) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
         c * sa.sum(y) * sa.equal(sa.sum(x) + sa.sum(y) * c, 0),
+    ),
+    "a mask where it leaves nothing of another row": (sa.where(sa.equal(LEFT, 0), N.T, 0), sa.zeros(n, n)),
+    "a masked sum of any numbers is zero where the mask is": (
+        sa.equal(sa.sum(sa.where(N, A, 0), -1), 0),
+        sa.equal(sa.sum(N, -1), 0),
+    ),
+    "parts of a sum where it is zero": (sa.where(sa.equal(sa.sum(x), 0), x, 0), sa.zeros(n)),
+    "a power where another sum is zero": (
+        sa.where(sa.equal(sa.sum(x), 0), 2, sa.sum(A)) ** -1,
+        sa.where(sa.equal(sa.sum(y), 0), sympy.S.Half, 1 / sa.sum(A)),
     ),
     "a product of parts of a sum where it is zero": (
         sa.sum(A @ x) * sa.equal(A[0] @ x, 0),

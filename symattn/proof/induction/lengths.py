@@ -23,7 +23,8 @@ from ..generalised import ENTRYWISE, any_tensor, is_finite
 from .closed_forms import loop_symbols
 from .plan import Forms, FormsOf, Induction, called
 
-_MOST_WAYS = 64  # in which the axes of constants may be those of a new length
+_MOST_WAYS = 64  # in which the axes of tensors may be those of a new length
+_SIZED = (variable, from_index_op)  # whose shapes are given, and not computed
 
 
 @dataclass(frozen=True)
@@ -88,38 +89,61 @@ def of_any_length(roots: Sequence[Tensor], node: Tensor, given: Given) -> Wider 
 def _of_a_new_length(roots: Sequence[Tensor], node: Tensor, N: sympy.Symbol, taken: set[str]) -> Wider | None:
     loop = loop_of(node)
     T = loop.length
-    fixed = {x for x in topological([*loop.first, *loop.given]) if x.op is variable}
-    new, back = {}, {}
+    fixed = {x for x in topological([*loop.first, *loop.given]) if x.op in _SIZED}
+    new, back = dict[Tensor, Tensor](), dict[Tensor, Tensor]()
+    sized: dict[Tensor, list[tuple[int, ...]]] = {}
     for x in loop.sequences:
-        leaves = [leaf for leaf in topological([x]) if leaf.op is variable and T in leaf.shape]
+        leaves = [leaf for leaf in topological([x]) if leaf.op in _SIZED and _axes_of(leaf, T)]
         if x.op is not variable and (fixed & set(leaves) or not leaves):
             if not is_finite(x):
                 return None  # conditions of a step on numbers say nothing of -oo
-            own = _with_axes(any_tensor(new_name("y", taken), x), (0,), N)
+            own = _with_axes(any_tensor(new_name("y", taken), x), (0,), T, N)
             new[x], back[own] = own, x
-        for leaf in leaves if x not in new else ():
-            new[leaf] = _with_axes(leaf, [axis for axis, size in enumerate(leaf.shape) if size == T], N)
+        elif x not in new:
+            sized |= {leaf: _ways_to_grow(leaf, T) for leaf in leaves}
     if not loop.sequences:
         new |= {x: x.op.node(*x.inputs, **{**x.params, "steps": N}) for x in computed(roots) if is_value_of(node, x)}
-    constants = [x for x in topological(roots) if x.op is from_index_op and T in x.shape]
-    ways = itertools.islice(itertools.product(*(_subsets(x, T) for x in constants)), _MOST_WAYS)
-    for way in ways:
-        sized = {x: _with_axes(x, axes, N) for x, axes in zip(constants, way, strict=True) if axes}
-        found = Wider({**new, **sized}, {}, back, {N: T})
+    constants = [x for x in topological(roots) if x.op is from_index_op and _axes_of(x, T)]
+    sized |= {x: list(_subsets(x, T)) for x in constants if x not in sized}
+    split = [x for x in topological(roots) if x.op is split_axis_op and x.inputs[0].op is from_index_op]
+    for way in itertools.islice(itertools.product(*sized.values()), _MOST_WAYS):
+        longer = {x: _with_axes(x, axes, T, N) for x, axes in zip(sized, way, strict=True) if axes}
+        longer |= {x: _split_alike(x, longer[x.inputs[0]], T, N) for x in split if x.inputs[0] in longer}
+        found = Wider({**new, **longer}, {}, back, {N: T})
         if _fits(found, roots):
             return found
     return None
 
 
-def _with_axes(x: Tensor, axes: Iterable[int], N: sympy.Symbol) -> Tensor:
-    shape = tuple(N if axis in axes else size for axis, size in enumerate(x.shape))
+def _with_axes(x: Tensor, axes: Iterable[int], T: sympy.Expr, N: sympy.Symbol) -> Tensor:
+    """The tensor with axes of another length; a size T b is N b there."""
+    shape = tuple(size.subs(T, N) if axis in axes else size for axis, size in enumerate(x.shape))
     return x.op.node(**{**x.params, "shape": shape})
 
 
+def _split_alike(x: Tensor, constant: Tensor, T: sympy.Expr, N: sympy.Symbol) -> Tensor:
+    """What is split of a constant, of that constant with axes of another length."""
+    axis = x.params["axis"]
+    grown = constant.shape[axis] != x.inputs[0].shape[axis]
+    into = tuple(size.subs(T, N) if grown else size for size in x.params["into"])
+    return split_axis_op.node(constant, axis=axis, into=into)
+
+
+def _axes_of(x: Tensor, T: sympy.Expr) -> list[int]:
+    """The axes as long as the steps, or as many times as long."""
+    return [axis for axis, size in enumerate(x.shape) if size == T or (T.is_Symbol and T in size.free_symbols)]
+
+
 def _subsets(x: Tensor, T: sympy.Expr) -> Iterator[tuple[int, ...]]:
-    axes = [axis for axis, size in enumerate(x.shape) if size == T]
+    axes = _axes_of(x, T)
     for count in range(len(axes), -1, -1):
         yield from itertools.combinations(axes, count)
+
+
+def _ways_to_grow(x: Tensor, T: sympy.Expr) -> list[tuple[int, ...]]:
+    """The axes of a sequence that may be of a new length; together where what it is declared to be needs them."""
+    several = set(x.params.get("hypotheses", ())) <= set(ENTRYWISE)
+    return [axes for axes in _subsets(x, T) if axes] if several else [tuple(_axes_of(x, T))]
 
 
 def _fits(wider: Wider, roots: Sequence[Tensor]) -> bool:
