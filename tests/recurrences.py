@@ -27,7 +27,8 @@ from symattn.proof.claims import eq
 from symattn.proof.engine import PROBLEMS, argued
 from symattn.proof.given import applied, sorted_out
 from symattn.proof.induction.plan import Induction, plans
-from symattn.recurrence.record import loop_of, scan_op, values_of
+from symattn.recurrence.body import loop_of
+from symattn.recurrence.record import scan_op, values_of
 from symattn.recurrence.scans import is_value_of
 
 from .agreement import TOLERANCE, gap

@@ -16,7 +16,8 @@ from ..core.sizes import at_sizes
 from ..errors import NoRuleError
 from ..ops.leaves import computed, cotangent_op, definition, let_op, variable
 from ..ops.template import entries_of
-from ..recurrence.record import loop_of, scan_op
+from ..recurrence.body import loop_of
+from ..recurrence.record import scan_op
 from ..scalars.evaluate import inverted
 from ..scalars.functions import FUNCTIONS, ScalarFunction
 

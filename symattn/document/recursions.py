@@ -12,9 +12,10 @@ from ..ops.index import is_flip
 from ..ops.leaves import definition
 from ..printing.matrix import Printer
 from ..printing.prose import Step
-from ..recurrence.record import loop_of, scan_op
+from ..recurrence.body import loop_of
+from ..recurrence.record import scan_op
 from ..recurrence.scans import loop_key
-from ..recurrence.telling import Recursion
+from ..recurrence.telling import Letters, Recursion
 from .parts import Line
 
 
@@ -31,10 +32,11 @@ class Recursions:
             if line.is_definition and line.name is not None and value.op is scan_op:
                 labels.setdefault(loop_key(value), {})[value.params["take"]] = printer.names[line.name]
                 first.setdefault(loop_key(value), line)
+        letters = Letters(printer.taken)
         for key, line in first.items():
             loop = loop_of(line.expression)
             if not any(is_flip(x) for x in loop.sequences):
-                self._of[key] = Recursion(loop, labels[key], printer.taken, printer.table)
+                self._of[key] = Recursion(loop, labels[key], printer, letters)
 
     def of(self, line: Line) -> Recursion | None:
         """The recurrence that a line defines a value of."""

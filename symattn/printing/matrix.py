@@ -66,6 +66,19 @@ class Printer:
             self._taken = self.table.letters() | symbol_names(self.names)
         return self._taken
 
+    def beside(
+        self,
+        names: Mapping[Tensor, str],
+        taken: set[str],
+        boxes: Mapping[Tensor, Box],
+        written: Mapping[Tensor, Written],
+    ) -> Printer:
+        """What writes other expressions of the same page, of which named ones are printed as these boxes."""
+        within = Within({**self.heads, **boxes}, {**names, **self.names}, taken)
+        printer = Printer(self.table, self.code, within, self.first_index)
+        printer.known |= {**self.known, **written}
+        return printer
+
     # --- as it is written ---
 
     def written(self, box: Box) -> str:
@@ -340,7 +353,7 @@ def printer_in(
     first = checked_first_index(first_index)
     if checked_style(style) == "matrix":
         return latex_printer(roots, names, gradients, first)
-    table = _with_loops(roots, Printer(symbol_table(roots, names, checked_gradients(gradients)), False))
+    table = _with_loops(roots, latex_printer(roots, names, gradients, first))
     return IndexPrinter(roots, table, first_index=first)
 
 

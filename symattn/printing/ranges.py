@@ -88,6 +88,6 @@ def _ends_with(place: Place, i: sympy.Symbol, sizes: Sizes) -> bool:
 
 
 def ranging(letters: Sequence[Box], first: Box, last: Box, many: Any = None) -> Box:
-    r"""``a = 1, \ldots, h``, and of two values ``a = 1, 2``."""
-    between = [] if many == 2 else [Sign("…")]
-    return commas([row(commas(letters), Sign("=", "relation"), first), *between, last])
+    r"""``a = 1, \ldots, h``, of two values ``a = 1, 2``, and of one ``a = 1``."""
+    rest = [] if many == 1 else [last] if many == 2 else [Sign("…"), last]
+    return commas([row(commas(letters), Sign("=", "relation"), first), *rest])

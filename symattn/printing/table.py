@@ -69,9 +69,8 @@ class SymbolTable(Mapping[str, Symbol]):
         )
 
     def over(self, own: SymbolTable) -> SymbolTable:
-        """The symbols of a part of a document, as the document has them."""
-        names = {x: self.names.get(x, name) for x, name in own.names.items()}
-        return SymbolTable(names, {**own, **self})
+        """The symbols of a document, and those of a part of it that it lacks."""
+        return SymbolTable({**own.names, **self.names}, {**own, **self})
 
     def __getitem__(self, name: str) -> Symbol:
         return self._symbols[name]

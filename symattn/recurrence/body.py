@@ -192,3 +192,22 @@ def essence(body: Body, takes: tuple[Take, ...]) -> tuple[Body, tuple[int, ...],
     )
     renamed = tuple((what, kept.index(k) if what == "final" else asked.index(k)) for what, k in takes)
     return body if less == step else closed(less), places, renamed
+
+
+# --- a loop ---
+
+
+class Loop(NamedTuple):
+    """What the values of one loop share: a step over any leaves, and what they begin with or run through."""
+
+    step: Step
+    first: Tensors
+    sequences: Tensors
+    given: Tensors
+    length: sympy.Expr
+
+
+def loop_of(node: Tensor) -> Loop:
+    """The loop that a node is a value of, with the body as its step."""
+    step = node.params["body"].step
+    return Loop(step, *parted(node.inputs, step), number_of_steps(node))

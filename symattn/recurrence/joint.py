@@ -7,7 +7,8 @@ from typing import Any
 
 from ..core.node import Tensor, rebuild, topological
 from ..ops.leaves import computed, variable
-from .record import Loop, essential, loop_of, scan_op, values_of
+from .body import Loop, loop_of
+from .record import essential, scan_op, values_of
 from .scans import loop_key
 
 Values = dict[Tensor, Tensor]

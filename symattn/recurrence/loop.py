@@ -15,8 +15,8 @@ from ..ops.arithmetic import negative
 from ..ops.gather import flip
 from ..ops.leaves import as_tensor, constant, from_index_op
 from ..ops.placeholders import placeholder_op
-from .body import Step, without_labels
-from .record import Loop, values_of
+from .body import Loop, Step, without_labels
+from .record import values_of
 
 
 def scan(

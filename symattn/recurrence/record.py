@@ -24,9 +24,9 @@ from ..ops.leaves import constant, from_index_op, is_zero, named, variable, zero
 from ..scalars.formulas import ScanEntry, bound, choose
 from .body import (
     Body,
+    Loop,
     Step,
     Take,
-    Tensors,
     closed,
     essence,
     length_of,
@@ -35,22 +35,6 @@ from .body import (
     without_labels,
 )
 from .notation import scan_from_end, scan_notation
-
-
-class Loop(NamedTuple):
-    """What the values of one loop share: a step over any leaves, and what they begin with or run through."""
-
-    step: Step
-    first: Tensors
-    sequences: Tensors
-    given: Tensors
-    length: sympy.Expr
-
-
-def loop_of(node: Tensor) -> Loop:
-    """The loop that a node is a value of, with the body as its step."""
-    step = node.params["body"].step
-    return Loop(step, *parted(node.inputs, step), number_of_steps(node))
 
 
 def values_of(loop: Loop) -> tuple[list[Tensor], list[Tensor]]:

@@ -8,8 +8,8 @@ from typing import Any
 from ..core.node import Tensor, check_open
 from ..errors import OperandError, described
 from ..ops.leaves import computed
-from .body import Tensors
-from .record import loop_of, scan_op, values_of
+from .body import Tensors, loop_of
+from .record import scan_op, values_of
 
 
 def scans(x: Any) -> tuple[Tensor, ...]:

@@ -389,7 +389,7 @@ def test_letters_that_the_library_chooses_are_none_of_a_spelling():
     assert r"P_{:, :d} W - P_{:, d:} P_{1}" in apart.latex(names={"B": "P_1"})
     assert sa.latex(M @ N, style="index", names={M: "k_2"}) == r"\sum_{l = 0}^{T - 1} (k_{2})_{i l} N_{l j}"
     loop = sa.scan(lambda s, x: (s + x, s), sa.tensor("h", T), M)[1]
-    assert sa.latex(loop @ N, names={N: "s_t"}).endswith(r"n = 1, \ldots, T) s_{t}")
+    assert sa.latex(loop @ N, names={N: "s_t"}).endswith(r"n = 0, \ldots, T - 1) s_{t}")
 
 
 def test_a_spelling_that_is_the_letter_of_a_law_is_refused():

@@ -247,5 +247,5 @@ def test_two_recurrences_are_told_with_one_letter_for_their_steps() -> None:
     u = sa.tensor("u")
     verdict = sa.prove(summed(x, 2 * u)[0] + u, summed(x, 3 * u)[0])
     told = verdict.latex()
-    assert told.count(r"t = 1, \ldots, T") >= 2
+    assert told.count(r"t = 0, \ldots, T - 1") >= 2
     assert "t\\_" not in told

@@ -21,52 +21,120 @@ from .steps import LOOPS, B, K, Q, T, V, cell, d, drawn, e, gamma, linear, onlin
         (
             lambda: sa.scan(linear, sa.zeros(d, e), (K, V, Q))[1],
             "scan(lambda s, x: (t := gamma * s + outer(x[0], x[1]), x[2] @ t), zeros(d, e), (K, V, Q))[1]",
-            r"(y_{1:T} : S_{0} = 0_{d \times e}, \quad S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, \quad "
-            r"y_{t} = S_{t}^{\top} Q_{t}, \quad t = 1, \ldots, T)",
+            r"(o_{:T} : S_{0} = 0_{d \times e}, \quad S_{t + 1} = \gamma S_{t} + k_{t} v_{t}^{\top}, \quad "
+            r"o_{t} = S_{t + 1}^{\top} q_{t}, \quad t = 0, \ldots, T - 1)",
         ),
         (
             lambda: sa.scan(lambda s, _: (2 * s, None), 1, length=T)[0],
             "scan(lambda s, x: (2 * s, None), 1, length=T)[0]",
-            r"(s_{T} : s_{0} = 1, \quad s_{t} = 2 s_{t - 1}, \quad t = 1, \ldots, T)",
+            r"(s_{T} : s_{0} = 1, \quad s_{t + 1} = 2 s_{t}, \quad t = 0, \ldots, T - 1)",
         ),
         (  # backwards, and one value of several
             lambda: sa.scan(lambda s, k: (s + k, (s, s * k)), B, K, reverse=True)[1][1],
             "scan(lambda s, x: (s + x, s * x), B, K, reverse=True)[1]",
-            r"(y_{1:T} : s_{T + 1} = B, \quad s_{t} = s_{t + 1} + K_{t}, \quad "
-            r"y_{t} = s_{t + 1} \odot K_{t}, \quad t = T, \ldots, 1)",
+            r"(o_{:T} : s_{T} = B, \quad s_{t} = s_{t + 1} + k_{t}, \quad o_{t} = s_{t + 1} \odot k_{t}, \quad "
+            r"t = T - 1, \ldots, 0)",
         ),
         (
             lambda: sa.scan(lambda s, k: (s + k, s), B, K, reverse=True)[0],
             "scan(lambda s, x: (s + x, None), B, K, reverse=True)[0]",
-            r"(s_{1} : s_{T + 1} = B, \quad s_{t} = s_{t + 1} + K_{t}, \quad t = T, \ldots, 1)",
+            r"(s_{0} : s_{T} = B, \quad s_{t} = s_{t + 1} + k_{t}, \quad t = T - 1, \ldots, 0)",
         ),
         (  # of a sequence that is reversed by the user, and one that is not
             lambda: sa.scan(lambda s, r: (s + r[0] * r[1], None), B, (K[::-1], Q))[0],
             "scan(lambda s, x: (s + x[0] * x[1], None), B, (K[-1::-1, :], Q))[0]",
-            r"(s_{T} : s_{0} = B, \quad s_{t} = s_{t - 1} + K_{T + 1 - t} \odot Q_{t}, \quad t = 1, \ldots, T)",
+            r"(s_{T} : s_{0} = B, \quad s_{t + 1} = s_{t} + k_{T - t - 1} \odot q_{t}, \quad t = 0, \ldots, T - 1)",
         ),
         (  # by new states, and without those that do not matter to this one
             lambda: sa.scan(online_mean, (-sympy.oo, 0, 0), (x, V[:, 0]))[0][1],
             "scan(lambda s, x_1: ((t := maximum(s[0], x_1), s[1] * exp(s[0] - t) + exp(x_1 - t)), None), "
             "(-oo, 0), x)[0][1]",
-            r"(u_{T} : s_{0} = -\infty, \quad u_{0} = 0, \quad s_{t} = \operatorname{maximum}(s_{t - 1}, x_{t}), \quad "
-            r"u_{t} = u_{t - 1} \, \exp(s_{t - 1} - s_{t}) + \exp(x_{t} - s_{t}), \quad t = 1, \ldots, T)",
+            r"(m_{T} : s_{0} = -\infty, \quad m_{0} = 0, \quad "
+            r"s_{t + 1} = \operatorname{maximum}(s_{t}, x_{t}), \quad "
+            r"m_{t + 1} = m_{t} \, \exp(s_{t} - s_{t + 1}) + \exp(x_{t} - s_{t + 1}), \quad t = 0, \ldots, T - 1)",
         ),
         (
             lambda: sa.scan(lambda s, k: (s + k, 2 * k), B, K)[1],
             "scan(lambda s, x: ((), 2 * x), (), K)[1]",
-            r"(y_{1:T} : y_{t} = 2 K_{t}, \quad t = 1, \ldots, T)",
+            r"(o_{:T} : o_{t} = 2 k_{t}, \quad t = 0, \ldots, T - 1)",
         ),
         (  # names of the user are kept
             lambda: sa.scan(lambda s, u: (s * sa.tensor("s") + u, None), 0, x)[0],
             "scan(lambda s_1, x_1: (s_1 * s + x_1, None), 0, x)[0]",
-            r"(u_{T} : u_{0} = 0, \quad u_{t} = u_{t - 1} s + x_{t}, \quad t = 1, \ldots, T)",
+            r"(m_{T} : m_{0} = 0, \quad m_{t + 1} = m_{t} s + x_{t}, \quad t = 0, \ldots, T - 1)",
         ),
     ],
 )
 def test_printing(y: Callable[[], Any], text: str, latex: str) -> None:
     assert str(y()) == text
     assert sa.latex(y()) == latex
+
+
+def _adding(first: Any, xs: Any, **options: Any) -> Any:
+    return sa.scan(lambda s, r: (s + r, s * r), first, xs, **options)
+
+
+H = sa.tensor("H_1", T, d)
+PLACES = {
+    "a start that is an element": (
+        _adding(x[0], x)[0],
+        r"s_{T} : s_{0} = x_{0}, s_{t + 1} = s_{t} + x_{t}, t = 0, \ldots, T - 1",
+        r"s_{T} : s_{0} = x_{1}, s_{t} = s_{t - 1} + x_{t}, t = 1, \ldots, T",
+    ),
+    "the rest of a sequence": (
+        _adding(x[0], x[1:])[1],
+        r"o_{:T - 1} : s_{0} = x_{0}, s_{t + 1} = s_{t} + x_{t + 1}, o_{t} = s_{t} x_{t + 1}, t = 0, \ldots, T - 2",
+        r"o_{1:T - 1} : s_{0} = x_{1}, s_{t} = s_{t - 1} + x_{t + 1}, o_{t} = s_{t - 1} x_{t + 1}, "
+        r"t = 1, \ldots, T - 1",
+    ),
+    "all but the last": (
+        _adding(x[-1], x[:-1])[0],
+        r"s_{T - 1} : s_{0} = x_{T - 1}, s_{t + 1} = s_{t} + x_{t}, t = 0, \ldots, T - 2",
+        r"s_{T - 1} : s_{0} = x_{T}, s_{t} = s_{t - 1} + x_{t}, t = 1, \ldots, T - 1",
+    ),
+    "backwards": (
+        _adding(x[-1], x, reverse=True)[1],
+        r"o_{:T} : s_{T} = x_{T - 1}, s_{t} = s_{t + 1} + x_{t}, o_{t} = s_{t + 1} x_{t}, t = T - 1, \ldots, 0",
+        r"o_{1:T} : s_{T + 1} = x_{T}, s_{t} = s_{t + 1} + x_{t}, o_{t} = s_{t + 1} x_{t}, t = T, \ldots, 1",
+    ),
+    "backwards from the last but one": (
+        _adding(x[-1], x[:-1], reverse=True)[0],
+        r"s_{0} : s_{T - 1} = x_{T - 1}, s_{t} = s_{t + 1} + x_{t}, t = T - 2, \ldots, 0",
+        r"s_{1} : s_{T} = x_{T}, s_{t} = s_{t + 1} + x_{t}, t = T - 1, \ldots, 1",
+    ),
+    "from both ends": (
+        sa.scan(lambda s, r: (s + r[0] * r[1], None), x[0], (x, x[::-1]))[0],
+        r"s_{T} : s_{0} = x_{0}, s_{t + 1} = s_{t} + x_{t} x_{T - t - 1}, t = 0, \ldots, T - 1",
+        r"s_{T} : s_{0} = x_{1}, s_{t} = s_{t - 1} + x_{t} x_{T + 1 - t}, t = 1, \ldots, T",
+    ),
+    "without a sequence": (
+        sa.scan(lambda s, _: (2 * s, None), x[0], length=2)[0],
+        r"s_{2} : s_{0} = x_{0}, s_{t + 1} = 2 s_{t}, t = 0, 1",
+        r"s_{2} : s_{0} = x_{1}, s_{t} = 2 s_{t - 1}, t = 1, 2",
+    ),
+    "rows of what has a subscript": (
+        _adding(H[0], H)[0],
+        r"s_{T} : s_{0} = (H_{1})_{0, :}^{\top}, s_{t + 1} = s_{t} + (H_{1})_{t}, t = 0, \ldots, T - 1",
+        r"s_{T} : s_{0} = (H_{1})_{1, :}^{\top}, s_{t} = s_{t - 1} + (H_{1})_{t}, t = 1, \ldots, T",
+    ),
+    "blocks, which are no elements": (
+        sa.scan(
+            lambda s, z: (s + sa.sum(z), None),
+            sa.tensor("z", T * d)[0],
+            sa.split_axis(sa.tensor("z", T * d), 0, (T, d)),
+        )[0],
+        r"s_{T} : s_{0} = z_{0}, s_{t + 1} = s_{t} + \operatorname{sum}(z_{[t]}), t = 0, \ldots, T - 1",
+        r"s_{T} : s_{0} = z_{1}, s_{t} = s_{t - 1} + \operatorname{sum}(z_{[t]}), t = 1, \ldots, T",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_are_counted_from_one_base(name: str) -> None:
+    """What is read of a sequence is the same whether it is written as a place or as the element of a step."""
+    y, *written = PLACES[name]
+    for first_index, equations in enumerate(written):
+        assert sa.latex(y, first_index=first_index).replace(r"\quad ", "") == f"({equations})"
 
 
 def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
@@ -76,18 +144,21 @@ def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
         "     zeros(d), (H, dO), reverse=True)[1]              # a recurrence, step by step backwards\n"
         "H = scan(lambda s, x: (tanh(A @ s) + x, s), B, K)[1]  # where"
     )
-    assert r"s_{T + 1} = 0_{d}, \quad s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A H_{t})^{\odot 2}))" in sa.latex(g)
+    told = sa.latex(g)
+    assert r"s_{T} = 0_{d}, \quad s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A h_{t})^{\odot 2}))" in told, told
 
 
 def test_index_style_has_entries_of_loops() -> None:
     S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
     of_state = (
-        r"(S_{T} : S_{0} = 0_{d \times e}, \quad S_{t} = \gamma S_{t - 1} + K_{t} V_{t}^{\top}, \quad t = 1, \ldots, T)"
+        r"(S_{T} : S_{0} = 0_{d \times e}, \quad S_{t + 1} = \gamma S_{t} + k_{t} v_{t}^{\top}, "
+        r"\quad t = 0, \ldots, T - 1)"
     )
     assert sa.latex(S, style="index") == of_state + "_{i j}"
-    assert sa.latex(Q @ S, style="index") == r"\sum_{k = 0}^{d - 1} Q_{i k} " + of_state + "_{k j}"
-    assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T, \ldots, 1)_{i j}")
-    assert sa.latex(O[2:], style="index").endswith(r"t = 1, \ldots, T)_{i + 2, j}")
+    assert sa.latex(Q @ S, style="index") == r"\sum_{l = 0}^{d - 1} Q_{i l} " + of_state + "_{l j}"
+    assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T - 1, \ldots, 0)_{i j}")
+    assert sa.latex(O[2:], style="index").endswith(r"t = 0, \ldots, T - 1)_{i + 2, j}")
+    assert sa.latex(O[2:], style="index", first_index=1).endswith(r"t = 1, \ldots, T)_{i + 2, j}")
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -106,9 +177,7 @@ def test_what_is_long_is_written_once_in_a_step() -> None:
         "dx = scan(lambda s, x_1: (t := exp(x_1[1] - maximum(x_1[1], x_1[0])),\n     t_1 := s[1] * "
     )
     shown = sa.latex(sa.gradient(total, [x])[x])
-    assert (
-        r"a_{t} = \exp((H_{1})_{t} - \operatorname{maximum}((H_{1})_{t}, x_{t})), \quad u_{t} = u_{t + 1} a_{t}"
-        in shown
-    )
-    assert r"y_{t} = c_{t} (1 - [(H_{1})_{t} \ge x_{t}]) + b_{t}, \quad t = T, \ldots, 1 )" in shown
+    assert r"a_{t} = \exp((H_{1})_{t} - \operatorname{maximum}((H_{1})_{t}, x_{t}))," in shown
+    assert r"\quad m_{t} = m_{t + 1} a_{t}," in shown
+    assert r"o_{t} = c_{t} (1 - [(H_{1})_{t} \ge x_{t}]) + b_{t}, \quad t = T - 1, \ldots, 0 )" in shown
     assert len(shown) < 1000

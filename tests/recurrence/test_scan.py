@@ -15,7 +15,8 @@ import symattn as sa
 from symattn.core.node import topological
 from symattn.proof.refute.refuter import Search
 from symattn.proof.rules.alike import facts
-from symattn.recurrence.record import loop_of, scan_op
+from symattn.recurrence.body import loop_of
+from symattn.recurrence.record import scan_op
 from symattn.recurrence.scans import states_and_outputs
 from symattn.recurrence.unrolled import unrolled
 

@@ -215,7 +215,7 @@ def _scripted(mark: str, small: str | None, box: Box, written: Written) -> str:
     if small is not None:
         return small
     box = _sole(box)
-    fenced = isinstance(box, Fence) and (box.left, box.right) == ("(", ")")
+    fenced = isinstance(box, Fence) and (box.left, box.right) in (("(", ")"), ("[", "]"))
     alone = isinstance(box, (Name, Number, Sign, Accent, Code)) or fenced
     return mark + (written.text if alone else f"({written.text})")
 

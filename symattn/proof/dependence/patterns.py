@@ -12,7 +12,8 @@ from ...core.budget import Budget
 from ...core.node import Tensor
 from ...ops.leaves import computed
 from ...ops.leaves import variable as named_tensor
-from ...recurrence.record import Loop, loop_of, scan_op
+from ...recurrence.body import Loop, loop_of
+from ...recurrence.record import scan_op
 from ...scalars.formulas import INDEX, is_short
 from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import (

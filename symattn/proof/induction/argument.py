@@ -10,7 +10,7 @@ from ...core.node import Tensor, rebuild
 from ...errors import SymattnError
 from ...printing.prose import Fold, Paragraph, Part, led
 from ...printing.table import SymbolTable
-from ...recurrence.record import loop_of
+from ...recurrence.body import loop_of
 from ..argument import Argument, Given, Resting
 from ..claims import Claim, Independence
 from .closed_forms import ClosedForm

@@ -19,8 +19,8 @@ from ...errors import NamingError, ShapeError
 from ...graph.names import symbol_names
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
-from ...recurrence.body import without_labels
-from ...recurrence.record import Loop, loop_of, scan_op
+from ...recurrence.body import Loop, loop_of, without_labels
+from ...recurrence.record import scan_op
 from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq

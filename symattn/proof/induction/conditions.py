@@ -15,7 +15,7 @@ from ...ops.index import NEW, index, index_op, joined
 from ...ops.leaves import computed
 from ...printing.matrix import text_printer
 from ...printing.stated import stated_in
-from ...recurrence.record import loop_of
+from ...recurrence.body import loop_of
 from ..argument import Argument, Given
 from ..definedness import conditions, put_back
 from ..fitting import misfits

@@ -16,7 +16,7 @@ from ...ops.index import NEW, index_op
 from ...ops.leaves import bare, computed, constant, from_index, variable
 from ...ops.pointwise import exp, exp_op, log, power
 from ...ops.scans import cumsum
-from ...recurrence.record import Loop
+from ...recurrence.body import Loop
 
 _ENTRYWISE = (add_op, multiply_op, exp_op)
 

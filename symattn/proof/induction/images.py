@@ -17,7 +17,8 @@ from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size, sizes
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
-from ...recurrence.record import Loop, loop_of, scan_op
+from ...recurrence.body import Loop, loop_of
+from ...recurrence.record import scan_op
 from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim, eq

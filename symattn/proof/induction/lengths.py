@@ -15,7 +15,7 @@ from ...errors import SymattnError
 from ...ops.layout import merge_axes, split_axis_op
 from ...ops.leaves import computed, from_index_op, variable
 from ...printing.matrix import names_in
-from ...recurrence.record import loop_of
+from ...recurrence.body import loop_of
 from ...recurrence.scans import is_value_of
 from ..argument import Given
 from ..claims import Claim

@@ -11,7 +11,8 @@ from ...core.node import Tensor, rebuild
 from ...core.sizes import same_shape
 from ...ops.leaves import bare, computed
 from ...printing.matrix import names_in
-from ...recurrence.record import loop_of, scan_op
+from ...recurrence.body import loop_of
+from ...recurrence.record import scan_op
 from ...recurrence.scans import is_value_of
 from ..argument import Argument, Given
 from ..claims import Claim

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...core.boxes import Box, Name, Row, Script, Sign, commas, row
+import sympy
+
+from ...core.boxes import Box, Fence, Row, Script, Sign, commas, row
 from ...core.naming import free_letters, new_name
 from ...core.node import Tensor, rebuild, topological
 from ...ops.leaves import definition, is_named, let_op
@@ -17,10 +19,10 @@ from ...ops.notation import Binding, fenced
 from ...printing.matrix import Printer, latex_printer, names_in
 from ...printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
 from ...printing.table import SymbolTable, checked_table
-from ...recurrence.body import Take, without_labels
-from ...recurrence.record import loop_of, scan_op
+from ...recurrence.body import Take, loop_of, without_labels
+from ...recurrence.record import scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
-from ...recurrence.telling import ONE, ZERO, Recursion, in_blocks
+from ...recurrence.telling import Letters, Recursion, in_blocks, merges_blocks
 from ..claims import RELATIONS, Claim
 from .closed_forms import ClosedForm
 from .images import Image
@@ -33,10 +35,11 @@ class Told(Recursion):
     """The parts of an induction as mathematics."""
 
     def __init__(self, form: ClosedForm, claim: Claim, within: SymbolTable | None) -> None:
-        super().__init__(form.loop, labels_of(form.source, claim, within), names_in(form.roots), within)
-        self.form = form
-        n = self.scalar(form.before)
-        self.n, self.next, self.last = n, row(n, Sign("+", "sum"), ONE), self.scalar(form.steps)
+        p = latex_printer(form.roots, within=within)
+        self.form, self.within = form, within
+        self._blocks = {x.inputs[0] for x in topological([*claim.sides, *form.roots]) if merges_blocks(x)}
+        super().__init__(form.loop, labels_of(form.source, claim, within), p, Letters(names_in(form.roots)))
+        self.n, self.last = self.scalar(form.before), self.scalar(form.steps)
         self.free = dict(form.free)
         self.forms = [*form.states, *form.outputs, *[None] * (len(self.outputs) - len(form.outputs))]
         self.asked = [k in self.free or x is not None for k, x in enumerate(self.forms)]
@@ -44,6 +47,10 @@ class Told(Recursion):
         self.named = self._named(claim)
         self.by_letter = {k: self.free.keys() | {j for j in self._states if self.forms[j] in xs} - {k}
                           for k, xs in below.items()}  # fmt: skip
+
+    def in_blocks(self, x: Tensor) -> bool:
+        """The same of what stands for something in blocks."""
+        return in_blocks(x) or x in self._blocks
 
     def _named(self, claim: Claim) -> dict[Tensor, Box]:
         """The parts of closed forms that the document, or the claim, has names for."""
@@ -66,14 +73,19 @@ class Told(Recursion):
         stood = rebuild([form], {x: y for x, y in put.items() if x is not None and x is not form})[0]
         return rebuild([at_length(stood, self.form.steps, length)], places)[0]
 
-    def _places(self, length: Any, at: Box) -> dict[Tensor, Tensor]:
+    def _places(self, length: Any) -> dict[Tensor, Tensor]:
         """The sequences of a number of places, as the first ones of their own."""
         leaves = sequences_in(self.form.roots, self.form.steps)
-        short = [at_length(x, self.form.steps, length) for x in leaves]
-        boxes = [Script(self.plain(x), Row((Sign(":"), at))) for x in leaves]
-        named = [at_length(x, self.form.steps, length) for x in self.named]
-        boxes += [Script(box, Row((Sign(":"), at))) for box in self.named.values()]
-        return dict(zip([*short, *named], self.shown(boxes, [*short, *named]), strict=True))
+        whole = {**{x: self.plain(x) for x in leaves}, **self.named}
+        short = [at_length(x, self.form.steps, length) for x in whole]
+        boxes = [self._first(x, box, length) for x, box in whole.items()]
+        return dict(zip(short, self.shown(boxes, short), strict=True))
+
+    def _first(self, x: Tensor, box: Box, length: Any) -> Box:
+        """The first places of what has a place for each step, or the first blocks of what has one for each."""
+        first = Row((Sign(":"), self.scalar(length)))
+        in_blocks = self.in_blocks(x) or self.form.steps not in x.shape
+        return Script(box, Fence(first, "[", "]") if in_blocks else first)
 
     @property
     def _whole(self) -> dict[Tensor, Tensor]:
@@ -83,10 +95,11 @@ class Told(Recursion):
     def _given(self, length: Any) -> list[Tensor]:
         return [at_length(x, self.form.steps, length) for x in self.loop.given]
 
-    def _rows(self, at: Box, lines: Mapping[int, Sequence[tuple[Tensor, Words]]]) -> Iterator[Step]:
-        """Each state and output at a place, equal to one thing after the other, each with why."""
+    def _rows(self, steps: Any, lines: Mapping[int, Sequence[tuple[Tensor, Words]]]) -> Iterator[Step]:
+        """Each state and output after some steps, equal to one thing after the other, each with why."""
+        lines = {k: [(self.plainly(x), why) for x, why in line] for k, line in lines.items()}
         printer = self.printer([x for line in lines.values() for x, _ in line])
-        heads = self.heads(at)
+        heads, at = self.heads(steps), self.place(steps - 1)
         for k, line in lines.items():
             met = dict[Tensor, Words]()
             for x, why in line:
@@ -108,14 +121,14 @@ class Told(Recursion):
     @property
     def names(self) -> Words:
         """What the first places of the sequences are called: ``K_{:n} and V_{:n}``."""
-        first = Row((Sign(":"), self.n))
-        shown = [(Script(box, first),) for box in (*map(self.plain, self._read), *self.named.values())]
+        whole = {**{x.inputs[0] if in_blocks(x) else x: self.plain(x) for x in self._read}, **self.named}
+        shown = [(self._first(x, box, self.form.before),) for x, box in whole.items()]
         return (", so for the first ", self.n, " of each: ", *listed(shown, ", ", " and ")) if shown else ()
 
     @property
     def whatever(self) -> Words:
         """Of which states nothing is said."""
-        free = [(self.heads(self.last)[k],) for k in self.free]
+        free = [(self.heads(self.form.steps)[k],) for k in self.free]
         return (" and whatever ", *listed(free, ", ", " and "), " is" if len(free) == 1 else " are") if free else ()
 
     # --- the parts ---
@@ -126,31 +139,31 @@ class Told(Recursion):
 
     def result(self) -> Chain:
         """What it comes to."""
-        letters, T = self.states_at(self.last), self.form.steps
+        letters, T = self.states_at(self.form.steps), self.form.steps
         whole = [None if x is None else self._closed(k, T, letters, self._whole) for k, x in enumerate(self.forms)]
-        heads = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
+        heads = [*self.heads(self.form.steps)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
         return Chain(tuple(self.rows(heads, whole)))
 
     def first_step(self) -> Chain:
         """One step from the start."""
-        letters = self.states_at(ONE)
+        letters = self.states_at(1)
         first = [at_length(x, self.form.steps, 1) for x in self.loop.first]
-        made = self.by_new(self.run(first, ONE, self._given(1)), letters)
-        places = self._places(1, ONE)
+        made = self.by_new(self.run(first, 0, self._given(1)), letters)
+        places = self._places(1)
         lines = {
             k: [(made[k], ()), (self._closed(k, 1, letters, places), ())]
             for k, x in enumerate(self.forms)
             if x is not None
         }
-        return Chain(tuple(self._rows(ONE, lines)))
+        return Chain(tuple(self._rows(1, lines)))
 
     def next_step(self) -> Chain:
         """One step from n of them: by the recursion, with the closed forms of n steps, and of n + 1 steps."""
         n = self.form.before
-        before, now = self.states_at(self.n), self.states_at(self.next)
-        values = self.run(before, self.next, self._given(n + 1))
+        before, now = self.states_at(n), self.states_at(n + 1)
+        values = self.run(before, n, self._given(n + 1))
         by_letters = self.by_new(values, now)
-        first, all_places = self._places(n, self.n), self._places(n + 1, self.next)
+        first, all_places = self._places(n), self._places(n + 1)
         lines: dict[int, list[tuple[Tensor, Words]]] = {}
         for k in range(len(self.forms)):
             if self.forms[k] is None:
@@ -162,20 +175,20 @@ class Told(Recursion):
             put.pop(values[k], None)
             closed = self._closed(k, n + 1, now, all_places)
             lines[k] = [(by_letters[k], ()), (rebuild([values[k]], put)[0], _BY_HYPOTHESIS), (closed, ())]
-        return Chain(tuple(self._rows(self.next, lines)))
+        return Chain(tuple(self._rows(n + 1, lines)))
 
     def conclusion(self, claim: Claim) -> Iterator[Part]:
         """The claim by the letters of the states, and with what these come to, unless that is what was shown."""
         sides = [definition(x) for x in claim.sides]
         values = {x: definition(x) for x in topological(sides) if is_value_of(self.form.source, definition(x))}
         places = {x: self._place(value) for x, value in values.items()}
-        boxes = [*self.heads(self.last)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
+        boxes = [*self.heads(self.form.steps)[: len(self.states)], *map(self.runs, range(len(self.outputs)))]
         letters = self.shown(boxes, [*self.loop.step.states, *self._whole_outputs])
         kept = {*self.free, *(j for others in self.by_letter.values() for j in others)}
         T, whole = self.form.steps, self._whole
         forms = {x: letters[k] if k in kept else self._closed(k, T, letters, whole) for x, k in places.items()}
         by_letters = rebuild(sides, {x: letters[k] for x, k in places.items() if x is values[x]})
-        left, right, into, end = *by_letters, *rebuild(sides, forms)
+        left, right, into, end = map(self.plainly, (*by_letters, *rebuild(sides, forms)))
         chain = [(left, EQUALS), (into, EQUALS), (end, RELATIONS[claim.relation]), (right, EQUALS)]
         printer = self.printer([x for x, _ in chain])
         texts = [printer.written(printer.box(x)) for x, _ in chain]
@@ -243,9 +256,9 @@ def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None)
     return (
         Paragraph((*steps, "." if known else " of")),
         *(() if known else (told.recursion(),)),
-        Paragraph(("To be shown: for every ", row(T, Sign("≥", "relation"), ONE), *told.whatever, ",")),
+        Paragraph(("To be shown: for every ", row(T, Sign("≥", "relation"), told.scalar(1)), *told.whatever, ",")),
         told.result(),
-        Paragraph(("For ", row(T, EQUALS, ONE), ", one step from the start gives")),
+        Paragraph(("For ", row(T, EQUALS, told.scalar(1)), ", one step from the start gives")),
         told.first_step(),
         Paragraph(
             ("Let it hold for ", told.n, " steps", *told.names, ". One step more gives")
@@ -260,30 +273,28 @@ def image_told(image: Image, claim: Claim, within: SymbolTable | None) -> tuple[
     roots, loops = [image.form, *claim.sides], (loop_of(image.source), loop_of(image.value))
     if set(loops[0].sequences) != set(loops[1].sequences):
         return _steps_told(image, within)
-    taken = names_in(roots)
-    one = Recursion(loops[0], labels_of(image.source, claim, within), taken, within)
-    other = Recursion(loops[1], labels_of(image.value, claim, within), one.taken, within)
-    one.taken = other.taken  # from now on no name is given twice
-    n = Name(new_name(next(free_letters("nkmr", other.taken)), other.taken))
-    after = row(n, Sign("+", "sum"), ONE)
-    begun, now, then = (one.states_at(at) for at in (ZERO, n, after))
-    (step, *_), made = other.run([image.of(now)], after, loops[1].given), one.run(now, after, loops[0].given)
+    letters, p = Letters(names_in(roots)), latex_printer(roots, within=within)
+    one = Recursion(loops[0], labels_of(image.source, claim, within), p, letters)
+    other = Recursion(loops[1], labels_of(image.value, claim, within), p, letters)
+    n = sympy.Symbol(new_name(next(free_letters("nkmr", letters.taken)), letters.taken), integer=True)
+    begun, now, then = (one.states_at(steps) for steps in (0, n, n + 1))
+    (step, *_), made = other.run([image.of(now)], n, loops[1].given), one.run(now, n, loops[0].given)
     at_start: list[tuple[Tensor, Words]] = [(loops[1].first[0], ()), (image.of(begun), ())]
     moved, end = image.of(made[: len(now)]), image.of(then)
     later: list[tuple[Tensor, Words]] = [(step, _BY_HYPOTHESIS), (moved, ()), (end, ("one step",))]
     one.boxes |= other.boxes
     printer = one.printer([image.of(now), *(x for x, _ in (*at_start, *later))])
-    heads = [other.heads(at)[0] for at in (ZERO, n, after)]
+    heads = [other.heads(steps)[0] for steps in (0, n, n + 1)]
     known = is_told(one, within) and is_told(other, within)
     told = () if known else (Chain((*_equations(one), *_equations(other))),)
     return (
         Paragraph(("By induction on the number of steps", "." if known else " of")),
         *told,
-        Paragraph(("To be shown: for every ", row(n, Sign("≥", "relation"), ZERO), ",")),
+        Paragraph(("To be shown: for every ", row(one.scalar(n), Sign("≥", "relation"), one.scalar(0)), ",")),
         Chain((Step(heads[1], printer.box(image.of(now))),)),
         Paragraph(("It holds at the start,",)),
         Chain(tuple(_chain(printer, heads[0], at_start))),
-        Paragraph(("and if it holds after ", n, " steps, one step more gives")),
+        Paragraph(("and if it holds after ", one.scalar(n), " steps, one step more gives")),
         Chain(tuple(_chain(printer, heads[2], later))),
     )
 

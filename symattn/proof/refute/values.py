@@ -17,7 +17,8 @@ from ...ops.leaves import cotangent_op, definition, let_op, operands, variable
 from ...ops.opaque import unknown_op
 from ...ops.rows import softmax_op
 from ...ops.template import Entries, entries_of
-from ...recurrence.record import loop_of, scan_op
+from ...recurrence.body import loop_of
+from ...recurrence.record import scan_op
 from ...scalars.evaluate import FOLDS
 from .balls import Arithmetic, Number, Outside, shortened
 
