@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import sympy
@@ -57,6 +57,7 @@ def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str)
         textwrap.indent(own.rstrip(), "    "),
         "",
         f"    loops = np.broadcast_shapes({loops})",
+        *_in_one_dtype(step, names),
         "    for t in range(steps):",
         f"        {', '.join([*states, *now])}{',' * (len(states) + len(now) == 1)} = step({passed})",
     ]
@@ -68,3 +69,12 @@ def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str)
             f"        {name}[..., t{', :' * x.rank}] = {value}",
         ]
     return "\n".join([*lines, f"    return {', '.join([*last, *made])}{',' * (len(last) + len(made) == 1)}", ""])
+
+
+def _in_one_dtype(step: Step, names: Sequence[str]) -> Iterator[str]:
+    """The first states in the type of all that goes in: what a step gives of them then fits what later ones give."""
+    real = [name for name, x in zip(names, step.leaves, strict=True) if x.kind == "real"]
+    states = [name for name, x in zip(names, step.states, strict=False) if x.kind == "real"]
+    if states and len(real) > 1:
+        yield f"    dtype = np.result_type({', '.join(real)})"
+        yield from (f"    {name} = np.asarray({name}, dtype)" for name in states)
