@@ -15,10 +15,10 @@ from .graph import Graph
 from .plan import Plan
 
 if TYPE_CHECKING:
-    from .source import Writer
+    from .spelling import Spelling
 
 
-def loop_call(code: Writer, node: Tensor, operands: Sequence[str]) -> str:
+def loop_call(code: Spelling, node: Tensor, operands: Sequence[str]) -> str:
     """A call of the loop: it gives the last states, then the outputs."""
     body = node.params["body"]
     if body not in code.loop_sources:
@@ -28,11 +28,11 @@ def loop_call(code: Writer, node: Tensor, operands: Sequence[str]) -> str:
     return code.carried("loop", source, [code.size(number_of_steps(node)), *operands, *keywords])
 
 
-def _written(code: Writer, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
+def _written(code: Spelling, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
     """The source of the loop, and the sizes that it takes by keyword."""
     graph = Graph(step.roots)
     symbols = {s for x in computed(graph.outputs) for s in x.own_symbols if x.op is not variable}
-    inner = type(code)("step", Plan(step.leaves, symbols), graph, as_tuple=True)
+    inner = code.writer("step", Plan(step.leaves, symbols), graph, as_tuple=True)
     inner.given, inner.taken = code.given, inner.taken | code.taken
     _, own = inner.write()
     code.helpers |= inner.helpers

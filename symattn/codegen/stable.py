@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from inspect import CO_VARARGS
 from typing import Any
 
 import sympy
 
 from ..core.node import Tensor
-from ..core.operation import Operation
+from ..core.operation import Entry, Operation
 from ..core.sizes import Shape
 from ..graph.canonical import is_lined_up, squared, squares
 from ..ops.arithmetic import add_op, divide, divide_op, multiply, multiply_op, negative, split_scalar, subtract
-from ..ops.broadcasting import broadcast, sum_op
+from ..ops.broadcasting import broadcast, broadcast_index, sum_op
 from ..ops.classes import one_hot_op
 from ..ops.index import index_op
 from ..ops.leaves import constant, scalar_value
 from ..ops.logic import greater_op, where_op
 from ..ops.notation import call
 from ..ops.pointwise import erf_op, exp_op, log_op, maximum, power_op, rsqrt_op, sigmoid_op, sqrt_op, tanh_op
-from ..ops.rows import logsumexp_op, mean_op, softmax_op
+from ..ops.rows import logsumexp_op, max_op, mean_op, softmax_op
 from ..ops.sparse import sparsemax_op, support_sqrt_op
+from ..scalars.formulas import bound
 
 Rule = Callable[..., Tensor | None]
 _NEAR = 12  # nodes between a probability and its logarithm
@@ -41,15 +43,12 @@ def _by_its_helper(code: Any, node: Tensor, *operands: str) -> str:
 
 def form(
     name: str,
+    entry: Entry,
     shape: Callable[..., Shape] = lambda x, *others, **params: x.shape,
     numpy: Callable[..., str] = _by_its_helper,
     masks: tuple[int, ...] = (),
 ) -> Operation:
-    """The record of a form: its shape, and its NumPy, by default a call of the helper of its name."""
-
-    def entry(read: Any, index: Any, node: Any) -> Any:
-        raise NotImplementedError(f"{name} is a form of generated code, which has no entries of its own")
-
+    """The record of a form: its entries, its shape, and its NumPy, by default a call of the helper of its name."""
     return Operation(
         name,
         shape=shape,
@@ -64,24 +63,86 @@ def form(
     )
 
 
-expm1_op = form("expm1", numpy=lambda code, node, x: f"np.expm1({x})")
-one_less_op = form("one_less_exp", numpy=lambda code, node, x: f"0 - np.expm1({x})")
-erfc_op, expm1_ratio_op, expm1_ratio_slope_op, tanh_slope_op, tanh_ratio_slope_op = map(
-    form, ("erfc", "expm1_ratio", "expm1_ratio_slope", "tanh_slope", "tanh_ratio_slope")
+def _entrywise(formula: Callable[..., Any]) -> Entry:
+    """A formula of the entries of inputs that broadcast."""
+    return lambda read, index, node: formula(
+        *(read(k, broadcast_index(x.shape, index)) for k, x in enumerate(node.inputs))
+    )
+
+
+def _in_row(formula: Callable[..., Any]) -> Entry:
+    """``formula(here, summed, node)``: entries of inputs, and the sum over the row of a function of the first ones."""
+
+    def entry(read: Any, index: Any, node: Any) -> Any:
+        axes = node.params.get("axes", (-1,))
+        limits = [bound(node, slot, _along(node, axis)) for slot, axis in enumerate(axes)]
+        full = list(index)
+        for axis in () if node.params.get("keepdims", True) else sorted(axes, reverse=True):
+            full.insert(len(full) + 1 + axis, sympy.S.Zero)
+        row = list(full)
+        for axis, (k, _, _) in zip(axes, limits, strict=True):
+            row[axis] = k
+
+        def here(k: int) -> Any:
+            return read(k, broadcast_index(node.inputs[k].shape, tuple(index if k else full)))
+
+        def summed(term: Callable[..., Any]) -> sympy.Expr:
+            inputs = list(enumerate(node.inputs))[: _number_of(term)]
+            return sympy.Sum(term(*(read(k, broadcast_index(y.shape, tuple(row))) for k, y in inputs)), *limits)
+
+        return formula(here, summed, node)
+
+    return entry
+
+
+def _along(node: Tensor, axis: int) -> sympy.Expr:
+    """The size of an axis of the inputs, which broadcast."""
+    sizes = (x.shape[axis] for x in node.inputs if x.rank >= -axis)
+    return next((size for size in sizes if size != 1), sympy.S.One)
+
+
+def _number_of(term: Callable[..., Any]) -> int | None:
+    """How many inputs a term takes; None for all."""
+    return None if term.__code__.co_flags & CO_VARARGS else term.__code__.co_argcount
+
+
+expm1_op = form("expm1", _entrywise(lambda x: sympy.exp(x) - 1), numpy=lambda code, node, x: f"np.expm1({x})")
+one_less_op = form(
+    "one_less_exp", _entrywise(lambda x: 1 - sympy.exp(x)), numpy=lambda code, node, x: f"0 - np.expm1({x})"
 )
-weighed_op = form("weighed", shape=partial(broadcast, "the product"))
+erfc_op = form("erfc", _entrywise(lambda x: 1 - sympy.erf(x)))
+expm1_ratio_op = form("expm1_ratio", _entrywise(lambda x: (sympy.exp(x) - 1) / x))
+expm1_ratio_slope_op = form("expm1_ratio_slope", _entrywise(lambda x: (sympy.exp(x) * (x - 1) + 1) / x**2))
+tanh_slope_op = form("tanh_slope", _entrywise(lambda x: 1 - sympy.tanh(x) ** 2))
+tanh_ratio_slope_op = form("tanh_ratio_slope", _entrywise(lambda x: (1 - sympy.tanh(x) ** 2 - sympy.tanh(x) / x) / x))
+weighed_op = form("weighed", _entrywise(lambda p, x: p * x), partial(broadcast, "the product"))
 
 # --- of rows ---
 
-log_softmax_op = form("log_softmax")
-largest_op = form("largest", shape=logsumexp_op.shape)
+log_softmax_op = form(
+    "log_softmax", _in_row(lambda here, summed, node: here(0) - sympy.log(summed(lambda z: sympy.exp(z))))
+)
+largest_op = form("largest", max_op.entry, logsumexp_op.shape)
 logsumexp_less_op = form(
     "logsumexp_less",
-    shape=lambda z, x, axes, keepdims: broadcast("the difference", largest_op(z, axes=axes, keepdims=keepdims), x),
+    _in_row(lambda here, summed, node: sympy.log(summed(lambda z: sympy.exp(z))) - here(1)),
+    lambda z, x, axes, keepdims: broadcast("the difference", largest_op(z, axes=axes, keepdims=keepdims), x),
 )
-softmax_slope_op = form("softmax_slope", shape=lambda u, p, axes: broadcast("the difference", u, p))
-softmax_vjp_op = form("softmax_vjp", shape=lambda g, p, axes: broadcast("the product", g, p))
-softmax_less_op = form("softmax_less", masks=(1,))
+softmax_slope_op = form(
+    "softmax_slope",
+    _in_row(lambda here, summed, node: here(0) - here(1) * summed(lambda u: u)),
+    lambda u, p, axes: broadcast("the difference", u, p),
+)
+softmax_less_op = form(
+    "softmax_less",
+    _in_row(lambda here, summed, node: (1 - here(1)) * here(0) - here(1) * summed(lambda p, y: (1 - y) * p)),
+    masks=(1,),
+)
+softmax_vjp_op = form(
+    "softmax_vjp",
+    _in_row(lambda here, summed, node: here(1) * (here(0) - summed(lambda g, p: g * p))),
+    lambda g, p, axes: broadcast("the product", g, p),
+)
 
 
 def _of_rows(code: Any, node: Tensor, *operands: str) -> str:
@@ -98,9 +159,30 @@ def _over(u: Tensor, root: Tensor, *rows: Tensor, **more: Any) -> Shape:
     return broadcast("the quotient", u, root)
 
 
-length_op = form("length", shape=lambda x, *of, axes, **more: sum_op(x, axes=axes, keepdims=True).shape, numpy=_of_rows)
-unit_rows_op = form("unit_rows", shape=_over, numpy=_of_rows)
-over_length_op = form("over_length", shape=_over, numpy=_of_rows)
+def _length(summed: Any, node: Tensor, place: int) -> sympy.Expr:
+    """The length of a row from the row, input ``place``, once as it is and once by what its mean was taken off."""
+    centred = len(node.inputs) > node.params["given"]
+
+    def square(*row: Any) -> sympy.Expr:
+        return row[place] * (row[-2] - row[-1] if centred else row[place])
+
+    return sympy.sqrt(node.params["factor"] * summed(square) + node.params["eps"])
+
+
+def _by_row_length(here: Any, summed: Any, node: Tensor) -> sympy.Expr:
+    """What is over the length of a row, which is given, perhaps as its inverse, and follows from the row as well."""
+    root, length = here(1), _length(summed, node, 0 if node.params["given"] == 2 else 2)
+    return here(0) / sympy.sqrt(length * (root if node.params["divides"] else 1 / root))
+
+
+length_op = form(
+    "length",
+    _in_row(lambda here, summed, node: _length(summed, node, 0)),
+    lambda x, *of, axes, **more: sum_op(x, axes=axes, keepdims=True).shape,
+    _of_rows,
+)
+unit_rows_op = form("unit_rows", _in_row(_by_row_length), _over, _of_rows)
+over_length_op = form("over_length", _in_row(_by_row_length), _over, _of_rows)
 
 
 # --- sums ---

@@ -94,6 +94,9 @@ class Operation:
     places: tuple[int, ...] = ()  # which inputs are read as indices
     # An input that may hold -oo is "refused", "kept" or "absorbed"; or a function says whether the result may hold it
     minus_infinity: str | Callable[..., bool] = "refused"
+    is_view: bool = False  # whether NumPy gives it as another view of the memory of its first input
+    # The parameters for a result of another shape, where they hold shapes; those of other operations stay as they are
+    resized: Callable[[Tensor, Shape], dict[str, Any]] | None = None
     part: str = ""  # the parameter that says which of several results of one computation it is
     from_end: NotationFromEnd | None = None
     build: Build | None = None

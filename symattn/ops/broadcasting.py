@@ -104,6 +104,8 @@ def _broadcast_to_notation(p: Any, node: Tensor) -> Written:
 
 broadcast_to_op = moved(
     "broadcast_to",
+    is_view=True,
+    resized=lambda node, shape: {"shape": shape},
     shape=_broadcast_to_shape,
     entry=lambda read, index, node: read(0, broadcast_index(node.inputs[0].shape, index)),
     back=lambda g, x, shape: unbroadcast(g, x.shape, shape),

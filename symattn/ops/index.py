@@ -106,6 +106,16 @@ def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
     return (*x.shape[: x.rank - _axes_read(items)], *kept)
 
 
+def _resized(items: tuple[Item, ...], shape: Shape) -> tuple[Item, ...]:
+    """The items of an index whose slices have the lengths of another shape of the result."""
+    own = iter(shape[len(shape) - sum(item[0] != "at" for item in items) :])
+    return tuple(item if item[0] == "at" else _of_length(item, next(own)) for item in items)
+
+
+def _of_length(item: Item, length: sympy.Expr) -> Item:
+    return (*item[:3], length) if item[0] == "slice" else item
+
+
 def _read_at(items: tuple[Item, ...], own: tuple[Any, ...]) -> tuple[Any, ...]:
     given = iter(own)
     at = []
@@ -221,6 +231,8 @@ def _part(p: Any, x: Tensor, items: tuple[Item, ...]) -> Written:
 
 index_op = moved(
     "index",
+    is_view=True,
+    resized=lambda node, shape: {"items": _resized(node.params["items"], shape)},
     shape=_index_shape,
     entry=_index_entry,
     back=_index_back,

@@ -66,6 +66,7 @@ def _transpose_notation(p: Any, node: Tensor) -> Written:
 transpose_op = moved(
     "transpose",
     spreads=True,
+    is_view=True,
     shape=_transpose_shape,
     entry=_transpose_entry,
     back=lambda g, x, order: transpose(g, _inverse(order)),

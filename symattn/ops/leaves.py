@@ -293,6 +293,7 @@ let_op = Operation(
     notation=_by_name,
     reason="by definition",
     kind="inputs",
+    is_view=True,
     minus_infinity="kept",
 )
 

@@ -96,6 +96,7 @@ stop_gradient_op: Operation = Operation(
     notation=function("stop_gradient", named_function("sg")),
     reason="by choice, nothing flows back",
     kind="inputs",
+    is_view=True,
     minus_infinity="kept",
     nonsmooth="what stop_gradient holds is taken as constant",
     **FLAT,

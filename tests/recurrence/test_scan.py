@@ -13,8 +13,8 @@ import sympy
 
 import symattn as sa
 from symattn.core.node import topological
+from symattn.facts.alike import facts
 from symattn.proof.refute.refuter import Search
-from symattn.proof.rules.alike import facts
 from symattn.recurrence.body import loop_of
 from symattn.recurrence.record import scan_op
 from symattn.recurrence.scans import states_and_outputs

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...core.sizes import same_size
+from ...facts.alike import works_entrywise
 from ...ops.arithmetic import sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op, summed
 from ...ops.contraction import diag_op, einsum_op, label_roles, matmul_of, matmul_op, outer_op
@@ -16,7 +17,6 @@ from ...ops.inverse import inv_op
 from ...ops.layout import concat_op, matrix_transpose, merge_axis_op, split_axis_op, transpose, transpose_op
 from ...ops.leaves import from_index_op
 from ...ops.rows import REDUCTIONS, softmax_op
-from .alike import works_entrywise
 from .permutations import declared, unpermuted
 from .rule import Rule, called
 

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from ...core.node import Tensor
+from ...facts.alike import Group, facts
 from ...ops.arithmetic import multiply_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import _inverse, matrix_transpose, transpose, transpose_op
 from ...ops.leaves import scalar_value, variable
-from .alike import Group, facts
 from .rule import Rule, Said, called, constant_along, places
 
 Word = tuple[Tensor, ...]  # permutation matrices, the outermost first

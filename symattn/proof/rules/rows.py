@@ -6,6 +6,7 @@ import sympy
 
 from ...core.node import Tensor
 from ...core.sizes import ONE, same_shape, same_size
+from ...facts.alike import facts, is_own, works_entrywise
 from ...ops.arithmetic import add, divide, multiply, sum_of
 from ...ops.broadcasting import broadcast_to, broadcast_to_op, sum_op, summed
 from ...ops.contraction import matmul_of, matmul_op
@@ -15,7 +16,6 @@ from ...ops.leaves import let_op, ones
 from ...ops.pointwise import exp
 from ...ops.rows import REDUCTIONS, _count, logsumexp_op, mean_op, softmax_op
 from .algebra import Term, factors, product, term, terms, total
-from .alike import facts, is_own, works_entrywise
 from .permutations import peel, unpermuted
 from .rule import Rule, bare, called, constant_along, new_in_front, one_of, size_at
 

@@ -17,14 +17,14 @@ import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.utilities.iterables import connected_components
 
-from ...core.node import Tensor
-from ...core.operation import Operation
-from ...core.sizes import Shape, same_size
-from ...ops import RECORDS
-from ...ops.broadcasting import broadcast_index
-from ...ops.leaves import stand_in
-from ...ops.template import Template, template
-from ...scalars.formulas import Max, Min, _OfAll
+from ..core.node import Tensor
+from ..core.operation import Operation
+from ..core.sizes import Shape, same_size
+from ..ops import RECORDS
+from ..ops.broadcasting import broadcast_index
+from ..ops.leaves import stand_in
+from ..ops.template import Template, template
+from ..scalars.formulas import Max, Min, _OfAll
 
 Position = tuple[int, int]  # an input, and an axis of it counted from the end
 _FOLDS = (sympy.Sum, sympy.Product, Max, Min)  # which do not change when their terms are permuted
