@@ -143,6 +143,21 @@ def at_largest(g, p, axis):
     return np.where(p == top, g, -np.inf).max(axis=axis, keepdims=True)
 
 
+def weights_slope(weights, g, total, out=None):
+    """weights * (g - rowsum(weights * g) / total), where the largest weight is 1; in rows where the others are few
+    beside it, from what these have."""
+    near = (total < 4 / 3)[..., 0]
+    few = (weights[near], g[near], total[near]) if near.any() else None
+    slope = np.subtract(g, np.vecdot(weights, g)[..., None] / total, out=out)
+    slope *= weights
+    if few is not None:
+        w, g, total = few
+        others = np.where(w == 1, 0, w)
+        rest = g * others.sum(-1, keepdims=True) - np.vecdot(others, g)[..., None]
+        slope[near] = np.where(w == 1, rest / total, slope[near])
+    return slope
+
+
 def softmax_less(p, y, axis=-1):
     """p - y for probabilities p and one class a row; where that is nearly 1, it gets minus the sum of the others."""
     nearly = y & (p.real > 0.75)
@@ -240,6 +255,13 @@ def over_length(u, root, x, factor, eps, axis=-1, of=None, mean=None, divides=Fa
 def spread(x, core):
     """Broadcast the last axes to the shape ``core``."""
     return np.broadcast_to(x, x.shape[: max(0, x.ndim - len(core))] + core)
+
+
+def part(x, at, rank):
+    """A view of an array of that rank at a place of the loop axes, of which it may have fewer, or some of size 1."""
+    loops = x.shape[: x.ndim - rank]
+    own = at[len(at) - len(loops) :]
+    return x[(*(0 if size == 1 else k for k, size in zip(own, loops, strict=True)), ...)]
 
 
 def sum_to(x, shape):

@@ -1,0 +1,442 @@
+"""Writes a program as NumPy: one loop over the loop axes, in it loops over blocks whose values share a few buffers.
+
+Records say how each operation is spelled, on nodes of one block. An operation that NumPy can write into an array does
+so: into an output, into the buffer of an operand that nobody reads any more, or into a free one.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import sympy
+
+from ..core.node import Tensor
+from ..core.sizes import ONE, Shape
+from ..errors import NoRuleError
+from ..ops.arithmetic import add_op, multiply_op
+from ..ops.broadcasting import sum_op
+from ..ops.leaves import computed, constant, cotangent_op, scalar_value
+from .graph import Graph
+from .loop_axes import LoopAxes, arguments_below, without_real_numbers
+from .plan import Plan
+from .program.axes import BLOCK, axes_of
+from .program.body import START, Body
+from .program.build import GAP, Program
+from .program.records import IN_PLACE
+from .program.schedule import Loop
+from .source import Writer
+from .spelling import Spelling
+from .statements import is_atom, parsed, sum_of_rows, written_into
+
+BUDGET = 1 << 20  # bytes of the largest value of a block
+LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
+
+
+class Output(NamedTuple):
+    """An output: its name, whose loop axes it has, and over whose it is summed, if it is a gradient."""
+
+    node: Tensor
+    name: str
+    own: int
+    full: int | None
+
+
+class BlockWriter(Spelling):
+    """The source of a program."""
+
+    writer = Writer
+
+    def __init__(self, name: str, plan: Plan, graph: Graph, program: Program, rows: int | None = None) -> None:
+        named = _names(graph, program.outputs)
+        super().__init__(plan, graph, named)
+        self.name, self.program, self.rows_given = name, program, rows
+        order = computed(program.outputs)
+        below = arguments_below(plan, program.outputs)
+        self.whole = without_real_numbers(order, below)
+        self.needs_dtype = True
+        self.fixed = {n: self.identifier(n) for n in ("i0", "i1", "n", "at", "loops")}
+        self.symbols.update({BLOCK: self.fixed["n"], START: self.fixed["i0"]})
+        self.outputs = self._outputs(graph)
+        self.targets = {y.node: y.name for y in reversed(self.outputs)}
+        self.head: list[str] = []
+        self.body: list[str] = []
+        self.numbers = itertools.count()
+        self.ones: dict[Any, str] = {}
+        self.slots: list[list[str]] = []  # of each buffer, the lengths that it must have
+        self.slot_names: list[str] = []
+
+    def _outputs(self, graph: Graph) -> list[Output]:
+        axes, found, taken = LoopAxes(self.plan, graph), list[Output](), set[str]()
+        for y, node in zip(graph.outputs, self.program.outputs, strict=True):
+            name = self.names.get(node, "")
+            if not name or name in taken or not node.inputs:
+                name = self.identifier(graph.names.get(y) or y.name or "y")
+            taken.add(name)
+            own, full = axes.read[y] | axes.beyond(y), None
+            if y.op is cotangent_op:
+                loops = axes.of_gradient(y)
+                if loops is None or graph.nested:
+                    raise NoRuleError("the loop axes of a gradient of gradients are not those of a program")
+                full, own = loops
+            if not graph.numeric[len(found)]:
+                raise NoRuleError("the outputs of a program are numbers")
+            found.append(Output(node, name, own, full))
+        return found
+
+    # --- the function ---
+
+    def write(self, as_tuple: bool) -> tuple[str, str]:
+        """The imports and the helpers that the function needs, and the function."""
+        for a in self.plan.tensors:
+            self.text[a] = self.names[a]
+        self._constants()
+        for stage in self.program.stages:
+            if isinstance(stage, Loop):
+                self._loop(stage)
+            else:
+                self._whole_stage(stage)
+        self._copies()
+        lines = self._function(as_tuple)
+        text = f"def {self.name}({self.signature()}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
+        return self.needed(text), text
+
+    def _function(self, as_tuple: bool) -> list[str]:
+        loops, at = self.fixed["loops"], self.fixed["at"]
+        alls = {a: self.identifier(f"{self.names[a]}_all") for a in self.plan.tensors}
+        shown = ", ".join(x.brief() for x in self.plan.tensors)
+        lines = textwrap.wrap(f'"""{shown}, block by block; loop axes may stand in front."""', 100)
+        given = self._given(alls)
+        made = [self._made(y) for y in self.outputs]
+        slots = zip(self.slot_names, self.slots, strict=True)
+        buffers = [f"{name} = np.empty({_largest(lengths)}, dtype)" for name, lengths in slots]
+        shapes = ", ".join(self._loop_text(a) for a in self.plan.tensors)
+        lines += [*self.sizes_read(), self.dtype_read(), f"{loops} = np.broadcast_shapes({shapes})"]
+        lines += [*given, *self.head, *buffers, *(line for part in made for line in part[0])]
+        inner = [f"{self.names[a]} = {self._part(alls[a], a)}" for a in self.plan.tensors]
+        inner += [line for part in made for line in part[1]]
+        inner += [*self.body, *(line for part in made for line in part[2])]
+        lines += [f"for {at} in np.ndindex(*{loops}):", *("    " + line for line in inner)]
+        returned = [f"{y.name}_all" for y in self.outputs]
+        result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
+        return [*lines, f"return {result if as_tuple else returned[0]}"]
+
+    def _given(self, alls: dict[Tensor, str]) -> list[str]:
+        numbers = {a for a in alls if a.kind == "real" and not a.rank}
+        texts = {a: f"np.asarray({self.names[a]}, dtype)" if a in numbers else self.names[a] for a in alls}
+        return [f"{name} = {texts[a]}" for a, name in alls.items()]
+
+    def _loop_text(self, a: Tensor) -> str:
+        return f"np.shape({self.names[a]})" if not a.rank else f"{self.names[a]}.shape[:-{a.rank}]"
+
+    def _part(self, name: str, a: Tensor) -> str:
+        text = self.helper("part", name, self.fixed["at"], str(a.rank))
+        return f"{text}.item()" if not a.rank and a.kind != "binary" else text
+
+    def _made(self, y: Output) -> tuple[list[str], list[str], list[str]]:
+        """Before the loop axes, at each place, and after it: the array of an output, and its part."""
+        at, loops, whole = self.fixed["at"], self.fixed["loops"], f"{y.name}_all"
+        self.taken.add(whole)
+        tensors = [a for k, a in enumerate(self.plan.tensors) if y.own >> k & 1]
+        own = f"np.broadcast_shapes({', '.join(map(self._loop_text, tensors))})" if tensors else "()"
+        core, part = self.shape(y.node.shape), self.helper("part", whole, at, str(y.node.rank))
+        if y.full is None:
+            return [f"{whole} = np.empty({own} + {core}, dtype)"], [f"{y.name} = {part}"], []
+        summed = self.identifier(f"{y.name}_part")
+        before = [
+            f"{whole} = np.zeros({own} + {core}, dtype)",
+            f"{summed} = None if {whole}.shape[: {whole}.ndim - {y.node.rank}] == {loops} else np.empty({core}, dtype)",
+        ]
+        here = [f"{y.name} = {part} if {summed} is None else {summed}"]
+        return before, here, [f"if {summed} is not None:", f"    {part}[...] += {summed}"]
+
+    def dtype_of(self, x: Tensor) -> str:
+        """The type of the entries of a node."""
+        return "bool" if x.kind == "binary" else "np.int64" if x.kind == "integer" else self.dtype_in(x)
+
+    def dtype_in(self, x: Tensor) -> str:
+        """The floating type in which a node is computed."""
+        return "np.float64" if x in self.whole else "dtype"
+
+    def _copies(self) -> None:
+        """Outputs that another output is as well, and outputs that are arguments or constants."""
+        for y in self.outputs:
+            if self.targets[y.node] != y.name:
+                self.body.append(f"{y.name}[...] = {self.targets[y.node]}")
+            elif y.node in self.program.constants or y.node in self.program.diagonals or not y.node.inputs:
+                self.body.append(f"{y.name}[...] = {self._text_of(y.node)}")
+
+    def _text_of(self, y: Tensor) -> str:
+        if y not in self.text:
+            self.text[y] = self._expression(y, y, self.body)
+        return self.text[y]
+
+    # --- text of nodes ---
+
+    def _expression(self, x: Tensor, node: Tensor, lines: list[str]) -> str:
+        """The record's own NumPy for a node that stands for x, after the lines that it needs."""
+        self.writing_whole = x in self.whole
+        if x in self.whole and node is not x:
+            self.whole = {*self.whole, node}
+        for y in node.inputs:
+            if y not in self.text and not y.inputs:
+                self.text[y] = self._expression(y, y, lines)
+        text = node.op.numpy(self, node, *(self.operand(node, k) for k in range(len(node.inputs))))
+        lines += self.lines
+        self.lines = []
+        if self.is_number(node) and node.op is not constant and "(" in text:
+            text = f"np.asarray({text}).item()"
+        elif self.compares_numbers(node):
+            text = f"np.bool_({text})"
+        return ast.unparse(ast.parse(text))
+
+    def _constants(self) -> None:
+        """What no argument makes, before the loop axes."""
+        for x in self.program.constants:
+            name = self.identifier("c")
+            self.head.append(f"{name} = {self._expression(x, x, self.head)}")
+            self.text[x] = name
+        for x, formula in self.program.diagonals.items():
+            self._diagonal(x, formula)
+
+    def _diagonal(self, x: Tensor, formula: Any) -> None:
+        """A constant of the column less the row, as a view of one vector."""
+        rows, columns = (self.size(size) for size in x.shape)
+        letter, name = self.identifier("r"), self.identifier("c")
+        real = "" if x.kind == "binary" else ", dtype=float"
+        self.head.append(f"{letter} = np.arange(1 - ({rows}), {columns}{real})")
+        text = self._scalar_code(formula, arrays=True, names={GAP: letter})
+        typed = f"np.asarray({text})" if x.kind == "binary" else f"np.asarray({text}, dtype)"
+        view = f"np.lib.stride_tricks.sliding_window_view({typed}, {columns})[::-1]"
+        self.head.append(ast.unparse(ast.parse(f"{name} = {view}")))
+        self.text[x] = name
+
+    def _whole_stage(self, nodes: Sequence[Tensor]) -> None:
+        """Nodes as whole arrays, a line each."""
+        for x in nodes:
+            if x.op is constant:
+                continue
+            text = self._expression(x, x, self.body)
+            target = self.targets.get(x)
+            if target is not None:
+                self.body += written_into(text, target) or [f"{target}[...] = {text}"]
+                self.text[x] = target
+            elif is_atom(parsed(text)):
+                self.text[x] = text
+            else:
+                self.text[x] = self.identifier("t")
+                self.body.append(f"{self.text[x]} = {text}")
+
+    # --- loops over blocks ---
+
+    def _loop(self, loop: Loop) -> None:
+        known = frozenset({*self.program.constants, *self.program.diagonals})
+        _Block(self, loop, Body(loop, self.numbers, known)).write()
+
+    def row_ones(self, size: Any) -> str:
+        """A vector of ones, made once."""
+        if size not in self.ones:
+            self.ones[size] = self.identifier("ones")
+            self.head.append(f"{self.ones[size]} = np.ones({self.size(size)}, dtype)")
+        return self.ones[size]
+
+    def block_rows(self, loop: Loop) -> str:
+        """The name of the number of rows of a block, which is found from the sizes."""
+        name, length = self.identifier("rows"), self.size(loop.length)
+        if self.rows_given is not None:
+            self.head.append(f"{name} = {self.rows_given}")
+            return name
+        extent = self.program.extent
+        largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
+        row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
+        share = f"{BUDGET} // (dtype.itemsize * ({self.size(row)}))"
+        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({LEAST_ROWS}, {share}))")))
+        return name
+
+    def slot(self, number: int, length: str) -> str:
+        """The name of the memory of a buffer, of at least that length."""
+        while len(self.slots) <= number:
+            self.slots.append([])
+            self.slot_names.append(self.identifier("buffer"))
+        if length not in self.slots[number]:
+            self.slots[number].append(length)
+        return self.slot_names[number]
+
+
+class _Block:
+    """One loop while it is written: who holds which buffer."""
+
+    def __init__(self, code: BlockWriter, loop: Loop, body: Body) -> None:
+        self.code, self.loop, self.body = code, loop, body
+        self.rows = code.block_rows(loop)
+        self.inner: list[str] = []
+        self.views: dict[str, str] = {}
+        self.free: dict[Shape, list[str]] = {}
+        self.held: dict[Tensor, str] = {}
+        self.users = {x: [u for u in loop.order if x in u.inputs] for x in loop.order}
+        self.inlined = {x for x in loop.order if self._is_inlined(x)}
+        self.last = self._last_uses()
+        self.begun: list[str] = []
+
+    def _is_inlined(self, x: Tensor) -> bool:
+        """Whether a node is written inside of others: a view, what is subtracted, and a product that is summed."""
+        if x in self.loop.stored:
+            return False
+        if x.op.is_view:
+            return True
+        users = self.users[x]
+        if x.op is not multiply_op or not users:
+            return False
+        if scalar_value(x.inputs[0]) == -1:
+            return all(u.op is add_op and u.inputs[1] is x and u.inputs[0] is not x for u in users)
+        summed = len(users) == 1 and users[0].op is sum_op and users[0].params["axes"] == (-1,)
+        return summed and x.rank > 1 and x.inputs[0].shape == x.inputs[1].shape and users[0] not in self.loop.added
+
+    def _last_uses(self) -> dict[Tensor, int]:
+        """The place of the last statement that reads the memory of each node, also through what may share it."""
+        last: dict[Tensor, int] = {}
+        for n, x in reversed(list(enumerate(self.loop.order))):
+            last.setdefault(x, n)
+            if x in self.inlined:
+                continue
+            waiting = list(x.inputs)
+            while waiting:
+                y = waiting.pop()
+                last[y] = max(last.get(y, n), n)
+                if y in self.inlined or y.op.kind == "inputs":
+                    waiting += y.inputs
+        return last
+
+    def write(self) -> None:
+        code = self.code
+        for leaf, (of, axis) in self.body.parts.items():
+            code.text[leaf] = f"{code._text_of(of)}{_slice(axis, of.rank, code.fixed)}"
+        for n, x in enumerate(self.loop.order):
+            self._write_node(n, x)
+            self._release(n)
+        i0, i1, size = code.fixed["i0"], code.fixed["i1"], code.size(self.loop.length)
+        code.body += [
+            *self.begun,
+            f"for {i0} in range(0, {size}, {self.rows}):",
+            f"    {i1} = min({i0} + {self.rows}, {size})",
+            f"    {code.fixed['n']} = {i1} - {i0}",
+            *("    " + line for line in (*self.views.values(), *self.inner)),
+        ]
+        for x in self.loop.stored:
+            code.text[x] = code.targets.get(x) or code.names[x]
+
+    def _write_node(self, n: int, x: Tensor) -> None:
+        code, node = self.code, self.body.node[x]
+        text = code._expression(x, node, self.inner)
+        if x in self.inlined:
+            code.text[node] = text
+            return
+        if node.shape and node.op is sum_op:
+            text = sum_of_rows(text, lambda: self._ones(node.inputs[0].shape[-1])) or text
+        if x in self.loop.added:
+            code.text[node] = self._added(x, node, text)
+        elif x in self.loop.stored:
+            code.text[node] = self._stored(x, text)
+        else:
+            code.text[node] = self._value(n, x, node, text)
+
+    def _ones(self, size: Any) -> str:
+        if size != BLOCK:
+            return self.code.row_ones(size)
+        return f"{self.code.row_ones(self.loop.length)}[:{self.code.fixed['n']}]"
+
+    def _added(self, x: Tensor, node: Tensor, text: str) -> str:
+        """The first block is written, the others are added."""
+        code = self.code
+        total = self._whole(x)
+        buffer = self._buffer(node.shape) if node.rank else ""
+        into = f"{total} if {code.fixed['i0']} == 0 else {buffer}"
+        lines = written_into(text, "_out_") if buffer else None
+        if lines is not None and len(lines) == 1:
+            self.inner.append(lines[0].replace("out=_out_", f"out={into}"))
+            self.inner += [f"if {code.fixed['i0']}:", f"    {total} += {buffer}"]
+        else:
+            self.begun.append(f"{total}[...] = 0")
+            self.inner.append(f"{total}[...] += {text}")
+        if buffer:
+            self.free[node.shape].append(buffer)
+        return total
+
+    def _stored(self, x: Tensor, text: str) -> str:
+        out = f"{self._whole(x)}{_slice(self.loop.axes[x], x.rank, self.code.fixed)}"
+        self.inner += written_into(text, out) or [f"{out} = {text}"]
+        return out
+
+    def _whole(self, x: Tensor) -> str:
+        """The whole array of what is stored: an output, or one of its own."""
+        code = self.code
+        if x in code.targets:
+            return code.targets[x]
+        if x not in code.names:
+            code.names[x] = code.identifier("t")
+            code.head.append(f"{code.names[x]} = np.empty({code.shape(x.shape)}, {code.dtype_of(x)})")
+        return code.names[x]
+
+    def _value(self, n: int, x: Tensor, node: Tensor, text: str) -> str:
+        """A value of one block: in place of an operand, in a buffer, or in memory of its own."""
+        if is_atom(parsed(text)):
+            raise NoRuleError("a value that shares the memory of another is none of a block")
+        if node.kind == "real" and x not in self.code.whole and ONE not in node.shape and node.rank > 1:
+            dying = self._dying(n, x, node)
+            out = dying or self._buffer(node.shape)
+            lines = written_into(text, out)
+            if lines is not None:
+                if dying:
+                    self.held = {y: held for y, held in self.held.items() if held != dying}
+                self.held[x] = out
+                self.inner += lines
+                return out
+            if not dying:
+                self.free[node.shape].append(out)
+        name = self.code.identifier("t")
+        self.inner.append(f"{name} = {text}")
+        return name
+
+    def _dying(self, n: int, x: Tensor, node: Tensor) -> str | None:
+        """The buffer of an operand that this node is the last to read, if it can be written over."""
+        for k, y in enumerate(x.inputs):
+            last = y in self.held and self.last[y] == n and self.body.node[y].shape == node.shape
+            if last and (k in IN_PLACE.get(x.op, ()) or axes_of(x).reads_entrywise(k, y)):
+                return self.held[y]
+        return None
+
+    def _buffer(self, shape: Shape) -> str:
+        """A free array of that shape; its memory is made before the loops."""
+        if self.free.setdefault(shape, []):
+            return self.free[shape].pop()
+        code, name = self.code, self.code.identifier("a")
+        length = " * ".join(self.rows if size == BLOCK else f"({code.size(size)})" for size in shape)
+        memory = code.slot(len(self.views), ast.unparse(ast.parse(length)))
+        count = " * ".join(f"({code.size(size)})" for size in shape)
+        self.views[name] = ast.unparse(ast.parse(f"{name} = {memory}[:{count}].reshape{code.shape(shape)}"))
+        return name
+
+    def _release(self, n: int) -> None:
+        for y, buffer in list(self.held.items()):
+            if self.last[y] == n:
+                del self.held[y]
+                self.free[self.body.node[y].shape].append(buffer)
+
+
+def _names(graph: Graph, outputs: Sequence[Tensor]) -> dict[Tensor, str]:
+    """The names of lowered outputs that are computed."""
+    pairs = zip(graph.outputs, outputs, strict=True)
+    return {node: graph.names.get(y) or y.name or "y" for y, node in pairs if node.inputs}
+
+
+def _largest(lengths: Sequence[str]) -> str:
+    return lengths[0] if len(lengths) == 1 else f"max({', '.join(lengths)})"
+
+
+def _slice(axis: int, rank: int, fixed: dict[str, str]) -> str:
+    """The index of a block along an axis."""
+    items = [":"] * (rank + axis) + [f"{fixed['i0']}:{fixed['i1']}"]
+    return f"[{', '.join(items)}]"

@@ -1,0 +1,70 @@
+"""The body of a loop as a graph of its own: every node on one block, whose entries begin at a first index.
+
+What is read from outside is a leaf, a part of a whole array; constants by index know where their block begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import sympy
+
+from ...core.exact import INDICES
+from ...core.node import Tensor
+from ...core.sizes import Shape
+from ...ops.leaves import constant, from_index_op, stand_in
+from .axes import Places, at_shape, axes_of, cut_shape
+from .schedule import Loop
+
+START = sympy.Symbol("i0", integer=True, nonnegative=True)  # where a block begins
+
+
+class Part(NamedTuple):
+    """A block of a whole array along an axis."""
+
+    of: Tensor
+    axis: int
+
+
+class Body:
+    """The nodes of a loop on one block, and the parts that they read; ``numbers`` tells the parts of loops apart."""
+
+    def __init__(self, loop: Loop, numbers: Iterator[int], is_known: frozenset[Tensor]) -> None:
+        self.loop, self.numbers, self.is_known = loop, numbers, is_known
+        self.node: dict[Tensor, Tensor] = {}
+        self.parts: dict[Tensor, Part] = {}
+        self._leaves: dict[Part, Tensor] = {}
+        for x in loop.order:
+            inputs = tuple(self._operand(x, k) for k in range(len(x.inputs)))
+            self.node[x] = at_shape(x, inputs, self.shape(x))
+
+    def shape(self, x: Tensor) -> Shape:
+        """The shape of a node of the loop in one block."""
+        return x.shape if x in self.loop.added else cut_shape(x.shape, self.loop.axes[x])
+
+    def places(self, x: Tensor) -> Places:
+        """The positions at which a node of the loop reads blocks."""
+        return self.loop.added[x] if x in self.loop.added else axes_of(x).cuts[self.loop.axes[x]]
+
+    def _operand(self, x: Tensor, k: int) -> Tensor:
+        y = x.inputs[k]
+        if y in self.node and y not in self.loop.added:
+            return self.node[y]
+        axis = next((axis for place, axis in self.places(x) if place == k), None)
+        if axis is None or y.op is constant:
+            return y
+        return self._part(Part(y, axis))
+
+    def _part(self, part: Part) -> Tensor:
+        if part not in self._leaves:
+            y, axis = part
+            if y.op is from_index_op and y not in self.is_known:
+                index = INDICES[y.rank + axis]
+                formula = y.params["formula"].xreplace({index: index + START})
+                leaf = from_index_op(formula=formula, shape=cut_shape(y.shape, axis))
+            else:
+                leaf = stand_in(f"part {next(self.numbers)}", cut_shape(y.shape, axis), y.kind)
+                self.parts[leaf] = part
+            self._leaves[part] = leaf
+        return self._leaves[part]

@@ -1,0 +1,194 @@
+"""Programs, block by block, against the same function without blocks: the library of variants, and hostile data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+
+import symattn as sa
+from symattn.codegen.graph import Graph
+from symattn.codegen.plan import Plan
+from symattn.codegen.planned import Planned
+from symattn.codegen.program.axes import axes_of
+from symattn.codegen.program.schedule import Loop
+from symattn.ops.broadcasting import broadcast_to
+from symattn.ops.leaves import computed, variable
+
+from ..attention.zoo import SIZES, ZOO, arrays
+from ..shares import one_in
+
+LONG = {s: {"T": 1024, "S": 1024, "h": 8}.get(s.name, 64) for s in SIZES}  # which axes are worth cutting
+T, S, d, e = sa.sizes("T S d e")
+Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
+B, M = sa.tensor("B", T, S), sa.tensor("M", T, S, binary=True)
+X = sa.tensor("X", T, d)
+W = sa.tensor("W", d, d)
+
+
+def planned(arguments, outputs, sizes, **options):
+    flat = [y for x in outputs for y in ([x] if isinstance(x, sa.Tensor) else x.values())]
+    graph = Graph(flat)
+    free = {s for x in computed(graph.outputs) for s in x.own_symbols if x.op is not variable}
+    return Planned(graph, Plan(arguments, free), sizes, True, **options)
+
+
+def with_gradient(y, wrt):
+    G = sa.tensor("G", *y.shape)
+    return G, [y, sa.gradient({y: G}, wrt)]
+
+
+def assert_same(arguments, outputs, values, sizes, tolerance=1e-12, **options):
+    """The program in blocks of few rows gives what the function without blocks gives; and the program."""
+    program = planned(arguments, outputs, sizes, **options)
+    f = sa.lambdify(arguments, outputs)
+    known = {s: SIZES[s] for s in program.keywords}
+    with np.errstate(all="ignore"):
+        got = program.function(*values, **{name: known[s] for s, name in program.keywords.items()})
+        want = f(*values, **{s.name: SIZES[s] for s in f.plan.keywords})
+    for y, x in zip(got, want, strict=True):
+        assert y.shape == np.shape(x)
+        assert y.dtype == np.asarray(x).dtype
+        scale = 1 + np.abs(np.where(np.isfinite(x), x, 0)).max(initial=0)
+        np.testing.assert_allclose(y / scale, x / scale, rtol=0, atol=tolerance)
+    return program
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("name", one_in(12, ZOO))
+def test_variants_and_their_gradients_in_blocks(name, eager, rng):
+    v = ZOO[name]()
+    G, outputs = with_gradient(v.output, v.wrt)
+    values = [*arrays(v, rng), rng.normal(size=[int(size.subs(SIZES)) for size in G.shape])]
+    options = {"puts_off": not eager, "rows": 2 if eager else 3}
+    assert_same([*v.wrt, *v.data, G], outputs, values, LONG, **options)
+    assert_same([*v.wrt, *v.data], [v.output], values[:-1], LONG, **options)
+
+
+def attention(scores=lambda z: z, **options):
+    return sa.softmax(scores(Q @ K.T / sympy.sqrt(d)), **options) @ V
+
+
+def by_index(formula):
+    return sa.from_index((T, S), formula)
+
+
+EMPTY = np.random.default_rng(0).random((7, 9)) < 0.4
+EMPTY[2] = False
+LOW = np.zeros((7, 9))
+LOW[5], LOW[:, 7] = -np.inf, -np.inf
+NOT = np.ones((7, 4))
+NOT[2, 3] = np.nan
+PEAKED = 50 * np.eye(7, 9)
+HOSTILE = {  # what is computed, what more it is given, and what arguments are multiplied by
+    "plain": (attention, {}, {}),
+    "empty rows": (lambda: attention(where=M), {M: EMPTY}, {}),
+    "empty rows by index": (lambda: attention(where=by_index(lambda i, j: j <= i - 3)), {}, {}),
+    "a window that leaves the keys": (
+        lambda: attention(where=by_index(lambda i, j: (j >= i + 3) & (j < i + 5))),
+        {},
+        {},
+    ),
+    "-oo in data": (lambda: attention(lambda z: z + B), {B: LOW}, {}),
+    "nan in data": (attention, {}, {Q: NOT}),
+    "large scores": (attention, {}, {Q: 1e3, K: 1e3}),
+    "one share nearly 1": (lambda: attention(lambda z: z + B), {B: PEAKED}, {}),
+    "a column that is nowhere seen": (lambda: attention(where=by_index(lambda i, j: j < 4)), {}, {}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hostile_data_in_blocks(name, dtype, rng):
+    build, more, factors = HOSTILE[name]
+    y = build()
+    sizes = {Q: (7, 4), K: (9, 4), V: (9, 3)}
+    values = [(rng.normal(size=sizes[x]) * factors.get(x, 1)).astype(dtype) for x in (Q, K, V)]
+    values += [x if x.dtype == bool else x.astype(dtype) for x in more.values()]
+    G, outputs = with_gradient(y, [Q, K, V])
+    values.append(rng.normal(size=(7, 3)).astype(dtype))
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    program = assert_same([Q, K, V, *more, G], outputs, values, LONG, tolerance, rows=3)
+    assert program.program.loops
+
+
+LOOPS = [  # loop axes of queries, keys, values and the cotangent
+    ((2, 3), (2, 3), (2, 3), (2, 3)),
+    ((2, 3), (3,), (), (2, 3)),
+    ((2, 1), (1, 3), (3,), (2, 3)),
+    ((), (), (2,), (2,)),
+]
+
+
+@pytest.mark.parametrize("loops", LOOPS)
+def test_gradients_are_summed_over_loop_axes_that_an_argument_lacks(loops, rng):
+    G, outputs = with_gradient(attention(), [Q, K, V])
+    cores = ((7, 4), (9, 4), (9, 3), (7, 3))
+    values = [rng.normal(size=(*lead, *core)) for lead, core in zip(loops, cores, strict=True)]
+    for x in values:
+        x.flags.writeable = False
+    assert_same([Q, K, V, G], outputs, values, LONG, rows=3)
+
+
+def test_arrays_that_are_not_contiguous_in_blocks(rng):
+    G, outputs = with_gradient(attention(), [Q, K, V])
+    values = [rng.normal(size=(2 * n, m, 2)).transpose(2, 0, 1)[:, ::2] for n, m in ((7, 4), (9, 4), (9, 3), (7, 3))]
+    assert_same([Q, K, V, G], outputs, values, LONG, rows=3)
+
+
+def test_a_graph_and_its_lowered_graph_are_equal():
+    P = sa.softmax(Q @ K.T / sympy.sqrt(d))
+    lowered = planned([Q, K, V], [P @ V], LONG).program.outputs[0]
+    program = sa.lambdify([Q, K, V], lowered)
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=n) for n in ((7, 4), (9, 4), (9, 3))]
+    np.testing.assert_allclose(program(*values), sa.lambdify([Q, K, V], P @ V)(*values), rtol=1e-12)
+
+
+def stored(program):
+    return [sorted((str(x.shape), x in loop.added) for x in loop.stored) for loop in program.loops]
+
+
+def test_attention_and_its_gradient_are_one_loop_over_queries_that_keeps_outputs_alone():
+    G, outputs = with_gradient(attention(), [Q, K, V])
+    [kept] = stored(planned([Q, K, V, G], outputs, LONG).program)
+    assert kept == [("(S, d)", True), ("(S, e)", True), ("(T, d)", False), ("(T, e)", False)]
+
+
+def test_what_is_larger_than_arguments_and_outputs_is_computed_again():
+    H = X
+    for k in range(2):
+        H = sa.let(f"H{k}", sa.softmax(H @ W @ H.T) @ H)
+    G, outputs = with_gradient(H, [X, W])
+    loops = planned([X, W, G], outputs, LONG).program.loops
+    assert any(loop.again for loop in loops)
+    assert all(x.shape != (T, T) for loop in loops for x in loop.stored)
+
+
+@pytest.mark.parametrize(
+    ("build", "cuts", "sums"),
+    [
+        (lambda: Q @ K.T, {-2, -1}, 1),
+        (lambda: sa.softmax(B), {-2}, 0),
+        (lambda: sa.cumsum(B, axis=-1), {-2}, 0),
+        (lambda: sa.sum(B, axis=0), {-1}, 1),
+        (lambda: broadcast_to(sa.tensor("b", S), (T, S)), {-2, -1}, 0),
+        (lambda: B[:, 1:], {-2}, 0),
+        (lambda: sa.mean(B, axis=-1), {-1}, 0),
+    ],
+)  # fmt: skip
+def test_axes_that_can_be_cut_follow_from_the_entry_formula(build, cuts, sums):
+    axes = axes_of(build())
+    assert (set(axes.cuts), len(axes.sums)) == (cuts, sums)
+
+
+def test_an_operation_that_knows_its_size_is_not_cut():
+    entries = {"over_length": lambda i, x: x[i] / x.shape[0], "twice": lambda i, x: 2 * x[i]}
+    made = {name: sa.operation(name, shape="n -> n", entry=entry)(sa.tensor("x", T)) for name, entry in entries.items()}
+    assert {name: set(axes_of(x).cuts) for name, x in made.items()} == {"over_length": set(), "twice": {-1}}
+
+
+def test_every_loop_says_how_long_it_is():
+    [loop] = planned([Q, K, V], [attention()], LONG).program.loops
+    assert isinstance(loop, Loop)
+    assert loop.length == T
