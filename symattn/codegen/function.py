@@ -15,14 +15,16 @@ from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
-from .gate import admitted
+from .gate import REFUSED, admitted
 from .graph import Graph
 from .plan import Binding, Plan, size_conditions
 from .signature import needs_no_check, signatures
 from .source import Writer
+from .straight import Signature, Straight, bytes_kept
 
 FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
 _MOST = 256  # signatures that are remembered
+_SMALL = 2**16  # bytes of arguments, and of what is computed before a call, for which a call counts
 
 
 def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
@@ -83,6 +85,7 @@ class NumPyFunction:
         exec(_compiled(needed), namespace)  # the generator's own text: only identifiers that it made
         exec(compile("\n" * needed.count("\n") + own, "<symattn>", "exec"), namespace)
         self._function = namespace[self.__name__]
+        self._straight = Straight(own, namespace, [not y.rank for y in graph.outputs])
         self._gradients = _loops_of(graph, self.plan)
         self._nested = graph.nested
         self._signature = signatures(self.plan.arguments, self._by_keyword())
@@ -106,7 +109,10 @@ class NumPyFunction:
         return str(late("check_function")(self))
 
     def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
-        known = self._known.get(self._signature(arrays, keywords))
+        try:
+            known = self._known.get(self._signature(*arrays, **keywords))
+        except REFUSED:  # of what is no array, or of a number that the gate has to see
+            known = None
         if known is None:
             return self._first(arrays, keywords)
         try:
@@ -136,15 +142,41 @@ class NumPyFunction:
         if narrow is not None:
             result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
         elif needs_no_check(self.plan.arguments, arrays, bound):
-            sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
-            self._remember(self._signature(arrays, keywords), partial(self._run, **sizes))
+            self._remember(arrays, keywords, {name: given[name] for s, name in self.keywords.items() if s.is_integer})
         return result
 
-    def _remember(self, signature: Hashable, function: Callable[..., Any]) -> None:
-        if signature is not None:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[signature] = function
+    def _remember(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        """From now on this signature is known; the second call of it chooses the function for later ones."""
+        try:
+            signature = self._signature(*arrays, **keywords)
+        except REFUSED:  # as for a size that was told, though the arrays have it
+            return
+
+        def second(*arrays: Any, **keywords: Any) -> Any:
+            function = self._known[signature] = self._chosen(arrays, keywords, sizes)
+            return function(*arrays, **keywords)
+
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[signature] = second
+
+    def _chosen(
+        self, arrays: Sequence[Any], keywords: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Callable[..., Any]:
+        """The function for arrays of these shapes and types."""
+        if sum(x.nbytes for x in arrays if isinstance(x, np.ndarray)) <= _SMALL:
+            made = self._small(arrays, sizes)
+            if bytes_kept(made) <= _SMALL:
+                return partial(_without, sizes, made) if sizes.keys() & keywords else made
+        return partial(self._run, **sizes)
+
+    def _small(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> Callable[..., Any]:
+        """The function for small arrays of these shapes and types."""
+        rows = list(zip(self.plan.arguments, arrays, strict=True))
+        real = [x for a, x in rows if isinstance(a, Tensor) and a.kind == "real"]
+        signature = Signature([np.shape(x) for x in arrays], np.result_type(*real, 1.0), sizes)
+        loops = {np.shape(x)[: np.ndim(x) - a.rank] for a, x in rows if isinstance(a, Tensor)}
+        return self._straight.made(signature, len(loops) <= 1)
 
     def _run(self, /, *arrays: Any, **given: Any) -> Any:
         """The results for what fits, which may be written to without changing an argument or another result."""
@@ -213,6 +245,10 @@ def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[
                 rows.append((y, c, below))
         found[pairs] = rows
     return list(found.values())
+
+
+def _without(sizes: Mapping[str, int], function: Callable[..., Any], /, *arrays: Any, **keywords: Any) -> Any:
+    return function(*arrays, **{name: x for name, x in keywords.items() if name not in sizes})
 
 
 def _narrowed(x: Any, dtype: Any) -> Any:

@@ -130,8 +130,9 @@ def softmax_slope(u, p, axis=-1):
 def softmax_vjp(g, p, axis=-1):
     """p * (g - sum(p * g)) for probabilities p, also where one is nearly 1: there g is brought to 0 first."""
     g = g - at_largest(g, p, axis)
-    g = g - (g * p).sum(axis=axis, keepdims=True)
-    return g * p
+    if isinstance(axis, int):
+        return (g - np.vecdot(p.conj(), g, axis=axis, keepdims=True)) * p
+    return (g - (p * g).sum(axis=axis, keepdims=True)) * p
 
 
 def at_largest(g, p, axis):

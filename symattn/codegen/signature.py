@@ -8,7 +8,7 @@ in before; numbers are held against their declared signs each time.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -16,29 +16,34 @@ import numpy as np
 import sympy
 
 from ..core.node import Tensor
-from .gate import DECLARED, REFUSED
+from .gate import DECLARED
 
 _of_array: Callable[[Any], Hashable] = attrgetter("shape", "dtype", "__class__")
 
 
 def signatures(
     arguments: Sequence[Tensor | sympy.Symbol], keywords: Mapping[str, sympy.Symbol]
-) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Hashable]:
-    """How a call is read: its signature, or None where only the gate can say what is in it."""
+) -> Callable[..., Hashable]:
+    """What reads the signature of a call; it raises one of REFUSED where the gate has to look."""
     readers = list(map(_reader, arguments))
+    if not keywords and all(reader is _of_array for reader in readers):
+        return _of_arrays(len(arguments))
     named = {name: _reader(s) for name, s in keywords.items()}
-    only_arrays = all(reader is _of_array for reader in readers)
 
-    def signature(arrays: tuple[Any, ...], given: Mapping[str, Any]) -> Hashable:
-        try:
-            if only_arrays and not given:
-                return tuple(map(_of_array, arrays))
-            positional = tuple(read(x) for read, x in zip(readers, arrays, strict=True))
-            return positional, tuple((name, named[name](x)) for name, x in given.items())
-        except REFUSED:
-            return None
+    def signature(*arrays: Any, **given: Any) -> Hashable:
+        positional = tuple(read(x) for read, x in zip(readers, arrays, strict=True))
+        return positional, tuple((name, named[name](x)) for name, x in given.items())
 
     return signature
+
+
+@lru_cache
+def _of_arrays(count: int) -> Callable[..., Hashable]:
+    """What reads the signature of so many arrays; written out, since a loop over them takes longer than small calls."""
+    names = [f"x{k}" for k in range(count)]
+    parts = "".join(f"{x}.shape, {x}.dtype, {x}.__class__, " for x in names)
+    read: Callable[..., Hashable] = eval(f"lambda {', '.join(names)}: ({parts})")
+    return read
 
 
 def _reader(a: Tensor | sympy.Symbol) -> Callable[[Any], Hashable]:

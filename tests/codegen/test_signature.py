@@ -109,3 +109,78 @@ def test_threads_may_call_one_function(rng):
             for got, want in zip(pool.map(lambda arrays: f(*arrays), calls), wanted, strict=True):
                 for one, other in zip(got, want, strict=True):
                     np.testing.assert_array_equal(one, other)
+
+
+# --- the form for small arrays ---
+
+
+def masked(z):
+    return sa.softmax(sa.where(sa.from_index((T, S), lambda i, j: j <= i), z, -sympy.oo))
+
+
+SMALL = {  # arguments, outputs, keywords
+    "causal": lambda: ([Q, K, V], masked(Q @ K.T / sympy.sqrt(d)) @ V, {}),
+    "positions": lambda: ([Q, K], sa.softmax(Q @ K.T + sa.from_index((T, S), lambda i, j: (j - i) / T)), {}),
+    "given mask": lambda: ([Q, K, ALLOWED], sa.softmax(Q @ K.T, where=ALLOWED), {}),
+    "columns": lambda: ([Q, K, V], sa.softmax(Q @ K.T, axis=0) @ V, {}),
+    "sizes by keyword": lambda: ([Q, K], sa.tile(sa.softmax(Q @ K.T), h, 0) / h, {"h": 2}),
+    "scalars": lambda: ([Q, K, TAU], sa.softmax(TAU * Q @ K.T), {}),
+    "scalars by keyword": lambda: ([Q, K], sa.tile(sa.softmax(TAU * Q @ K.T), h, 0), {"h": 2, "tau": 0.5}),
+    "norm": lambda: ([Q], (Q - sa.mean(Q, -1, True)) * sa.rsqrt(sa.mean(Q * Q, -1, True) + 1), {}),
+    "constants": lambda: ([Q, K], [Q @ K.T, sa.ones(T, S) / S, sa.eye(T), sa.mean(Q @ K.T), sa.softmax(Q.T)], {}),
+    "views": lambda: ([Q], [Q.T, Q[::-1], Q, Q, sa.logsumexp(Q), sa.merge_axes(Q, (0, 1)), sa.sum(Q)], {}),
+}
+
+
+def compiled_small(name):
+    """The function with its gradients, its arguments, and its keywords."""
+    arguments, outputs, keywords = SMALL[name]()
+    if isinstance(outputs, list):
+        return sa.lambdify(arguments, outputs), arguments, keywords
+    g = sa.gradient(outputs, [a for a in arguments if a in (Q, K, V, TAU)])
+    return sa.lambdify([*arguments, g.cotangent], [outputs, g]), [*arguments, g.cotangent], keywords
+
+
+def drawn(a, rng, dtype, loops):
+    if a is TAU:
+        return 0.7
+    x = normal(rng, *loops, *a.shape)
+    return x > 0 if a is ALLOWED else x.astype(dtype)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_form_for_small_arrays_gives_the_same_bits_and_results_of_their_own(name, rng):
+    f, arguments, keywords = compiled_small(name)
+    for dtype, loops in ((np.float64, ()), (np.float32, (2,)), (np.complex128, ()), (np.float16, ()), (np.float32, ())):
+        given = [drawn(a, rng, dtype, loops) for a in arguments]
+        before = [np.copy(x) for x in given]
+        first = f(*given, **keywords)
+        for _ in range(3):
+            again = f(*given, **keywords)
+            for k, (one, other) in enumerate(zip(again, first, strict=True)):
+                assert type(one) is type(other)
+                np.testing.assert_array_equal(one, other, strict=True)
+                assert not any(np.may_share_memory(one, other) for other in (*given, *again[:k]))
+            for one in again:
+                if isinstance(one, np.ndarray):
+                    one += 1  # which changes nobody else's
+            for one, was in zip(given, before, strict=True):
+                np.testing.assert_array_equal(one, was)
+
+
+def test_a_loop_axis_that_an_argument_lacks_is_summed_over_in_every_form(rng):
+    f = compile_attention()
+    arrays = [normal(rng, *axes) for axes in ((3, T, d), (S, d), (S, e), (3, T, e))]
+    same = [np.stack([a] * 3) if a.ndim == 2 else a for a in arrays]
+    for _ in range(3):
+        for got, want in zip(f(*arrays), f(*same), strict=True):
+            np.testing.assert_allclose(got, want.sum(0) if got.ndim < want.ndim else want, atol=1e-13)
+
+
+def test_what_is_computed_before_a_call_is_bounded():
+    f = sa.lambdify([Q, K], masked(Q @ K.T))
+    q, k = np.ones((600, 1)), np.ones((600, 1))
+    for _ in range(3):
+        f(q, k)
+    (known,) = f._known.values()
+    assert getattr(known, "func", None) == f._run  # a mask of 600 by 600 is not kept
