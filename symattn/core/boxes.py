@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 Style = Literal["italic", "upright", "bold", "blackboard", "calligraphic", "sans", "fraktur", "typewriter"]
 SignKind = Literal["relation", "sum", "product", "prefix", "punctuation", "large", "opening", "closing", "ordinary"]
+_is_tall = attrgetter("tall")
 
 
 @dataclass(eq=False, slots=True)
@@ -38,7 +40,7 @@ class Row(Box):
     is_tall: bool = False
 
     def __post_init__(self) -> None:
-        self.is_tall = any(part.tall for part in self.parts)
+        self.is_tall = any(map(_is_tall, self.parts))
 
     @property
     def kids(self) -> Sequence[Box]:
@@ -229,7 +231,9 @@ def function(word: str) -> Function:
 
 def row(*parts: Box) -> Box:
     """Boxes side by side; rows among them are opened, and one alone is itself."""
-    flat = [kid for part in parts for kid in (part.parts if isinstance(part, Row) else (part,))]
+    flat: list[Box] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, Row) else (part,)
     return flat[0] if len(flat) == 1 else Row(tuple(flat))
 
 
@@ -266,7 +270,7 @@ def juxtaposed(*factors: Box) -> Box:
     for factor in factors:
         if parts and begins_with_digit(factor) and isinstance(parts[-1], Number):
             parts.append(Sign("⋅", "product"))
-        parts += factor.parts if isinstance(factor, Row) else [factor]
+        parts += factor.parts if isinstance(factor, Row) else (factor,)
     return row(*parts)
 
 

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -30,6 +31,7 @@ _interning = threading.Lock()
 _set = object.__setattr__  # for the one place that makes a node; a node does not change afterwards
 _NONE: frozenset[sympy.Symbol] = frozenset()
 _NOWHERE: frozenset[Any] = frozenset()
+_height = attrgetter("height")
 
 
 class Graph:
@@ -233,7 +235,8 @@ class Tensor:
 def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) -> Tensor:
     """The one node for an operation on inputs; its shape is checked when it is first made."""
     for x in inputs:
-        check_open(x)
+        if x.tracings:
+            check_open(x)
     key = (op, inputs, tuple(sorted(params.items())) if len(params) > 1 else tuple(params.items()))
     node = _nodes.get(key)
     if node is not None:
@@ -243,11 +246,10 @@ def intern(op: Operation, inputs: tuple[Tensor, ...], params: dict[str, Any]) ->
     _set(node, "inputs", inputs)
     _set(node, "params", params)
     _set(node, "shape", _checked_shape(op, tuple(op.shape(*inputs, **params))))
-    _set(node, "height", 1 + max([x.height for x in inputs], default=-1))
+    _set(node, "height", 1 + max(map(_height, inputs), default=-1))
     _set(node, "kind", _kind(op, inputs, params))
     _set(node, "holds_minus_infinity", _minus_infinity(node))
-    own = (s for value in params.values() for s in _symbols_in(value))
-    _set(node, "own_symbols", frozenset(own) if params else _NONE)
+    _set(node, "own_symbols", _NONE.union(*map(_symbols_in, params.values())) if params else _NONE)
     _set(node, "tracings", _tracings(inputs, params))
     with _interning:
         return _nodes.setdefault(key, node)

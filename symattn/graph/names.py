@@ -29,7 +29,8 @@ def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
     symbols: dict[str, sympy.Symbol] = {}
     labels: dict[str, list[Tensor]] = {}
     for node in order:
-        check_open(node)
+        if node.tracings:
+            check_open(node)
         for symbol in node.own_symbols:
             other = symbols.setdefault(symbol.name, symbol)
             if other != symbol:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, Literal
 
 import sympy
@@ -50,6 +51,7 @@ ONES = Name("1", "bold")
 COLUMNS = Text("col")
 ROWS = Text("row")
 _EQUALS = Sign("=", "relation")
+_fraction = lru_cache(maxsize=4096)(sympy.fraction)
 
 
 class Binding(IntEnum):
@@ -304,7 +306,7 @@ def scaled(p: Any, coefficient: Any, x: Any, written: Written | None = None) -> 
         return written or written_as(p, x)
     if written is None and x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
         return _over(p, coefficient, x.inputs[1])
-    above, below = sympy.fraction(coefficient)
+    above, below = _fraction(coefficient)
     return _scaled_code(p, above, below, x) if p.code else _scaled(p, above, below, written or written_as(p, x))
 
 

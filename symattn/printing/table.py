@@ -57,7 +57,7 @@ class SymbolTable(Mapping[str, Symbol]):
     def __init__(self, names: Mapping[Tensor, str], symbols: Mapping[str, Symbol] | None = None) -> None:
         self.names = names
         self._symbols = {} if symbols is None else symbols
-        self._below: set[str] | None = None  # the symbols that have a subscript, as they are seen
+        self._scripted: dict[tuple[str, bool], list[Box]] | None = None  # what is printed with a subscript, by its ink
         self._words: Mapping[str, Collection[Name]] | None = None
         self._spelled = {s.name for s in self._symbols.values() if not s.shape and s.box is not symbol(s.name)}
 
@@ -106,9 +106,15 @@ class SymbolTable(Mapping[str, Symbol]):
 
     def is_name(self, box: Box) -> bool:
         """Whether something with a subscript is printed as a symbol is: the entry 2 of x as what has the name x_2."""
-        if self._below is None:
-            self._below = {as_seen(known.box) for known in self._symbols.values() if isinstance(known.box, Script)}
-        return bool(self._below) and as_seen(box) in self._below
+        if self._scripted is None:
+            self._scripted = {}
+            for known in self._symbols.values():
+                if isinstance(known.box, Script):
+                    self._scripted.setdefault((ink(known.box), known.box.above is None), []).append(known.box)
+        if not isinstance(box, Script) or not self._scripted:
+            return False
+        alike = self._scripted.get((ink(box), box.above is None), ())
+        return bool(alike) and as_seen(box) in map(as_seen, alike)
 
     def told_apart(self, formula: Box) -> Box:
         """A formula, of which no function is written by the word of a name; raises NamingError."""

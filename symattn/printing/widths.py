@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from ..core.boxes import (
     Accent,
@@ -103,38 +103,28 @@ class Ruler:
 
 
 def _widths(box: Box, kids: Sequence[Widths]) -> Widths:
-    match box:
-        case Row():
-            return _of_row(box, kids)
-        case Name(letters, style):
-            return _letters(letters, style)
-        case Number(digits):
-            return _letters(digits, "upright")
-        case Text(words):
-            return _said(words)
-        case Sign(mark, kind):
-            return _large(mark) if kind == "large" else _letters("o mod" if mark == "mod" else mark, "upright")
-        case Fraction():
-            _, text, script, tiny = map(max, zip(*kids, strict=True))
-            return text + 0.24, script + 0.24, tiny + 0.24, tiny + 0.24
-        case Root():
-            degree = 0.0 if len(kids) == 1 else max(0.0, kids[1][_TINY] - 0.28)
-            return _together(kids[0], _sized(1.0 if box.tall else 0.83), (degree,) * 4)
-        case Script():
-            return _of_script(box, kids)
-        case Accent() | Function():
-            return kids[0]
-        case Fence(_, left, right):
-            return _together(kids[0], _mark(left, box.tall), _mark(right, box.tall))
-        case Matrix(_, left, right):
-            return _of_matrix(box, kids)
-        case Differential():
-            return _together(kids[0], _sized(0.556))
-        case Space(em):
-            return (em,) * 4
-        case Code(source):
-            return _letters(_ink(source), "italic")
-    raise TypeError(f"no width of a {type(box).__name__}")
+    return _WIDTHS[type(box)](box, kids)
+
+
+def _of_sign(box: Sign, kids: Sequence[Widths]) -> Widths:
+    if box.kind == "large":
+        return _large(box.mark)
+    return _letters("o mod" if box.mark == "mod" else box.mark, "upright")
+
+
+def _of_fraction(box: Fraction, kids: Sequence[Widths]) -> Widths:
+    _, text, script, tiny = map(max, zip(*kids, strict=True))
+    return text + 0.24, script + 0.24, tiny + 0.24, tiny + 0.24
+
+
+def _of_root(box: Root, kids: Sequence[Widths]) -> Widths:
+    degree = 0.0 if len(kids) == 1 else max(0.0, kids[1][_TINY] - 0.28)
+    return _together(kids[0], _sized(1.0 if box.tall else 0.83), (degree,) * 4)
+
+
+def _of_fence(box: Fence, kids: Sequence[Widths]) -> Widths:
+    tall = box.tall
+    return _together(kids[0], _mark(box.left, tall), _mark(box.right, tall))
 
 
 def _together(*widths: Widths) -> Widths:
@@ -146,6 +136,9 @@ def _sized(em: float) -> Widths:
     """What scales with the size of letters."""
     display, text, script, tiny = _SIZES
     return em * display, em * text, em * script, em * tiny
+
+
+_D = _sized(0.556)  # of a gradient
 
 
 @lru_cache(maxsize=4096)
@@ -227,17 +220,13 @@ def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
 
 def _side(box: Box, end: Literal[0, -1]) -> Atom:
     """What TeX takes an edge for that is the left or the right end of a box."""
-    match box:
-        case Sign(_, kind):
-            return _ATOMS[kind]
-        case Function(Name(style="upright")):
-            return "op"
-        case Matrix():
-            return "inner"
-        case Fence() as fence:
-            return "inner" if fence.tall else "close" if end else "open"
-        case _:
-            return "ord"
+    if isinstance(box, Sign):
+        return _ATOMS[box.kind]
+    if isinstance(box, Fence):
+        return "inner" if box.tall else "close" if end else "open"
+    if isinstance(box, Function):
+        return "op" if isinstance(box.name, Name) and box.name.style == "upright" else "ord"
+    return "inner" if isinstance(box, Matrix) else "ord"
 
 
 def _met(sides: Sequence[tuple[Atom, Atom]], k: int, end: Literal[0, 1]) -> Atom:
@@ -262,3 +251,22 @@ def _between(left: Atom, right: Atom) -> float:
     if left == "punct" or "inner" in (left, right):
         return _THIN
     return _THIN if right == "op" or (left == "op" and right == "ord") else 0.0
+
+
+_WIDTHS: Mapping[type[Box], Callable[[Any, Sequence[Widths]], Widths]] = {
+    Row: _of_row,
+    Name: lambda box, kids: _letters(box.letters, box.style),
+    Number: lambda box, kids: _letters(box.digits, "upright"),
+    Text: lambda box, kids: _said(box.words),
+    Sign: _of_sign,
+    Fraction: _of_fraction,
+    Root: _of_root,
+    Script: _of_script,
+    Accent: lambda box, kids: kids[0],
+    Function: lambda box, kids: kids[0],
+    Fence: _of_fence,
+    Matrix: _of_matrix,
+    Differential: lambda box, kids: _together(kids[0], _D),
+    Space: lambda box, kids: (box.width,) * 4,
+    Code: lambda box, kids: _letters(_ink(box.source), "italic"),
+}
