@@ -259,7 +259,7 @@ class Composer:
             left for left, x in zip(gradients, of, strict=True) if x in self.given or scalar_value(x) in self.given
         ]
         proved = (part.verdict for part in found if isinstance(part, Statement) and part.verdict)
-        claims = [*{str(verdict.claim): verdict for verdict in proved}.values()]
+        claims = [*{(verdict.claim, verdict.given): verdict for verdict in proved}.values()]
         return by_given or claims or [part.moments for part in found if isinstance(part, Calculation)][:1]
 
     def _formulas(self, part: Any) -> Iterator[Box]:

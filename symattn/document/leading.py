@@ -21,17 +21,18 @@ def check_leads(verdict: Verdict, parts: Sequence[Any]) -> None:
     """Raise OperandError for parts that do not prove a claim: whose lines do not lead from one side to the other.
 
     Each line is one step, in any order, and names stand for what they name; whether a line holds is said by verifying.
+    A claim among them is a step where it takes no more as given than the one that is proved.
     """
     if not verdict:
         raise OperandError("proof= is of a claim that is proved, and this one is refuted")
-    claim, found = verdict.claim, [*_related(parts)]
+    claim, found = verdict.claim, [*_related(parts, verdict)]
     start, other, *sides = _unnamed([*claim.sides, *(x for a, _, b in found for x in (a, b))])
     steps = [(a, sign, b) for a, (_, sign, _), b in zip(sides[::2], found, sides[1::2], strict=True)]
     if isinstance(claim, Claim):
         leads = other in _reached(start, steps, claim.relation)
         wanted = "from its left side to its right"
     else:
-        leads = _is_proved_within(parts, claim) or any(
+        leads = _is_proved_within(parts, verdict) or any(
             other not in topological([x]) for x in _reached(start, steps, "=")
         )
         wanted = f"from {claim.output.brief()} to what has no {claim.variable.brief()} in it"
@@ -42,7 +43,7 @@ def check_leads(verdict: Verdict, parts: Sequence[Any]) -> None:
         )
 
 
-def _related(parts: Iterable[Any]) -> Iterator[Related]:
+def _related(parts: Iterable[Any], verdict: Verdict) -> Iterator[Related]:
     """What lines and claims of a proof say, each in the direction in which it grows."""
     before: Tensor | None = None
     for part in parts:
@@ -52,11 +53,16 @@ def _related(parts: Iterable[Any]) -> Iterator[Related]:
             before = part.expression
             turned = _TURNED.get(part.relation)
             yield (left, part.relation, before) if turned is None else (before, turned, left)
-        elif isinstance(part, Statement) and part.verdict and isinstance(part.verdict.claim, Claim):
+        elif isinstance(part, Statement) and _holds_under(part, verdict) and isinstance(part.verdict.claim, Claim):
             said = part.verdict.claim
             yield said.left, said.relation, said.right
         elif isinstance(part, Folded):
-            yield from _related(part.parts)
+            yield from _related(part.parts, verdict)
+
+
+def _holds_under(part: Statement, verdict: Verdict) -> bool:
+    """Whether a claim is proved under no more than what is given for another one."""
+    return bool(part.verdict) and all(fact in verdict.given for fact in part.verdict.given)
 
 
 def _unnamed(roots: Sequence[Tensor]) -> list[Tensor]:
@@ -81,6 +87,7 @@ def _reached(start: Tensor, steps: Sequence[Related], relation: str) -> set[Tens
     return {x for x, strict in seen if strict or relation != "<"}
 
 
-def _is_proved_within(parts: Iterable[Any], claim: Independence) -> bool:
+def _is_proved_within(parts: Iterable[Any], verdict: Verdict) -> bool:
     """Whether a claim of the proof is the one that is to be proved."""
-    return any(isinstance(part, Statement) and part.verdict and part.verdict.claim == claim for part in parts)
+    claims = (part for part in parts if isinstance(part, Statement) and _holds_under(part, verdict))
+    return any(part.verdict.claim == verdict.claim for part in claims)

@@ -33,18 +33,28 @@ _TOLERANCE = 1e-6  # of numeric agreement, relative to the largest entry
 
 
 class Checker:
-    """Checks steps that share tensors; ``roots`` are all their expressions and ``seconds`` the budget of one proof."""
+    """Checks steps that share tensors; ``roots`` are all their expressions and ``seconds`` the budget of one proof.
 
-    def __init__(self, roots: Sequence[Tensor], seconds: float) -> None:
-        self._roots, self._seconds = list(roots), seconds
+    ``given`` are the facts under which steps hold that are the proof of a claim.
+    """
+
+    def __init__(self, roots: Sequence[Tensor], seconds: float, given: Sequence[Any] = ()) -> None:
+        self._roots, self._seconds, self._given = list(roots), seconds, tuple(given)
+
+    def under(self, given: Sequence[Any]) -> Checker:
+        """What checks the steps of a proof under what is given for its claim."""
+        return Checker(self._roots, self._seconds, (*self._given, *given)) if given else self
 
     def related(self, name: str, before: Tensor, relation: str, after: Tensor, by: Sequence[Induction] = ()) -> Check:
         """``before = after``, or another relation. Raises EvaluationError with the point at which it is false."""
-        verdict = prove(*_CLAIMS[relation](before, after), by=by or None, budget=self._seconds)
+        claim = _CLAIMS[relation](before, after)
+        verdict = prove(*claim, given=self._given, by=by or None, budget=self._seconds)
         if verdict.proof is not None:
             return Check(name, PROVED, verdict.proof.side_conditions)
         if verdict.counterexample is not None:
             raise EvaluationError(f"step {name} is false: {verdict.claim}\n{verdict.counterexample}")
+        if self._given:
+            raise NoRuleError(f"step {name} is not proved under what is given, where numbers are not drawn")
         tried = []
         with _has_numbers(name):
             for point in self._points:
@@ -117,7 +127,7 @@ def verified(parts: Iterable[Any], checker: Checker, names: Mapping[Tensor, str]
                 part,
                 check=checker.verdict(part.name, part.verdict),
                 checks_of_holds=tuple(checker.verdict(f"{part.name}, what holds", verdict) for verdict in held),
-                proof=tuple(verified(part.proof, checker, names)),
+                proof=tuple(verified(part.proof, checker.under(part.verdict.given), names)),
             )
         elif isinstance(part, Calculation):
             yield replace(part, check=checker.moments(part.name, part.moments))

@@ -396,6 +396,43 @@ def test_steps_lead_to_a_claim_in_any_order_and_by_its_names(verdict, steps):
     assert NOTE.claim(verdict, proof=steps).steps[-1]
 
 
+A, B = sa.tensor("A", T, T), sa.tensor("B", T, T)
+FIRST, OTHER = sa.let("M", A @ B), sa.let("M", B @ A)  # two things of one name
+TURNED = sa.prove(FIRST.T, B.T @ A.T)
+GIVEN = [sa.eq(A, B)]
+GRADIENTS = [sa.gradient(sa.let("Y", y), [A])["dA"] for y in (A @ B, A @ B @ B)]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "steps"),
+    [
+        (TURNED, LINES.extend(sa.eq(OTHER.T, A.T @ B.T))),
+        (TURNED, LINES.extend(OTHER).then(B.T @ A.T)),
+        (TURNED, LINES.claim(sa.prove(OTHER.T, A.T @ B.T))),
+        (TURNED, LINES.claim(sa.prove(FIRST.T, B.T @ A.T, given=GIVEN))),
+        (sa.prove(GRADIENTS[0].T, (GRADIENTS[0] + 0 * A).T), LINES.extend(sa.eq(GRADIENTS[1].T, GRADIENTS[1].T))),
+        (SUMS, LINES.extend(sa.eq(sa.sum(sa.let("P", 2 * P), axis=-1), sa.ones(T)))),
+    ],
+)
+def test_a_proof_about_other_things_of_the_same_names_is_refused(verdict, steps):
+    with pytest.raises(sa.OperandError, match="proof= has no lines that lead to the claim"):
+        NOTE.claim(verdict, proof=steps)
+
+
+def test_the_steps_of_a_proof_hold_under_what_is_given_for_the_claim():
+    commuting = sa.prove(A @ B, B @ A, given=GIVEN)
+    for steps in ([A @ A], LINES.extend(sa.eq(A @ B, A @ A)).then(B @ A), LINES.claim(commuting)):
+        note = sa.Derivation("A").claim(commuting, proof=steps)
+        assert {check.how for check in note.verify()} == {"proved"}
+    with pytest.raises(sa.EvaluationError, match="equation 1 is false"):
+        sa.Derivation("A").claim(commuting, proof=[2 * A @ A]).verify()
+
+
+def test_claims_of_one_wording_are_two_results_where_they_are_about_two_things():
+    note = sa.Derivation("A").claim(TURNED).claim(sa.prove(OTHER.T, A.T @ B.T))
+    assert len(note.composed().result[0].formulas) == 2
+
+
 # --- values, sections, results ---
 
 
