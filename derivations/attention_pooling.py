@@ -28,7 +28,8 @@ def derivation() -> sa.Derivation:
         result=[
             r"Each row of $P = \operatorname{softmax}(Z)$ is positive and sums to 1. So each row of $O = P V$ is a "
             "convex combination of the values: it lies in their convex hull, and each of its entries between the "
-            r"smallest and the largest entry of that column of $V$, $a_j \leq O_{i j} \leq b_j$.",
+            r"smallest and the largest entry of that column of $V$, "
+            r"$\mathbf{1} a^{\top} \leq O \leq \mathbf{1} b^{\top}$.",
         ],
         references=["Bahdanau et al., Neural machine translation by jointly learning to align and translate, 2015."],
         letters="i j",

@@ -80,7 +80,7 @@ def chunk(note: sa.Derivation) -> sa.Derivation:
         sa.prove(Y, A @ sa.diag(beta) @ (V - K @ R) + Q @ R),
         title="Each token may be held against the memory before the chunk",
         holds="tokens with overlapping keys would correct the same thing twice. It is so where the keys of a chunk are "
-        "orthogonal, for then $L = 0$.",
+        "orthogonal, for then $L$ is 0.",
     )
 
 

@@ -11,9 +11,10 @@ from ..printing.prose_latex import parts_latex
 from ..printing.stated import sentence_words
 
 PROVED, BY_DEFINITION, REFUTED, NUMERIC = "proved", "by definition", "refuted, as stated", "checked numerically only"
-COMPUTED = "computed again, exactly"
+COMPUTED, UNPROVED = "computed again, exactly", "not proved"
 _STATUS: dict[str, Status] = {
-    PROVED: "proved", BY_DEFINITION: "defined", REFUTED: "refuted", NUMERIC: "numeric", COMPUTED: "computed"
+    PROVED: "proved", BY_DEFINITION: "defined", REFUTED: "refuted", NUMERIC: "numeric", COMPUTED: "computed",
+    UNPROVED: "unproved",
 }  # fmt: skip
 _NOTHING = "there is nothing to check"
 
@@ -22,9 +23,10 @@ _NOTHING = "there is nothing to check"
 class Check:
     """What was done for one step.
 
-    ``how`` is "proved", "by definition", "refuted, as stated", "computed again, exactly" or "checked numerically
-    only". ``conditions`` are the side conditions of a proof; ``error`` is the largest error of a numeric check, and
-    ``sizes`` are those it was made at; ``remarks`` say where the gradient does not exist.
+    ``how`` is "proved", "by definition", "refuted, as stated", "computed again, exactly", "checked numerically only",
+    or "not proved" of what a sentence says. ``conditions`` are the side conditions of a proof; ``error`` is the
+    largest error of a numeric check, and ``sizes`` are those it was made at; ``remarks`` say where the gradient
+    does not exist, or why there is no proof.
     """
 
     name: str
@@ -63,14 +65,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Report(Displayed):
-    """One check a step. Where a step is checked numerically only, it says no more than that numbers agreed."""
+    """One check a step. Where a step is checked numerically only, it says no more than that numbers agreed.
+
+    Claims in the sentences of a result that no step says have one too.
+    """
 
     checks: tuple[Check, ...]
 
     @property
     def proved(self) -> bool:
-        """Whether no step rests on numbers alone."""
-        return all(check.how != NUMERIC for check in self.checks)
+        """Whether no step rests on numbers alone, and no sentence of the result on nothing."""
+        return all(check.how not in (NUMERIC, UNPROVED) for check in self.checks)
 
     def text(self) -> str:
         """One line a step."""

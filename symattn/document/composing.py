@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -70,7 +71,7 @@ from .parts import (
     statuses,
     steps,
 )
-from .prose import Prose
+from .prose import Formula, Prose
 from .recursions import Recursions
 from .speaking import Speaker, Spoken
 
@@ -207,6 +208,7 @@ class Composer:
     def _tally(self) -> tuple[tuple[Status, int], ...]:
         counts = Counter(statuses(self.checked))
         counts.update(status for _, status in self.asserted)
+        counts.update(check.status for check in self.derivation.sentences.values())
         return tuple((status, counts[status]) for status in MARKS if counts[status])
 
     # --- what is given ---
@@ -246,9 +248,19 @@ class Composer:
             if formulas:
                 yield Display(tuple(formulas))
                 formulas = []
-            yield Paragraph(self.words(part))
+            yield Paragraph(self._doubted(part))
         if formulas:
             yield Display(tuple(formulas))
+
+    def _doubted(self, said: Prose) -> Words:
+        """A sentence that says what holds, in which each claim that is not proved says why not."""
+        checks = [self.derivation.sentences.get(x) if isinstance(x, Formula) else None for x in said.pieces]
+        pairs = zip(self.words(said), checks, strict=True)
+        told = (
+            (word,) if check is None or check.status == "proved" else (word, f" (not proved: {check.remarks[0]})")
+            for word, check in pairs
+        )
+        return tuple(chain.from_iterable(told))
 
     def _main(self) -> list[Any]:
         """The gradients by what is given, else the claims that hold, else moments."""
@@ -418,7 +430,7 @@ class Composer:
                 yield Fold(("Proof by the machine",), argument.told(table), for_machines=bool(part.proof))
         for held, check in part.held:
             if isinstance(held, Prose):
-                yield Paragraph(("What holds: ", *self.words(held)))
+                yield Paragraph(("What holds: ", *self._doubted(held)))
             else:
                 yield self._held(held, check)
 

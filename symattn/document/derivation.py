@@ -31,6 +31,7 @@ from ..probability.report import Moments
 from ..proof.claims import Claim
 from ..proof.induction.plan import plans
 from ..proof.verdict import Verdict
+from .asserting import asserted, names_of
 from .checks import Check, Report
 from .composing import Composer
 from .leading import check_leads
@@ -49,7 +50,7 @@ from .parts import (
     roots,
     steps,
 )
-from .prose import Prose, prose
+from .prose import Formula, Prose, prose
 from .render.html import html
 from .render.json import as_json
 from .render.latex import latex
@@ -101,9 +102,10 @@ class Derivation:
         self.command = ""
         self._verified: tuple[Part, ...] | None = None
         self._of_result: tuple[Check, ...] = ()
+        self.sentences: Mapping[Formula, Check] = {}
 
     def _with(self, *parts: Part) -> Self:
-        return self._changed(parts=numbered((*self.parts, *parts)), _verified=None, _of_result=())
+        return self._changed(parts=numbered((*self.parts, *parts)), _verified=None, _of_result=(), sentences={})
 
     @property
     def steps(self) -> tuple[Line | Statement | Calculation | Cases, ...]:
@@ -267,9 +269,8 @@ class Derivation:
         verified = None if self._verified is None else self._verified[start:end]
         titled, summary = prose(title, "the title"), prose("", "the summary")
         parts = self.parts[start:end]
-        return self._changed(
-            title=title, titled=titled, parts=parts, summary=summary, result=(), _verified=verified, _of_result=()
-        )
+        section = self._changed(title=title, titled=titled, parts=parts, summary=summary, result=(), _verified=verified)
+        return section._changed(_of_result=(), sentences={})
 
     def _place(self, title: str) -> int:
         return next(k for k, part in enumerate(self.parts) if isinstance(part, Heading) and part.title.source == title)
@@ -282,8 +283,8 @@ class Derivation:
         Gradients are held against the derivatives of the entries, each line of a chain against the one before it, and
         claims against their own proof or counterexample; moments are computed again. A numeric check compares values,
         or central differences, on random arrays of two sets of generic sizes. ``budget`` is the time in seconds for
-        each proof. Claims of the result that no claim below says are held in the same way. What is written afterwards
-        shows how each step was checked.
+        each proof. Claims of the result that no claim below says are held in the same way; those in its sentences are
+        proved, or else marked with the reason. What is written afterwards shows how each step was checked.
         Raises EvaluationError that names a false step, and shows a point at which it is false, and NoRuleError
         that names one without a proof or numbers.
         """
@@ -292,7 +293,21 @@ class Derivation:
         parts = tuple(verified(self.parts, checker, displayed_names(written)))
         of_result = tuple(_checked(x, f"result {k}", checker) for k, (x, _) in enumerate(self.asserted, 1))
         self._verified, self._of_result = parts, of_result
-        return Report((*checks_of(parts), *of_result))
+        self.sentences = asserted(self._sayings, self.parts, self._spoken, checker)
+        return Report((*checks_of(parts), *of_result, *self.sentences.values()))
+
+    @property
+    def _sayings(self) -> list[Prose]:
+        """The sentences of the result, and those that say what holds instead of a claim."""
+        held = (x for step in self.steps if isinstance(step, Statement) for x in step.holds)
+        return [x for x in (*self.result, *held) if isinstance(x, Prose)]
+
+    @property
+    def _spoken(self) -> dict[str, Any]:
+        """What sentences speak of, by its names."""
+        tensors = [x for x in self.given if isinstance(x, Tensor)]
+        symbols = [x for x in self.given if isinstance(x, sympy.Symbol)]
+        return names_of(displayed_names([*roots(self.parts), *roots(self.result), *tensors]), symbols)
 
     @property
     def asserted(self) -> list[tuple[Claim | Moments | Tensor, Check | None]]:

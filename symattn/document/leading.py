@@ -25,9 +25,8 @@ def check_leads(verdict: Verdict, parts: Sequence[Any]) -> None:
     """
     if not verdict:
         raise OperandError("proof= is of a claim that is proved, and this one is refuted")
-    claim, found = verdict.claim, [*_related(parts, verdict)]
-    start, other, *sides = _unnamed([*claim.sides, *(x for a, _, b in found for x in (a, b))])
-    steps = [(a, sign, b) for a, (_, sign, _), b in zip(sides[::2], found, sides[1::2], strict=True)]
+    claim = verdict.claim
+    start, other, steps = _bare(claim, [*_related(parts, verdict)])
     if isinstance(claim, Claim):
         leads = other in _reached(start, steps, claim.relation)
         wanted = "from its left side to its right"
@@ -43,8 +42,14 @@ def check_leads(verdict: Verdict, parts: Sequence[Any]) -> None:
         )
 
 
-def _related(parts: Iterable[Any], verdict: Verdict) -> Iterator[Related]:
-    """What lines and claims of a proof say, each in the direction in which it grows."""
+def is_said(claim: Claim, parts: Sequence[Any]) -> bool:
+    """Whether lines and claims say the same as a claim, under what is given there."""
+    start, other, steps = _bare(claim, [*_related(parts, None)])
+    return start is other or other in _reached(start, steps, claim.relation)
+
+
+def _related(parts: Iterable[Any], verdict: Verdict | None) -> Iterator[Related]:
+    """What lines say, each in the direction in which it grows, and claims that hold under what is given for one."""
     before: Tensor | None = None
     for part in parts:
         if isinstance(part, Line):
@@ -60,16 +65,19 @@ def _related(parts: Iterable[Any], verdict: Verdict) -> Iterator[Related]:
             yield from _related(part.parts, verdict)
 
 
-def _holds_under(part: Statement, verdict: Verdict) -> bool:
-    """Whether a claim is proved under no more than what is given for another one."""
-    return bool(part.verdict) and all(fact in verdict.given for fact in part.verdict.given)
+def _holds_under(part: Statement, verdict: Verdict | None) -> bool:
+    """Whether a claim is proved, under no more than what is given for another one where there is one."""
+    return bool(part.verdict) and (verdict is None or all(fact in verdict.given for fact in part.verdict.given))
 
 
-def _unnamed(roots: Sequence[Tensor]) -> list[Tensor]:
+def _bare(claim: Claim | Independence, related: Sequence[Related]) -> tuple[Tensor, Tensor, list[Related]]:
+    """The sides of a claim, and what is related, without names."""
+    roots = [*claim.sides, *(x for a, _, b in related for x in (a, b))]
     bare = dict[Tensor, Tensor]()
     for node in topological(roots):
         bare[node] = without_names(node, bare)
-    return [bare[x] for x in roots]
+    start, other = (bare[x] for x in claim.sides)
+    return start, other, [(bare[a], sign, bare[b]) for a, sign, b in related]
 
 
 def _reached(start: Tensor, steps: Sequence[Related], relation: str) -> set[Tensor]:

@@ -18,14 +18,14 @@ from ..core.node import Tensor, topological
 from ..errors import EvaluationError, NoRuleError
 from ..ops.leaves import computed, cotangent_op, variable, zeros
 from ..probability.report import Moments
-from ..proof.claims import Claim, Independence, le, lt
+from ..proof.claims import Claim, Independence, eq, le, lt
 from ..proof.definedness import conditions
 from ..proof.engine import prove
 from ..proof.equality import gradients
 from ..proof.induction.plan import Induction
 from ..proof.refute.counterexample import Counterexample
 from ..proof.verdict import Verdict
-from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, Check
+from .checks import BY_DEFINITION, COMPUTED, NUMERIC, PROVED, REFUTED, UNPROVED, Check
 from .parts import Calculation, Cases, Folded, Line, Statement
 
 _ROUNDING = 1e-13  # in which numbers that are equal differ
@@ -48,7 +48,7 @@ class Checker:
     def related(self, name: str, before: Tensor, relation: str, after: Tensor, by: Sequence[Induction] = ()) -> Check:
         """``before = after``, or another relation. Raises EvaluationError with the point at which it is false."""
         claim = _CLAIMS[relation](before, after)
-        verdict = prove(*claim, given=self._given, by=by or None, budget=self._seconds)
+        verdict = prove(claim, given=self._given, by=by or None, budget=self._seconds)
         if verdict.proof is not None:
             return Check(name, PROVED, verdict.proof.side_conditions)
         if verdict.counterexample is not None:
@@ -64,6 +64,17 @@ class Checker:
                 claimed = claimed if relation == "=" else _nearest(wanted, relation, claimed)
                 tried.append((point, claimed, wanted))
         return _agreement(name, tried)
+
+    def stated(self, name: str, claims: Sequence[Claim]) -> Check:
+        """What a sentence says: proved, or else why not. Words around it may say where it holds, so it is not false."""
+        verdicts = [prove(claim, budget=self._seconds) for claim in claims]
+        if not all(verdicts):
+            refuted = any(verdict.counterexample is not None for verdict in verdicts)
+            return Check(
+                name, UNPROVED, remarks=("it does not hold for all values" if refuted else "no proof is found",)
+            )
+        proofs = [verdict.proof for verdict in verdicts if verdict.proof is not None]
+        return Check(name, PROVED, tuple(dict.fromkeys(said for proof in proofs for said in proof.side_conditions)))
 
     def gradient(self, name: str, gradient: Tensor) -> Check:
         """A gradient against the derivative of the entries, else against central differences."""
@@ -103,11 +114,11 @@ class Checker:
 
 
 _CLAIMS: Mapping[str, Any] = {
-    "=": lambda a, b: (a, b),
-    "<=": lambda a, b: (le(a, b),),
-    "<": lambda a, b: (lt(a, b),),
-    ">=": lambda a, b: (le(b, a),),
-    ">": lambda a, b: (lt(b, a),),
+    "=": eq,
+    "<=": le,
+    "<": lt,
+    ">=": lambda a, b: le(b, a),
+    ">": lambda a, b: lt(b, a),
 }
 RELATIONS = tuple(_CLAIMS)
 

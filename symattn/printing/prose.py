@@ -14,7 +14,7 @@ from .table import SymbolTable
 
 T = TypeVar("T")
 Words: TypeAlias = tuple[str | Box, ...]  # words, with formulas in the line
-Status = Literal["proved", "computed", "numeric", "assumed", "refuted", "defined", "unverified"]
+Status = Literal["proved", "computed", "numeric", "assumed", "refuted", "defined", "unproved", "unverified"]
 
 EQUALS, DEFINED = Sign("=", "relation"), Sign("≔", "relation")
 
@@ -35,6 +35,7 @@ MARKS: dict[Status, Mark] = {
     "refuted": Mark("✗", "false", "refuted as stated", "refuted by an exact counterexample"),
     "numeric": Mark("≈", "checked numerically", "checked numerically", "agrees in floating point, not proved"),
     "assumed": Mark("!", "assumed", "assumed", "taken as given"),
+    "unproved": Mark("?", "not proved", "not proved", "said in words, without a proof"),
     "unverified": Mark("?", "not verified", "not verified", "not checked yet"),
     "defined": Mark("≔", "by definition", "by definition", "says what a symbol stands for"),
 }

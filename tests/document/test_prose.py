@@ -433,6 +433,53 @@ def test_claims_of_one_wording_are_two_results_where_they_are_about_two_things()
     assert len(note.composed().result[0].formulas) == 2
 
 
+# --- sentences that say what holds ---
+
+
+NOTE_PARTS = (Z, P, O, G)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "outcomes"),
+    [
+        ("The output is $O = P V$.", []),  # a line says it
+        (r"Weights are $P = \operatorname{softmax}(Q K^{\top} / \sqrt{d})$.", []),
+        (r"$P \mathbf{1} = \mathbf{1}$, so $\mathrm{d}P = \mathrm{d}O V^{\top}$ and $0 \leq P$.", ["proved", "proved"]),
+        (r"The sum is $\sum_j P_{i j} = 1$.", ["proved"]),
+        ("It is $O = P K$, of another shape.", ["not proved; it is not read as a claim"]),
+        ("It is $O = 2 P V$.", ["not proved; it does not hold for all values"]),
+        (r"It is $\operatorname{f}(Q) = Z$ and $\operatorname{f}(2 Q) = 2 Z$.", ["proved"]),
+        ("It is so if $O = 0$, with $Z = 0$, and for $d > 1$, at $i = 1$; $d = 4$.", []),
+        (r"It takes $P \times V$.", []),
+    ],
+)
+def test_what_sentences_of_a_result_claim_is_proved_or_marked(sentence, outcomes):
+    note = sa.Derivation("A", given=[Q, K, V], result=sentence, letters="i j f").extend(*NOTE_PARTS)
+    found = [check for check in note.verify() if "$" in check.name]
+    assert [check.outcome for check in found] == outcomes
+    assert note.verify().proved is (set(outcomes) <= {"proved"})
+    told = [outcome.partition("; ")[2] for outcome in outcomes if outcome != "proved"]
+    for written in (note.text(), note.markdown(), note.html(), note.latex()):
+        assert all(f"(not proved: {why})" in " ".join(written.split()) for why in told)
+    counted = dict(note.composed().tally)
+    assert counted.get("unproved", 0) == len(told)
+    assert counted["proved"] == 5 + outcomes.count("proved")
+    assert not note.say("More.").sentences
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "told"),
+    [
+        (r"each row of $P$ has $P \mathbf{1} = \mathbf{1}$.", "proved", ""),
+        ("$P = Z$.", "not proved; it does not hold for all values", "(not proved: it does not hold for all values)"),
+    ],
+)
+def test_what_holds_instead_is_held_where_sentences_say_it(said, outcome, told):
+    note = NOTE.claim(sa.prove(sa.softmax(2 * Z), P), holds=said)
+    assert [check.outcome for check in note.verify() if "$" in check.name] == [outcome]
+    assert told in " ".join(note.text().split())
+
+
 # --- values, sections, results ---
 
 
