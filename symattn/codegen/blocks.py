@@ -120,7 +120,7 @@ class BlockWriter(Spelling):
         inner += [line for part in made for line in part[1]]
         inner += [*self.body, *(line for part in made for line in part[2])]
         lines += [f"for {at} in np.ndindex(*{loops}):", *("    " + line for line in inner)]
-        returned = [f"{y.name}_all" for y in self.outputs]
+        returned = [f"{y.name}_all" + "[()]" * (not y.node.rank) for y in self.outputs]
         result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
         return [*lines, f"return {result if as_tuple else returned[0]}"]
 

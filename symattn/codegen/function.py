@@ -18,6 +18,7 @@ from ..ops.leaves import as_tensor, computed, variable
 from .gate import REFUSED, admitted
 from .graph import Graph
 from .plan import Binding, Plan, size_conditions
+from .planned import InBlocks
 from .signature import needs_no_check, signatures
 from .source import Writer
 from .straight import Signature, Straight, bytes_kept
@@ -88,6 +89,7 @@ class NumPyFunction:
         self._straight = Straight(own, namespace, [not y.rank for y in graph.outputs])
         self._gradients = _loops_of(graph, self.plan)
         self._nested = graph.nested
+        self._in_blocks = InBlocks(graph, self.plan)
         self._signature = signatures(self.plan.arguments, self._by_keyword())
         self._known: dict[Hashable, Callable[..., Any]] = {}
 
@@ -134,7 +136,8 @@ class NumPyFunction:
         self._check_loops(bound)
         given = {name: scalars[s] for s, name in self.keywords.items()}
         try:
-            result = self._run(*bound, **given)
+            run = self._run_of(bound, scalars)
+            result = (run or self._run)(*bound, **given)
         except np.linalg.LinAlgError:
             raise
         except FAILED as problem:
@@ -142,10 +145,17 @@ class NumPyFunction:
         if narrow is not None:
             result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
         elif needs_no_check(self.plan.arguments, arrays, bound):
-            self._remember(arrays, keywords, {name: given[name] for s, name in self.keywords.items() if s.is_integer})
+            sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
+            self._remember(arrays, keywords, sizes, run)
         return result
 
-    def _remember(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+    def _remember(
+        self,
+        arrays: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+        sizes: Mapping[str, int],
+        run: Callable[..., Any] | None,
+    ) -> None:
         """From now on this signature is known; the second call of it chooses the function for later ones."""
         try:
             signature = self._signature(*arrays, **keywords)
@@ -153,7 +163,8 @@ class NumPyFunction:
             return
 
         def second(*arrays: Any, **keywords: Any) -> Any:
-            function = self._known[signature] = self._chosen(arrays, keywords, sizes)
+            chosen = self._chosen(arrays, keywords, sizes) if run is None else partial(run, **sizes)
+            function = self._known[signature] = chosen
             return function(*arrays, **keywords)
 
         if len(self._known) >= _MOST:
@@ -177,6 +188,15 @@ class NumPyFunction:
         signature = Signature([np.shape(x) for x in arrays], np.result_type(*real, 1.0), sizes)
         loops = {np.shape(x)[: np.ndim(x) - a.rank] for a, x in rows if isinstance(a, Tensor)}
         return self._straight.made(signature, len(loops) <= 1)
+
+    def _run_of(self, arrays: Sequence[Any], known: Mapping[sympy.Symbol, Any]) -> Callable[..., Any] | None:
+        """What computes the results for such arrays in blocks, where these pay."""
+        blocked = self._in_blocks.function(arrays, known)
+        return None if blocked is None else partial(self._run_in_blocks, blocked)
+
+    def _run_in_blocks(self, blocked: Callable[..., Any], /, *arrays: Any, **given: Any) -> Any:
+        results = blocked(*arrays, **given)
+        return results if self.several else results[0]
 
     def _run(self, /, *arrays: Any, **given: Any) -> Any:
         """The results for what fits, which may be written to without changing an argument or another result."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import sympy
@@ -192,3 +195,70 @@ def test_every_loop_says_how_long_it_is():
     [loop] = planned([Q, K, V], [attention()], LONG).program.loops
     assert isinstance(loop, Loop)
     assert loop.length == T
+
+
+# --- calls that are large enough ---
+
+CORES = ((260, 8), (300, 8), (300, 4), (260, 4))
+
+
+def large(rng, dtype=np.float32, loops=((2, 2),) * 4):
+    return [rng.normal(size=(*lead, *core)).astype(dtype) for lead, core in zip(loops, CORES, strict=True)]
+
+
+def set_entry(x, value):
+    x[(0,) * (x.ndim - 2) + (5, 3)] = value
+    return x
+
+
+CALLS = {  # what is done with the arrays, and how many programs are used: none, one, or a second one as it is written
+    "single": (lambda xs: xs, 1),
+    "double": (lambda xs: [x.astype(np.float64) for x in xs], 1),
+    "half": (lambda xs: [x.astype(np.float16) for x in xs], 0),
+    "complex": (lambda xs: [x.astype(np.complex64) for x in xs], 0),
+    "mixed": (lambda xs: [xs[0].astype(np.float64), *xs[1:]], 0),
+    "nan": (lambda xs: [set_entry(xs[0], np.nan), *xs[1:]], 2),
+    "inf": (lambda xs: [*xs[:2], set_entry(xs[2], np.inf), xs[3]], 2),
+    "what overflows without its normaliser": (lambda xs: [*xs[:3], xs[3] * np.float32(2e37)], 2),
+    "loop axes": (lambda xs: [xs[0], xs[1][0], xs[2][0, 0], xs[3]], 1),
+    "small": (lambda xs: [x[..., :9, :] for x in xs], 0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_large_calls_are_computed_in_blocks_with_the_same_values(name, rng):
+    change, programs = CALLS[name]
+    G, outputs = with_gradient(attention(), [Q, K, V])
+    f = sa.lambdify([Q, K, V, G], outputs)
+    values = change(large(rng))
+    before = [x.copy() for x in values]
+    tolerance = 1e-12 if values[-1].dtype == np.float64 else 2e-5
+    for got, want in zip(f(*values), f._run(*values), strict=True):
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        scale = 1 + np.abs(np.where(np.isfinite(want), want, 0)).max()
+        np.testing.assert_allclose(got / scale, want / scale, rtol=0, atol=tolerance)
+    assert sum(x is not None for x in f._in_blocks.planned.values()) == programs
+    for x, kept in zip(values, before, strict=True):
+        np.testing.assert_array_equal(x, kept)
+
+
+def test_threads_may_call_one_function_in_blocks(rng):
+    f = sa.lambdify([Q, K, V], attention())
+    values = large(rng)[:3]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: f(*values), range(16)))
+    want = f._run(*values)
+    assert all(np.allclose(got, want, rtol=1e-4, atol=1e-6) for got in results)
+
+
+def test_no_matrix_of_queries_and_keys_is_kept_whole():
+    G, outputs = with_gradient(attention(), [Q, K, V])
+    f = sa.lambdify([Q, K, V, G], outputs)
+    values = [np.ones((1500, 16), np.float32) for _ in range(4)]
+    f(*values)
+    tracemalloc.start()
+    f(*values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 << 20 < 1500 * 1500 * 4

@@ -179,8 +179,8 @@ def test_a_loop_axis_that_an_argument_lacks_is_summed_over_in_every_form(rng):
 
 def test_what_is_computed_before_a_call_is_bounded():
     f = sa.lambdify([Q, K], masked(Q @ K.T))
-    q, k = np.ones((600, 1)), np.ones((600, 1))
+    q, k = np.ones((360, 1)), np.ones((360, 1))
     for _ in range(3):
         f(q, k)
     (known,) = f._known.values()
-    assert getattr(known, "func", None) == f._run  # a mask of 600 by 600 is not kept
+    assert getattr(known, "func", None) == f._run  # a mask of 360 by 360 is not kept

@@ -44,7 +44,7 @@ class Program:
 
 
 def program(graph: Graph, plan: Plan, sizes: Mapping[sympy.Symbol, int], puts_off: bool = True) -> Program:
-    """The program of a graph; ``puts_off`` is False where every factor is put in where it is written."""
+    """The program of a graph; where ``puts_off`` is False, all is computed as it is written."""
     extent = Extent(sizes)
     outputs = Lowering(extent, puts_off).lowered(graph.outputs)
     limit = max(map(extent.of, [*outputs, *plan.tensors]))

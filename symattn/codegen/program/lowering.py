@@ -49,7 +49,7 @@ class Weights(NamedTuple):
 
 
 class Lowering:
-    """One lowering at given sizes; ``puts_off`` is False where every factor is put in where it is met."""
+    """One lowering at given sizes; where ``puts_off`` is False, all is computed as it is written."""
 
     def __init__(self, extent: Extent, puts_off: bool = True) -> None:
         self.extent, self.puts_off = extent, puts_off
@@ -86,7 +86,7 @@ class Lowering:
     def _form(self, node: Tensor) -> Scaled:
         if not node.inputs:
             return Scaled(ONE, None, node)
-        rule = _RULES.get(node.op)
+        rule = _RULES.get(node.op) if self.puts_off or node.op is cotangent_op else None
         found = None if rule is None else rule(self, node)
         return Scaled(ONE, None, self._plain(node)) if found is None else found
 
@@ -161,8 +161,6 @@ class Lowering:
         weights = self._keep(exp(add(seen, multiply(-1, top))))
         total = self._keep(maximum(sum_op(weights, axes=axes, keepdims=True), as_tensor(1)))
         self.softmaxes[node] = Weights(weights, total)
-        if not self.puts_off:
-            return Scaled(ONE, None, divide(weights, total))
         return Scaled(ONE, divide(as_tensor(1), total), weights)
 
     def _slope(self, node: Tensor) -> Scaled | None:
@@ -175,8 +173,6 @@ class Lowering:
         if s is not None:
             c, b = ONE, self.value(g)
         slope = self._keep(slope_op(found.weights, b, found.total))
-        if not self.puts_off:
-            return Scaled(c, None, divide(slope, found.total))
         return Scaled(c, divide(as_tensor(1), found.total), slope)
 
     def _mean(self, node: Tensor) -> Scaled:
