@@ -14,7 +14,6 @@ from ..core.boxes import Box, Fence, Name, Number, Sign, Space, Text, commas, ro
 from ..core.naming import free_letters
 from ..core.node import Tensor, topological
 from ..errors import OperandError
-from ..graph.names import displayed_names
 from ..ops.leaves import cotangent_op, definition, scalar_value, variable
 from ..ops.notation import Binding
 from ..printing.counting import checked_first_index
@@ -52,7 +51,7 @@ from ..probability.steps import ScalarLine
 from ..proof.claims import RELATIONS, Claim
 from ..proof.verdict import Verdict
 from .checks import Check
-from .completing import completed, occurring
+from .completing import occurring
 from .conventions import boxes_of, conventions
 from .families import as_families
 from .numbers import array_equation
@@ -100,11 +99,8 @@ class Composer:
         self.gradients = checked_gradients(gradients)
         if first_index and any(isinstance(part, (Statement, Calculation, Cases)) for part in steps(parts)):
             raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
-        tensors = [x for x in derivation.given if isinstance(x, Tensor)]
-        written = [*roots(parts), *roots(derivation.result), *tensors]
-        mentioned = roots(x for x in derivation.result if not isinstance(x, Moments))
-        self.checked = parts  # of which definitions that nobody wrote are none
-        self.parts = completed(parts, displayed_names(written), mentioned)
+        self.parts = derivation.completed(parts)
+        tensors = (x for x in derivation.given if isinstance(x, Tensor))
         self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
         self.lines = [line for line in steps(self.parts) if isinstance(line, Line)]
@@ -206,7 +202,7 @@ class Composer:
             title, inside = self.words(part.title) if part is not None else (), []
 
     def _tally(self) -> tuple[tuple[Status, int], ...]:
-        counts = Counter(statuses(self.checked))
+        counts = Counter(statuses(self.parts))
         counts.update(status for _, status in self.asserted)
         counts.update(check.status for check in self.derivation.sentences.values())
         return tuple((status, counts[status]) for status in MARKS if counts[status])

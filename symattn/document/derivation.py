@@ -33,6 +33,7 @@ from ..proof.induction.plan import plans
 from ..proof.verdict import Verdict
 from .asserting import asserted, names_of
 from .checks import Check, Report
+from .completing import completed
 from .composing import Composer
 from .leading import check_leads
 from .numbers import example
@@ -288,13 +289,24 @@ class Derivation:
         Raises EvaluationError that names a false step, and shows a point at which it is false, and NoRuleError
         that names one without a proof or numbers.
         """
-        written = [*roots(self.parts), *roots(self.result), *(x for claim in self._claims for x in claim.sides)]
-        checker = Checker(written, budget)
-        parts = tuple(verified(self.parts, checker, displayed_names(written)))
+        names = self._names
+        checker = Checker([*roots(self.parts), *roots(self.result)], budget)
+        parts = tuple(verified(self.parts, checker, names))
         of_result = tuple(_checked(x, f"result {k}", checker) for k, (x, _) in enumerate(self.asserted, 1))
         self._verified, self._of_result = parts, of_result
         self.sentences = asserted(self._sayings, self.parts, self._spoken, checker)
-        return Report((*checks_of(parts), *of_result, *self.sentences.values()))
+        return Report((*checks_of(self.completed(parts), names), *of_result, *self.sentences.values()))
+
+    def completed(self, parts: Sequence[Part]) -> list[Part]:
+        """Its parts, with a line for each name that nobody has defined."""
+        mentioned = roots(x for x in self.result if not isinstance(x, Moments))
+        return completed(parts, self._names, mentioned)
+
+    @property
+    def _names(self) -> Mapping[Tensor, str]:
+        """The names under which tensors are shown."""
+        tensors = (x for x in self.given if isinstance(x, Tensor))
+        return displayed_names([*roots(self.parts), *roots(self.result), *tensors])
 
     @property
     def _sayings(self) -> list[Prose]:
@@ -305,9 +317,7 @@ class Derivation:
     @property
     def _spoken(self) -> dict[str, Any]:
         """What sentences speak of, by its names."""
-        tensors = [x for x in self.given if isinstance(x, Tensor)]
-        symbols = [x for x in self.given if isinstance(x, sympy.Symbol)]
-        return names_of(displayed_names([*roots(self.parts), *roots(self.result), *tensors]), symbols)
+        return names_of(self._names, [x for x in self.given if isinstance(x, sympy.Symbol)])
 
     @property
     def asserted(self) -> list[tuple[Claim | Moments | Tensor, Check | None]]:
@@ -315,10 +325,6 @@ class Derivation:
         said = {key for step in self.steps for key in _keys(step)}
         claimed: list[Any] = [x for x in self.result if isinstance(x, (Claim, Moments)) or _is_gradient(x)]
         return [*zip_longest((x for x in claimed if said.isdisjoint(_keys(x))), self._of_result)]
-
-    @property
-    def _claims(self) -> list[Claim]:
-        return [x for x in self.result if isinstance(x, Claim)]
 
     # --- printing it ---
 

@@ -153,17 +153,19 @@ def verified(parts: Iterable[Any], checker: Checker, names: Mapping[Tensor, str]
             yield part
 
 
-def checks_of(parts: Iterable[Any]) -> Iterator[Check]:
-    """What was done, step by step."""
+def checks_of(parts: Iterable[Any], names: Mapping[Tensor, str]) -> Iterator[Check]:
+    """What was done, step by step; a definition that nobody wrote is a step too."""
     for part in parts:
         if isinstance(part, (Line, Calculation, Statement)) and part.check is not None:
             yield part.check
+        elif isinstance(part, Line) and part.left is not None:
+            yield Check(names[part.left], BY_DEFINITION)
         if isinstance(part, Statement):
-            yield from (*part.checks_of_holds, *checks_of(part.proof))
+            yield from (*part.checks_of_holds, *checks_of(part.proof, names))
         elif isinstance(part, Cases):
             yield from part.checks
         elif isinstance(part, Folded):
-            yield from checks_of(part.parts)
+            yield from checks_of(part.parts, names)
 
 
 class _Chain:

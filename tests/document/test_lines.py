@@ -23,7 +23,7 @@ def test_what_a_gradient_is_by_is_defined_before_the_first_line_that_has_it():
     A = sa.let("A", sa.softmax(Q @ K.T))
     O = sa.let("O", A @ V)
     D = sa.Derivation("D").extend(A).say("And so:").extend(O, sa.gradient(O, [Q]))
-    assert [check.name for check in D.verify().checks] == ["A", "O", "Z", "dA", "dZ", "dQ"]
+    assert [check.name for check in D.verify().checks] == ["Z", "A", "O", "dA", "dZ", "dQ"]
 
 
 def test_a_name_of_the_user_that_no_line_defines_is_defined_where_a_gradient_needs_it():
@@ -93,7 +93,7 @@ def test_what_a_gradient_has_given_a_number_is_what_the_user_has_named():
     P = [sa.let("P", sa.softmax(X @ K.T)) for X in (Q, Q @ W, Q @ W @ W)]
     O = sa.let("O", P[0] @ V + P[1] @ V + P[2] @ V)
     D = sa.Derivation("Three").extend(*P, O, sa.gradient(O, [W]))
-    assert [check.name for check in D.verify()][:4] == ["P_1", "P_2", "P_3", "O"]
+    assert [check.name for check in D.verify() if check.name[0] in "PO"] == ["P_1", "P_2", "P_3", "O"]
     assert "P₄" not in D.text()
     X = sa.let("X", Q @ K.T)
     other = [sa.let("X_1", X), sa.let("X_2", Q @ K.T)]  # names of the user are kept, though they mean the same

@@ -278,7 +278,7 @@ def test_what_the_result_alone_mentions_is_defined():
 def test_a_claim_of_the_result_is_checked_too():
     right = sa.eq(sa.sum(P, axis=-1), sa.ones(T))
     assert str(sa.Derivation("A", result=[right]).extend(P).verify()).splitlines()[-1] == "result 1: proved"
-    assert len(sa.Derivation("A", result=[right]).claim(sa.prove(right)).verify()) == 1
+    assert len(sa.Derivation("A", result=[right]).claim(sa.prove(right)).verify()) == 3
     with pytest.raises(sa.EvaluationError, match="step result 1 is false"):
         sa.Derivation("A", result=[sa.eq(P, 2 * P)]).extend(P).verify()
 
@@ -288,10 +288,10 @@ def test_what_only_the_result_says_is_marked_until_it_is_checked():
     right, moments = sa.eq(sa.sum(P, axis=-1), sa.ones(T)), sa.moments(sa.sum(x), {x: sa.iid()})
     note = sa.Derivation("A", result=[right, moments]).extend(P)
     assert note.text().count("(not verified)") == 3
-    assert note.composed().tally == (("unverified", 2), ("defined", 1))
+    assert note.composed().tally == (("unverified", 2), ("defined", 2))
     assert [str(check) for check in note.verify()][-2:] == ["result 1: proved", "result 2: computed again, exactly"]
     assert "(not verified)" not in note.text()
-    assert note.composed().tally == (("proved", 1), ("computed", 1), ("defined", 1))
+    assert note.composed().tally == (("proved", 1), ("computed", 1), ("defined", 2))
     assert "(not verified)" not in sa.Derivation("A", result=[moments]).extend(moments).text()
     assert note.extend(Z).text().count("(not verified)") == 3  # another derivation
 
@@ -300,7 +300,8 @@ def test_gradients_and_equations_of_the_result_are_checked_once():
     g = sa.gradient(P, Q)
     note = sa.Derivation("A", result=[g["dQ"], P, sa.eq(P, P + 0)]).extend(sa.eq(P, P + 0))
     assert next(line for line in note.text().splitlines() if "(not verified)" in line).startswith("    dQ = ")
-    assert [str(check) for check in note.verify()] == ["P: proved", "result 1: proved"]
+    proved = [str(check) for check in note.verify() if check.how != "by definition"]
+    assert proved == ["P: proved", "result 1: proved"]
     assert "(not verified)" not in note.extend(g).text()
 
 
@@ -532,7 +533,7 @@ def test_one_gradient_has_its_reason_and_where_it_does_not_exist():
 
 def test_relations_of_a_chain_are_proved():
     note = sa.Derivation("A").extend(sa.eq(sa.sum(P, axis=-1), sa.ones(T))).then(2 * sa.ones(T), relation="<=")
-    assert [check.how for check in note.verify()] == ["proved", "proved"]
+    assert [check.how for check in note.verify()] == ["by definition", "by definition", "proved", "proved"]
     with pytest.raises(sa.EvaluationError, match="line 2"):
         sa.Derivation("A").extend(P).then(2 * P, relation=">=").verify()
 
@@ -561,3 +562,13 @@ def test_numbers_are_those_of_the_lines():
     inputs, outputs = note.composed().sections[0].parts[-2:]
     assert [said((box,)) for box in outputs.formulas] == ["Z = [0, 0]", "P = [0.500, 0.500]"]
     assert len(inputs.formulas) == 2
+
+
+def test_a_definition_that_nobody_wrote_is_a_step_of_the_report_and_of_the_tally():
+    shifted = sa.prove(sa.softmax(Z + 1), P)
+    for note in (sa.Derivation("A").claim(shifted), sa.Derivation("A", result=[Z]), sa.Derivation("A").extend(G)):
+        before = dict(note.composed().tally)["defined"]
+        shown = note.text().count("≔") - 1  # in the tally itself
+        report = note.verify()
+        assert [check.how for check in report].count("by definition") == before == shown > 0
+        assert sum(n for _, n in note.composed().tally) == len(report)
