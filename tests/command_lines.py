@@ -32,6 +32,8 @@ SHAPES = (
 )
 SQUARE = ("Q: n n", "K: n n", "V: n n", "A: n n", "M: n n, binary", "x: n")
 WRONG_SHAPES = (
+    "Q=T#d",
+    "Q=T,d,odd",
     "Q: T#d",
     "Q",
     ":",
@@ -73,7 +75,7 @@ GIVEN = (
     "x",
     "-x <= 0",
 )
-COMMANDS = ("grad", "eval", "prove", "variance", "list", "derive", "verify", "", "foo")
+COMMANDS = ("grad", "eval", "code", "prove", "variance", "list", "derive", "verify", "", "foo")
 
 
 class Ending(NamedTuple):
@@ -116,9 +118,9 @@ class CommandLines:
 
     def argv(self) -> list[str]:
         r = self.random
-        command = r.choice(COMMANDS[:4] if r.random() < 0.95 else COMMANDS[4:6] + COMMANDS[7:])
+        command = r.choice(COMMANDS[:5] if r.random() < 0.95 else COMMANDS[5:7] + COMMANDS[8:])
         words = [command]
-        if command in COMMANDS[:4]:
+        if command in COMMANDS[:5]:
             words.append(self.expression() if r.random() < 0.98 else self.mangled())
         if command == "prove":
             words[-1:] = (
@@ -134,12 +136,14 @@ class CommandLines:
 
     def options(self, command: str) -> list[str]:
         r, words = self.random, list[str]()
-        if command in ("grad", "eval") and r.random() < 0.4:
+        if command in ("grad", "eval", "code") and r.random() < 0.4:
             words += ["--wrt", r.choice((r.choice(NAMES), "Q,K", "", "Q,,K"))]
         if command == "eval":
             words += ["--data", str(self.data if r.random() < 0.95 else self.data.with_suffix(".none"))]
             words += ["--set", f"{r.choice(NAMES)}={self.number()}"] if r.random() < 0.4 else []
             words += ["--grad"] if r.random() < 0.3 else []
+        if command == "code":
+            words += ["--grad"] if r.random() < 0.5 else []
         if command == "prove":
             words += ["--budget", "0.5"] if r.random() < 0.97 else ["--budget", self.number()]
             words += ["--given", r.choice(GIVEN)] if r.random() < 0.25 else []
@@ -151,7 +155,7 @@ class CommandLines:
                 if r.random() < 0.6
                 else []
             )
-        if command != "eval" and r.random() < 0.3:
+        if command not in ("eval", "code") and r.random() < 0.3:
             words += ["--to", r.choice(("latex", "json") if r.random() < 0.95 else ("pdf", ""))]
         return words
 

@@ -1,4 +1,5 @@
-"""The command line: ``symattn list``, ``derive``, ``verify``, ``build``, ``grad``, ``eval``, ``prove``, ``variance``.
+"""The command line: ``symattn list``, ``derive``, ``verify``, ``build``, ``grad``, ``eval``, ``code``, ``prove``,
+``variance``.
 
 Each verb is a file, which is loaded when the verb is chosen: ``symattn --help`` needs no SymPy. What a user gets wrong
 ends in one line on stderr and exit code 2; nothing is left half-written, by ctrl-C neither.
@@ -24,6 +25,7 @@ _VERBS = {
     "build": "a site of derivations: each page in every format, with an index",
     "grad": "gradients of an expression, in closed form, with the steps",
     "eval": "an expression, and its gradients, on arrays",
+    "code": "an expression, and its gradients, as a module of code that stands alone",
     "prove": "whether a claim is true for all sizes and values",
     "variance": "mean and variance of what random tensors make",
 }

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..core.naming import in_python
-from ..core.node import Graph, Tensor, rebuild
+from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
 from ..ops.opaque import stop_gradient_op
 from .function import NumPyFunction
 from .reference import values
-from .sampling import generic_arrays, generic_scalars, generic_sizes
+from .sampling import generic_arrays, generic_scalars, generic_sizes, stops_within
 
 _STEP = 1e-5
 _EXACT, _DIFFERENCED = 1e-9, 1e-5
@@ -126,7 +126,7 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
     outputs, cotangents = list(pairs[::2]), list(pairs[1::2])
     if any(c.rank != y.rank for y, c in zip(outputs, cotangents, strict=True)):
         return None
-    if any(map(_stops_within, computed(outputs))):
+    if any(map(stops_within, computed(outputs))):
         return None
     found = point.values([*cotangents, *outputs, of])
     outputs, point = _held(outputs, found, point)  # what gradients do not pass through does not move
@@ -143,11 +143,6 @@ def difference_gradient(gradient: Tensor, point: Point) -> np.ndarray | None:
         step[place] = _STEP
         slope[place] = _slope(f, weights, [point.with_arrays({moved: at + side}) for side in (step, -step)])
     return slope
-
-
-def _stops_within(x: Tensor) -> bool:
-    """Whether the step of a loop stops a gradient, at another value in each step."""
-    return any(isinstance(g, Graph) and stop_gradient_op.nonsmooth in g.nonsmooth for g in x.params.values())
 
 
 def _held(outputs: list[Tensor], found: Mapping[Tensor, Any], point: Point) -> tuple[list[Tensor], Point]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from inspect import signature
 from types import CodeType
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
 from .gate import REFUSED, admitted
 from .graph import Graph
+from .module import module_of
 from .plan import Binding, Plan, size_conditions
 from .planned import InBlocks
 from .signature import needs_no_check, signatures
@@ -79,7 +81,7 @@ class NumPyFunction:
         self.__name__ = "f"
         writer = Writer(self.__name__, self.plan, graph, several)
         needed, own = writer.write()
-        self.source = needed + own
+        self._text = needed, own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
         self.binding = Binding(self.plan, self.keywords, size_conditions(order))
         namespace: dict[str, Any] = {"__name__": "symattn.generated"}
@@ -95,6 +97,16 @@ class NumPyFunction:
 
     def _by_keyword(self) -> dict[str, sympy.Symbol]:
         return {name: s for s, name in self.keywords.items()}
+
+    @cached_property
+    def source(self) -> str:
+        """The code, as a module that stands alone."""
+        return module_of(self, *self._text)
+
+    @property
+    def parameters(self) -> list[str]:
+        """What the code calls the arguments, and then the keywords."""
+        return [*signature(self._function).parameters]
 
     def __reduce__(self) -> Any:
         return type(self), (self.plan.arguments, self.outputs, self.several)
@@ -158,18 +170,18 @@ class NumPyFunction:
     ) -> None:
         """From now on this signature is known; the second call of it chooses the function for later ones."""
         try:
-            signature = self._signature(*arrays, **keywords)
+            seen = self._signature(*arrays, **keywords)
         except REFUSED:  # as for a size that was told, though the arrays have it
             return
 
         def second(*arrays: Any, **keywords: Any) -> Any:
             chosen = self._chosen(arrays, keywords, sizes) if run is None else partial(run, **sizes)
-            function = self._known[signature] = chosen
+            function = self._known[seen] = chosen
             return function(*arrays, **keywords)
 
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[signature] = second
+        self._known[seen] = second
 
     def _chosen(
         self, arrays: Sequence[Any], keywords: Mapping[str, Any], sizes: Mapping[str, int]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..core.node import Tensor, topological
+from ..core.node import Graph, Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import variable
+from ..ops.opaque import stop_gradient_op
 from .plan import size_conditions
 
 _VALUES = 11  # from 2 on, that are tried while they suffice
@@ -85,3 +86,8 @@ def generic_arrays(
         for x in tensors
         if x.op is variable
     }
+
+
+def stops_within(x: Tensor) -> bool:
+    """Whether the step of a loop stops a gradient, at another value in each step."""
+    return any(isinstance(g, Graph) and stop_gradient_op.nonsmooth in g.nonsmooth for g in x.params.values())

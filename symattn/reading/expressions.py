@@ -59,6 +59,8 @@ def read(text: str, names: Mapping[str, Tensor | sympy.Symbol]) -> Tensor:
 def parse_shape(text: str) -> Tensor:
     """A tensor from a declaration, ``"Q: T d"``, ``"M: T S, binary"``, ``"X: T h*d"``; no sizes make a rank-0 tensor.
 
+    The same without spaces, as a shell has it, is ``"Q=T,d"`` and ``"M=T,S,binary"``.
+
     Raises ParseError or NamingError for other text and ShapeError for what is no size.
 
     >>> from symattn.reading import parse_shape
@@ -68,7 +70,12 @@ def parse_shape(text: str) -> Tensor:
     name, colon, rest = text.partition(":")
     dims, _, properties = rest.partition(",")
     if not colon:
-        raise ParseError("a shape is declared as 'Q: T d' or 'M: T S, binary'", text[:80])
+        name, equals, rest = text.partition("=")
+        if not equals:
+            raise ParseError("a shape is declared as 'Q: T d' or 'M: T S, binary', or as 'Q=T,d'", text[:80])
+        words = [word.strip() for word in rest.split(",")]
+        dims = " ".join(word for word in words if word not in HYPOTHESES)
+        properties = " ".join(word for word in words if word in HYPOTHESES)
     for word in properties.split():
         if word not in HYPOTHESES:
             raise ParseError(

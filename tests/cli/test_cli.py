@@ -150,6 +150,49 @@ def test_grad_to_numpy_is_source_that_runs_alone(run, data):
     assert dv.shape == (7, 3)
 
 
+# --- code ---
+
+
+def test_code_writes_a_module_that_runs_without_symattn_and_tests_its_gradients(run, tmp_path):
+    target, shapes = tmp_path / "attention.py", ["--shape", "Q=T,d", "--shape", "K=S,d", "--shape", "V=S,e"]
+    assert run("code", ATTENTION, *shapes, "--grad", "--backend", "numpy", "-o", target) == ""
+    (tmp_path / "hide.py").write_text("import sys\nsys.modules['symattn'] = sys.modules['sympy'] = None\n"
+                                      "import runpy\nrunpy.run_path(sys.argv[1], run_name='__main__')\n")  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-I", "-W", "error", tmp_path / "hide.py", target], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.partition(" agrees")[0] for line in done.stdout.splitlines()] == [
+        f"the gradient by {name}" for name in "QKV"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("Z = Q @ K.T / sqrt(d); P = softmax(Z); P @ V", "    P[T, S] = softmax(Z)\n    O[T, e] = P @ V\n"),
+        (r"\mathrm{softmax}(QK^\top / \sqrt{d}) V", "    O[T, e] = softmax(Q @ K.T / sqrt(d)) @ V\n"),
+    ],
+)
+def test_code_prints_what_statements_and_latex_say(expression, told, run):
+    source = run("code", expression, *QKV)
+    assert told in source
+    assert "check_gradient" not in source
+    found = {"__name__": "attention"}
+    exec(source, found)
+    assert found["f"](np.ones((2, 3)), np.ones((4, 3)), np.ones((4, 5))).shape == (2, 5)
+    assert "check_gradient" in run("code", expression, *QKV, "--grad", "--wrt", "Q,K")
+
+
+def test_code_ends_in_one_line_where_it_cannot_be_written(fails, tmp_path):
+    absent = tmp_path / "absent" / "f.py"
+    assert fails("code", "Q", "--shape", "Q: T d", "-o", absent).count("\n") == 1
+    assert fails("code", "Q @", "--shape", "Q: T d", "-o", tmp_path / "f.py")
+    assert "shape is declared as" in fails("code", "Q", "--shape", "Q", "-o", tmp_path / "f.py")
+    assert "invalid choice" in fails("code", "Q", "--shape", "Q: T d", "--backend", "fortran")
+    assert not list(tmp_path.iterdir())
+
+
 # --- eval ---
 
 
@@ -320,6 +363,7 @@ GUIDE_COMMANDS = {
     "grad": ["grad", ATTENTION, *QKV, "--to", "latex"],
     "verify": ["verify", "online-softmax"],
     "eval": ["eval", "Z = Q @ K.T / sqrt(d); softmax(Z) @ V", *QKV, "--data", "arrays.npz", "--grad", "-o", "out.npz"],
+    "code": ["code", ATTENTION, "--shape", "Q=T,d", "--shape", "K=S,d", "--shape", "V=S,e", "--grad", "-o", "f.py"],
     "prove": [
         *["prove", "softmax(Pi @ X)", "Pi @ softmax(X)", "--shape", "X: n d", "--shape", "Pi: n n"],
         *["--given", "Pi: permutation"],

@@ -197,7 +197,7 @@ def test_compiling_slices_writes_no_message_that_nobody_reads(monkeypatch):
     y = sliced(100)
     g = sa.gradient(sa.sum(y), [X, W])
     monkeypatch.setattr(sa.Tensor, "brief", lambda x: pytest.fail("a walk through the graph for each slice"))
-    assert sa.lambdify([X, W], g).source
+    assert sa.lambdify([X, W], g)
 
 
 @pytest.mark.parametrize("cotangent", one_in(2, [False, True]), ids="loss output".split())

@@ -35,7 +35,9 @@ def names_in(x):
 
 def test_a_shape_declares_a_tensor():
     assert parse_shape("Q: T d") is sa.tensor("Q", "T d")
-    assert parse_shape("t:") is sa.tensor("t")
+    assert parse_shape("t:") is parse_shape("t=") is sa.tensor("t")
+    assert parse_shape("Q=T,d") is parse_shape(" Q = T, d ") is sa.tensor("Q", "T d")
+    assert parse_shape("M=T,h*d,binary,constant") is sa.tensor("M", T, h * d, binary=True, constant=True)
     assert parse_shape("X: T h*d 2") is sa.tensor("X", T, h * d, 2)
     assert parse_shape("M: T S, binary constant") is sa.tensor("M", T, S, binary=True, constant=True)
 
