@@ -10,10 +10,13 @@ from symattn.proof.argument import NOTHING, Argument
 from symattn.proof.engine import argued
 from symattn.proof.induction.plan import plans
 
-from .recurrences import deltas, depth, gradients, linear, small, softmax, wrong
+from .recurrences import alike, deltas, depth, gradients, linear, small, softmax, wrong
 
-CLAIMS = small.TABLE | linear.TABLE | softmax.TABLE | deltas.TABLE | gradients.TABLE | depth.TABLE
+CLAIMS = small.TABLE | linear.TABLE | softmax.TABLE | deltas.TABLE | gradients.TABLE | depth.TABLE | alike.TABLE
+FALSE = wrong.TABLE | alike.WRONG
 QUICK = {
+    "alike: outputs of a square",
+    "alike: values scaled",
     "an exponential average at any rate",
     "depth: blocks with norms",
     "FlashAttention: any reference",
@@ -36,8 +39,8 @@ def test_a_claim_is_decided_for_every_number_of_steps(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", wrong.TABLE)
+@pytest.mark.parametrize("name", FALSE)
 def test_no_proof_of_what_is_false_is_found(name: str) -> None:
-    asked = wrong.TABLE[name]()
+    asked = FALSE[name]()
     found = argued(NOTHING, sa.eq(asked.left, asked.right), Budget(60), plans(asked.by))
     assert not isinstance(found, Argument)

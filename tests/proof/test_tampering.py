@@ -147,10 +147,8 @@ def tampered_form(form: Any) -> Iterator[tuple[str, Any]]:
             new = [(*value[1:], used), tuple(x if x.op.name != "tensor" else 2 * x for x in value), value[1:]]
         elif field.name == "free":
             new = [((0, used),)] + [((k, used),) for k, _ in value] + [()] * bool(value)
-        elif field.name == "states":
+        elif field.name in ("states", "rows"):
             new = [(used,) * len(value), tuple(x + 1 for x in value), value[1:]]
-        elif field.name == "form":
-            new = [value + 1, used, 2 * value]
         yield from ((field.name, replace(form, **{field.name: one})) for one in new if one != value)
 
 

@@ -28,13 +28,20 @@ from ..generalised import any_tensor, may_stand_for
 from .plan import Forms, Induction, called
 from .prefixes import NoInductionError, at_length, cut, place
 
-_PARTS = {"before": "For all numbers of steps", "first": "At the first step", "next": "One step more"}
+_PARTS = {
+    "before": "For all numbers of steps",
+    "first": "At the first step",
+    "next": "One step more",
+    "start": "Where both begin",
+    "any": "At any step",
+    "later": "At a later step",
+}
 
 
 class Obligation(NamedTuple):
     """One claim of an induction: what it is about, and in which part of it."""
 
-    part: str  # "before", "first" or "next"
+    part: str  # one of _PARTS
     what: str
     claim: Claim
 

@@ -1,7 +1,8 @@
 """Two recurrences of which one is the image of the other: A(s) goes along with s, step by step.
 
 If A takes the start of one to that of the other, and one step of the other on A(s) gives A of one step on s, for every
-state s and all elements, then it takes the last state of one to that of the other.
+state s and all elements, then it takes the last state of one to that of the other. So it does with outputs, where row n
+of a form of all outputs of one is what the other gives in that step.
 """
 
 from __future__ import annotations
@@ -13,78 +14,108 @@ from typing import Any
 import sympy
 
 from ...core.naming import new_name
-from ...core.node import Tensor, rebuild, topological
-from ...core.sizes import same_shape, same_size, sizes
-from ...ops.leaves import computed, variable
+from ...core.node import Tensor, rebuild
+from ...core.sizes import same_size, sizes
+from ...ops.leaves import computed, from_index
+from ...ops.logic import where
 from ...printing.matrix import names_in
 from ...recurrence.body import Loop, loop_of
 from ...recurrence.record import scan_op
 from ...recurrence.scans import all_states, is_value_of, states_and_outputs
 from ..argument import Given
-from ..claims import Claim, eq
+from ..claims import eq
 from ..generalised import any_tensor, is_finite, may_stand_for
 from .closed_forms import Meaning, Obligation
-from .prefixes import at_length, place
+from .plan import Forms
+from .prefixes import NoInductionError, at_length, place
+
+Element = Callable[[Tensor], Tensor]  # of a sequence
 
 
 @dataclass(frozen=True)
 class Image:
-    """The last state of a loop of one state by those of another: ``form`` of these, for which named tensors stand.
+    """The values of a loop by those of another, for whose last states and outputs named tensors stand.
 
-    No name that it brings in is ``taken``.
+    ``final`` holds a form of each state, and ``outputs`` one of each output, None where nothing is said of it. No name
+    that it brings in is ``taken``.
     """
 
     value: Tensor
     source: Tensor
     states: tuple[Tensor, ...]
-    form: Tensor
+    rows: tuple[Tensor, ...]
+    final: tuple[Tensor, ...]
+    outputs: Forms
     taken: frozenset[str]
 
     def holds_for_any(self, given: Given) -> bool:
-        """Whether both loops run alike, and the states are no tensors of theirs, nor anything that is given."""
+        """Whether both loops run alike, and what stands for states and outputs is nothing else."""
         if not self.value.op is self.source.op is scan_op:
             return False
+        named, step = (*self.states, *self.rows), loop_of(self.value).step
         others = names_in([self.value, self.source]) | given.names
-        values = loop_of(self.source).step.states
+        states, outputs = loop_of(self.source).step.states, states_and_outputs(self.source)[1]
         return (
             given.names <= self.taken
-            and fit(self.value, [self.source])
-            and len({x.name for x in self.states} - others) == len(self.states) == len(values)
-            and all(map(may_stand_for, self.states, values))
+            and fit(self.value, self.source)
+            and (len(self.final), len(self.outputs)) == (len(step.after), len(step.outputs))
+            and (len(self.states), len(self.rows)) == (len(states), len(outputs))
+            and len({x.name for x in named} - others) == len(named)
+            and all(map(may_stand_for, named, (*states, *outputs)))
         )
 
     def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
-        """What the value comes to, by the last states of the other loop, wherever it is below some roots."""
-        final, _ = states_and_outputs(self.source)
-        return {self.value: self.of(final)}
+        """What values come to, by those of the other loop, wherever they are below some roots."""
+        final, outputs = states_and_outputs(self.source)
+        actual = dict(zip((*self.states, *self.rows), (*final, *outputs), strict=True))
+        values = [x for x in computed(roots) if is_value_of(self.value, x)]
+        return dict(zip(values, rebuild([self._of(*x.params["take"]) for x in values], actual), strict=True))
 
-    def of(self, states: Sequence[Tensor]) -> Tensor:
-        """The image of some states."""
-        return rebuild([self.form], dict(zip(self.states, states, strict=True)))[0]
+    def _of(self, what: str, k: int) -> Tensor:
+        form = self.final[k] if what == "final" else self.outputs[k]
+        if form is None:
+            raise NoInductionError(f"nothing is known of output {k} of one recurrence by those of another")
+        return form
+
+    def of(self, states: Sequence[Tensor]) -> list[Tensor]:
+        """The images of some states."""
+        return rebuild(self.final, dict(zip(self.states, states, strict=True)))
 
     def heading(self) -> str:
         """How the text of the induction begins."""
-        states = ", ".join(str(x.name) for x in self.states)
-        return f"By induction: where one recurrence has come to {states}, the other has come to {self.form}."
+        states, forms = (", ".join(map(str, several)) for several in (self.states, self.final))
+        return f"By induction: where one recurrence has come to {states}, the other has come to {forms}."
 
     def obligations(self) -> list[Obligation]:
         """The claims of which it follows that one is the image of the other."""
-        return [*self._claims()]
+        return [*self.at_the_start(), *self.at_each_step()]
 
-    def _claims(self) -> Iterator[Obligation]:
-        one, other = loop_of(self.source), loop_of(self.value)
-        yield Obligation("first", "where both begin", eq(self.of(one.first), other.first[0]))
-        if set(one.sequences) == set(other.sequences):
-            yield Obligation("next", "any step", self._step(self.elements.__getitem__))
+    def at_the_start(self) -> Iterator[Obligation]:
+        """That the start of one is the image of that of the other."""
+        pairs = zip(self.of(loop_of(self.source).first), loop_of(self.value).first, strict=True)
+        for k, (image, start) in enumerate(pairs):
+            yield Obligation("start", f"state {k}", eq(image, start))
+
+    def at_each_step(self) -> Iterator[Obligation]:
+        """That a step from the image of a state is the image of a step from it."""
+        if self.is_for_any_element:
+            yield from self._step("any", self.elements.__getitem__, 0)
             return
         before, behind = self.lengths
-        yield Obligation("next", "the first step", self._of_length(behind)._step(lambda x: x[0]))
-        yield Obligation("next", "a later step", self._of_length(before + behind)._step(lambda x: x[before:][0]))
+        yield from self._of_length(behind)._step("first", lambda x: x[0], 0)
+        yield from self._of_length(before + behind)._step("later", lambda x: place(x, before), before)
+
+    @property
+    def is_for_any_element(self) -> bool:
+        """Whether both read the same, and outputs are what those of the other are: so no place has to be told."""
+        sequences = (set(loop_of(x).sequences) for x in (self.source, self.value))
+        return len(set(map(frozenset, sequences))) == 1 and all(x is None or x in self.rows for x in self.outputs)
 
     @property
     def names(self) -> set[str]:
         """The names of which one that it brings in is none."""
-        return names_in([self.value, self.source, self.form, *self.states]) | self.taken
+        forms = [x for x in (*self.final, *self.outputs) if x is not None]
+        return names_in([self.value, self.source, *forms, *self.states, *self.rows]) | self.taken
 
     @property
     def elements(self) -> dict[Tensor, Tensor]:
@@ -101,89 +132,62 @@ class Image:
     def meanings(self, part: Obligation) -> Iterator[Meaning]:
         """What a part is about in the claim: the first step, and that after n others."""
         loop, (n, behind) = loop_of(self.source), self.lengths
-        if part.what != "a later step":
+        if part.part != "later":
             yield Meaning({behind: loop.length}, self._stood_for(0, loop.first))
-        if part.what in ("any step", "a later step"):
+        if part.part in ("any", "later"):
             before = [place(x, n - 1) for x in all_states(self.source)]
             yield Meaning({behind: loop.length - n}, self._stood_for(n, before))
 
     def _stood_for(self, at: Any, before: Sequence[Tensor]) -> dict[Tensor, Tensor]:
-        """The states before a step and the elements that it reads, by the tensors that stand for them."""
+        """The states before a step, the elements that it reads and all outputs, by the tensors that stand for them."""
         elements = {y: place(x, at) for x, y in self.elements.items()}
-        return {**dict(zip(self.states, before, strict=True)), **elements}
+        outputs = states_and_outputs(self.source)[1]
+        return {**dict(zip((*self.states, *self.rows), (*before, *outputs), strict=True)), **elements}
 
     def _of_length(self, length: Any) -> Image:
         """The same for another number of steps."""
         T = loop_of(self.source).length
-        several = (self.value, self.source, self.form, *self.states)
-        value, source, form, *states = (at_length(x, T, length) for x in several)
-        return replace(self, value=value, source=source, states=tuple(states), form=form)
 
-    def _step(self, element: Callable[[Tensor], Tensor]) -> Claim:
-        """That a step from the image of a state is the image of a step from it, on some elements of the sequences."""
-        after = _after(loop_of(self.source), self.states, element)
-        (wanted,) = _after(loop_of(self.value), [self.form], element)
-        return eq(self.of(after), wanted)
+        def resized(several: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(None if x is None else at_length(x, T, length) for x in several)
+
+        value, source = resized((self.value, self.source))
+        states, rows, final, outputs = map(resized, (self.states, self.rows, self.final, self.outputs))
+        return replace(self, value=value, source=source, states=states, rows=rows, final=final, outputs=outputs)
+
+    def _step(self, part: str, element: Element, at: Any) -> Iterator[Obligation]:
+        """The claims of a step on some elements, which is the one at a place."""
+        after, outputs = _run(loop_of(self.source), self.states, element)
+        wanted, rows = _run(loop_of(self.value), self.final, element)
+        for k, (image, new) in enumerate(zip(self.of(after), wanted, strict=True)):
+            yield Obligation(part, f"state {k}", eq(image, new))
+        for k, form in enumerate(self.outputs):
+            if form is not None:
+                yield Obligation(part, f"output {k}", eq(self._row(form, outputs, at), rows[k]))
+
+    def _row(self, form: Tensor, outputs: Sequence[Tensor], at: Any) -> Tensor:
+        """The row of a form at a place, where one step has given some outputs and others may have given any."""
+        if form in self.rows:
+            return outputs[self.rows.index(form)]
+        put = {}
+        for rows, row in zip(self.rows, outputs, strict=True):
+            here = from_index((rows.shape[0], *[1] * row.rank), lambda i, *_: sympy.Eq(i, at))
+            put[rows] = where(here, row[None], rows)
+        return place(rebuild([form], put)[0], at)
 
 
-def images(claim: Claim, given: Given) -> Iterator[Image]:
-    """The ways in which one recurrence of a claim may be the image of another, those that the claim shows first."""
-    if claim.relation != "=":
-        return
-    values = [x for x in computed(claim.sides) if x.op is scan_op and x.params["take"][0] == "final"]
-    shown = [pair for pair in (claim.sides, claim.sides[::-1]) if pair[1] in values]
-    for form, value in shown:
-        sources = [x for x in values if x in computed([form])]
-        if sources and fit(value, sources):
-            yield _image(value, sources[0], form, {x: x.params["take"][1] for x in sources}, given)
-    for value in values:
-        for source in values:
-            if source is not value and source not in computed([value]) and fit(value, [source]):
-                yield from _guessed(value, source, given)
-
-
-def fit(value: Tensor, sources: Sequence[Tensor]) -> bool:
-    """Whether two loops run alike; what one begins with and runs through is finite, as named tensors for it are."""
-    one, other = loop_of(sources[0]), loop_of(value)
+def fit(value: Tensor, source: Tensor) -> bool:
+    """Whether two loops run alike; all that named tensors stand for is finite, as they are."""
+    one, other = loop_of(source), loop_of(value)
     return (
-        value.params["take"] == ("final", 0)
-        and len(other.step.states) == 1
-        and all(is_value_of(sources[0], x) for x in sources)
-        and same_size(one.length, other.length)
+        same_size(one.length, other.length)
         and one.length.is_Symbol
-        and all(map(is_finite, (*one.first, *one.sequences)))
+        and all(map(is_finite, (*one.first, *one.sequences, *states_and_outputs(source)[1])))
     )
 
 
-def _image(value: Tensor, source: Tensor, form: Tensor, last: dict[Tensor, int], given: Given) -> Image:
-    """The image that a form of last states is, with named tensors for these."""
-    taken = names_in([value, source, form]) | given.names
-    states = tuple(any_tensor(new_name("s", taken), x) for x in loop_of(source).step.states)
-    return Image(value, source, states, rebuild([form], {x: states[k] for x, k in last.items()})[0], given.names)
-
-
-def _guessed(value: Tensor, source: Tensor, given: Given) -> Iterator[Image]:
-    """Images that take the start of one loop to that of the other: as it is made of it, or moved by one matrix."""
-    (first, *others), start = loop_of(source).first, loop_of(value).first[0]
-    if others or source.params["take"] != ("final", 0):
-        return
-    if first in topological([start]) and first.inputs:
-        yield _image(value, source, start, {first: 0}, given)
-    moving = set(topological([value])) - set(topological([source]))
-    for M in (x for x in topological([value]) if x in moving and x.op is variable and x.rank == 2):
-        for form in _products(M, source):
-            if same_shape(form.shape, value.shape):
-                yield _image(value, source, form, {source: 0}, given)
-
-
-def _products(M: Tensor, x: Tensor) -> Iterator[Tensor]:
-    """A matrix times a state, from either side."""
-    pairs = ((M, x), (x, M), (x, M.T)) if x.rank > 1 else ((M, x),) if x.rank else ()
-    for a, b in pairs:
-        if same_size(a.shape[-1], b.shape[-2] if b.rank > 1 else b.shape[-1]):
-            yield a @ b
-
-
-def _after(loop: Loop, states: Sequence[Tensor], element: Callable[[Tensor], Tensor]) -> list[Tensor]:
-    leaves = [*states, *map(element, loop.sequences), *loop.given]
-    return rebuild(loop.step.after, dict(zip(loop.step.leaves, leaves, strict=True)))
+def _run(loop: Loop, states: Sequence[Tensor], element: Element) -> tuple[list[Tensor], list[Tensor]]:
+    """The states after a step on some elements, and what it gives."""
+    leaves, step = [*states, *map(element, loop.sequences), *loop.given], loop.step
+    made = rebuild(step.roots, dict(zip(step.leaves, leaves, strict=True)))
+    return made[: len(step.after)], made[len(step.after) :]

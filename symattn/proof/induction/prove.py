@@ -21,9 +21,10 @@ from .argument import ByInduction, inherited, is_plain, put_in
 from .closed_forms import ClosedForm, Obligation, closed_form
 from .conditions import check_meaning
 from .guesses import guessed
-from .images import Image, images
+from .images import Image
 from .inverses import by_blocks
 from .lengths import Wider, forms_of, in_blocks, of_any_length
+from .likeness import images
 from .plan import Induction
 from .polynomials import of_positives
 from .prefixes import NoInductionError
@@ -59,12 +60,21 @@ class Prover:
 
     def _by_image(self, claim: Claim) -> Argument | None:
         """A proof by one recurrence as the image of another."""
-        for image in images(claim, self.given):
+        known: dict[tuple[Claim, Given], Argument | None] = {}
+        for image in images(claim, self.given, partial(self._follows, known)):
             try:
                 return self._by(claim, image)
             except NoInductionError:
                 continue
         return None
+
+    def _follows(self, known: dict[tuple[Claim, Given], Argument | None], image: Image, part: Obligation) -> bool:
+        """Whether a part of an image is proved."""
+        given = inherited(self.given, image)
+        question = part.claim, given
+        if question not in known:
+            known[question] = _argued(*question, partial(self.argued, given))
+        return known[question] is not None
 
     def _wider(self, claim: Claim, node: Tensor) -> Wider | None:
         """A claim that says more, which an induction asks for."""

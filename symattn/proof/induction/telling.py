@@ -29,6 +29,7 @@ from .images import Image
 from .prefixes import at_length, sequences_in
 
 _BY_HYPOTHESIS: Words = ("by hypothesis",)
+Line = Sequence[tuple[Tensor, Words]]  # what something is equal to, one after the other, each with why
 
 
 class Told(Recursion):
@@ -243,10 +244,6 @@ def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bo
     return all(recursion.labels.get(take) in known for take, is_wanted in zip(takes, wanted, strict=True) if is_wanted)
 
 
-def _equations(recursion: Recursion) -> Iterator[Step]:
-    return recursion.equations([True] * len(recursion.states) + [False] * len(recursion.outputs))
-
-
 def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
     """The induction, and the claim that follows, unless it is what was shown."""
     told = Told(form, claim, within)
@@ -270,36 +267,52 @@ def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None)
 
 def image_told(image: Image, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
     """The induction for two recurrences of which one is the image of the other."""
-    roots, loops = [image.form, *claim.sides], (loop_of(image.source), loop_of(image.value))
-    if set(loops[0].sequences) != set(loops[1].sequences):
+    roots, loops = [*image.final, *claim.sides], (loop_of(image.source), loop_of(image.value))
+    if not image.is_for_any_element:
         return _steps_told(image, within)
     letters, p = Letters(names_in(roots)), latex_printer(roots, within=within)
     one = Recursion(loops[0], labels_of(image.source, claim, within), p, letters)
     other = Recursion(loops[1], labels_of(image.value, claim, within), p, letters)
     n = sympy.Symbol(new_name(next(free_letters("nkmr", letters.taken)), letters.taken), integer=True)
     begun, now, then = (one.states_at(steps) for steps in (0, n, n + 1))
-    (step, *_), made = other.run([image.of(now)], n, loops[1].given), one.run(now, n, loops[0].given)
-    at_start: list[tuple[Tensor, Words]] = [(loops[1].first[0], ()), (image.of(begun), ())]
-    moved, end = image.of(made[: len(now)]), image.of(then)
-    later: list[tuple[Tensor, Words]] = [(step, _BY_HYPOTHESIS), (moved, ()), (end, ("one step",))]
+    made, step = one.run(now, n, loops[0].given), other.run(image.of(now), n, loops[1].given)
+    count = len(now)
+    at_start: list[Line] = [[(x, ()), (y, ())] for x, y in zip(loops[1].first, image.of(begun), strict=True)]
+    ends = zip(step, image.of(made[:count]), image.of(then), strict=False)
+    later: list[Line] = [[(x, _BY_HYPOTHESIS), (y, ()), (z, ("one step",))] for x, y, z in ends]
+    given = one.shown(one.heads(n + 1)[count:], loops[0].step.outputs)
+    for new, form in zip(step[len(image.final) :], image.outputs, strict=True):
+        k = None if form is None else image.rows.index(form)
+        later.append([] if k is None else [(new, _BY_HYPOTHESIS), (made[count + k], ()), (given[k], ("one step",))])
     one.boxes |= other.boxes
-    printer = one.printer([image.of(now), *(x for x, _ in (*at_start, *later))])
-    heads = [other.heads(steps)[0] for steps in (0, n, n + 1)]
-    known = is_told(one, within) and is_told(other, within)
-    told = () if known else (Chain((*_equations(one), *_equations(other))),)
+    printer = one.printer([*image.of(now), *(x for line in (*at_start, *later) for x, _ in line)])
+    shown = [Step(head, printer.box(x)) for head, x in zip(other.heads(n), image.of(now), strict=False)]
+    heads, states = other.heads(n + 1), len(image.final)
+    lasting = zip(heads[states:], later[states:], strict=True)
+    shown += [Step(head, printer.box(line[-1][0])) for head, line in lasting if line]
+    asked = ([True] * count + [x in image.outputs for x in image.rows],
+             [True] * states + [x is not None for x in image.outputs])  # fmt: skip
+    known = is_told(one, within, asked[0]) and is_told(other, within, asked[1])
+    told = () if known else (Chain((*one.equations(asked[0]), *other.equations(asked[1]))),)
     return (
         Paragraph(("By induction on the number of steps", "." if known else " of")),
         *told,
         Paragraph(("To be shown: for every ", row(one.scalar(n), Sign("≥", "relation"), one.scalar(0)), ",")),
-        Chain((Step(heads[1], printer.box(image.of(now))),)),
+        Chain(tuple(shown)),
         Paragraph(("It holds at the start,",)),
-        Chain(tuple(_chain(printer, heads[0], at_start))),
+        Chain(tuple(_chains(printer, other.heads(0), at_start))),
         Paragraph(("and if it holds after ", one.scalar(n), " steps, one step more gives")),
-        Chain(tuple(_chain(printer, heads[2], later))),
+        Chain(tuple(_chains(printer, heads, later))),
     )
 
 
-def _chain(printer: Printer, head: Box, lines: Sequence[tuple[Tensor, Words]]) -> Iterator[Step]:
+def _chains(printer: Printer, heads: Sequence[Box], lines: Sequence[Line]) -> Iterator[Step]:
+    """The chains of several heads, but for those of which nothing is said."""
+    for head, line in zip(heads, lines, strict=False):
+        yield from _chain(printer, head, line)
+
+
+def _chain(printer: Printer, head: Box, lines: Line) -> Iterator[Step]:
     """One thing equal to several, of which those are left out that read as the one before."""
     texts = [printer.written(printer.box(x)) for x, _ in lines]
     kept = [k for k in range(len(lines)) if k == 0 or texts[k] != texts[k - 1]]
@@ -309,10 +322,12 @@ def _chain(printer: Printer, head: Box, lines: Sequence[tuple[Tensor, Words]]) -
 
 def _steps_told(image: Image, within: SymbolTable | None) -> tuple[Part, ...]:
     """The claims of an image of which the sequences differ."""
-    claims = image.obligations()
-    roots = [image.form, *image.states, *(x for part in claims for x in part.claim.sides)]
+    claims = [(part, rebuild(part.claim.sides, {}, next(image.meanings(part)).sizes)) for part in image.obligations()]
+    roots = [*image.final, *image.states, *(x for _, sides in claims for x in sides)]
     printer = latex_printer(roots, within=within)
-    states = commas([printer.box(x) for x in image.states])
-    steps = (Step(printer.box(c.claim.left), printer.box(c.claim.right), (c.what,)) for c in claims)
+    states, forms = (commas([printer.box(x) for x in several]) for several in (image.states, image.final))
+    said_of = (part.said[0].lower() + part.said[1:] for part, _ in claims)
+    pairs = ([printer.box(x) for x in sides] for _, sides in claims)
+    steps = (Step(left, right, (why,)) for (left, right), why in zip(pairs, said_of, strict=True))
     said = ("By induction on the number of steps: when one recurrence has come to ", states, ", the other has come to ")
-    return Paragraph((*said, printer.box(image.form), ". So it is, since")), Chain(tuple(steps))
+    return Paragraph((*said, forms, ". So it is, since")), Chain(tuple(steps))
