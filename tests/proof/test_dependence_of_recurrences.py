@@ -67,6 +67,28 @@ PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     ),
     "what is added": (lambda: net(lambda X, m: sa.cumsum(X, axis=0) + m, M), M, lambda o, i: i[1] > o[0]),
 }
+
+
+def gradient_of_linear(by: str) -> tuple[Any, Any]:
+    """A gradient of causal linear attention, and what it is a function of."""
+    made = sa.tensor("Q", L, d), sa.tensor("K", L, d), sa.tensor("V", L, d)
+
+    def step(S: Any, token: Any) -> Any:
+        q, k, v = token
+        return (new := S + sa.outer(k, v)), q @ new
+
+    g = sa.gradient(sa.scan(step, sa.zeros(d, d), made)[1], made)
+    return g[next(x for x in made if x.name == by)], g.cotangent
+
+
+@pytest.mark.parametrize("name", ["Q", "K", "V"])
+def test_gradients_of_what_is_causal_look_ahead_only(name: str) -> None:
+    gradient, cotangent = gradient_of_linear(name)
+    verdict = sa.prove(sa.independent(gradient, cotangent, when=lambda out, inp: inp[0] < out[0]))
+    assert verdict.proof.check()
+    assert str(verdict.proof)
+
+
 NOT_PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "layers that see all": (lambda: net(lambda X, W: X + sa.softmax(X @ X.T) @ X @ W), X, later),
     "layers turned around": (lambda: net(lambda X, W: X[::-1] @ W), X, later),

@@ -105,6 +105,14 @@ PROVED: dict[str, Callable[[], tuple[Any, ...]]] = {
     "a sum of all but the first": lambda: (summed(x[1:])[0], sa.sum(x[1:])),
     "a sum of nine": lambda: (summed(sa.tensor("y", 9))[0], sa.sum(sa.tensor("y", 9))),
     "a start that is read": lambda: (summed(x, x[0])[0], sa.sum(x) + x[0]),
+    "steps that are counted": lambda: (
+        sa.scan(lambda s, _: (s + 1, s), 0, length=T)[1],
+        sa.from_index((T,), lambda i: i),
+    ),
+    "the same at every step": lambda: (
+        sa.scan(lambda s, v: (s + v + gamma + z[0], s), sa.zeros(d), x)[0] + sa.zeros(d),
+        (sa.sum(x) + T * (gamma + z[0])) * sa.ones(d),
+    ),
     "a mean": lambda: (summed(x)[0] / T, sa.mean(x), by(sa.sum(x))),
     "a recurrence in a softmax": lambda: (sa.softmax(summed(x)[1]), sa.softmax(sa.cumsum(x))),
     "linear attention": lambda: (sa.scan(linear, START, (Q, K, V))[0], K.T @ V),

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.budget import Budget
 from ...core.node import Tensor
-from ...ops.leaves import computed
+from ...ops.leaves import computed, operands
 from ...ops.leaves import variable as named_tensor
 from ...recurrence.body import Loop, loop_of
 from ...recurrence.record import scan_op
@@ -70,16 +70,16 @@ class Patterns:
         if node.rank > len(INDEX):
             return Facts(reads=((),))
         formula = formula_of(node, self.constants)
-        if all(x in self.constants for x in node.inputs) and is_short(formula):
+        if all(x in self.constants for x in operands(node)) and is_short(formula):
             self.constants[node] = formula
-        key = formula, tuple((known[x], x.shape) for x in node.inputs), node.shape
+        key = formula, tuple((known[x], x.shape) for x in operands(node)), node.shape
         if key not in self.alike:
             found = self._walked(node, formula, known)
             self.alike[key] = self._narrowed(node, found, known) if node.op is scan_op and found.reads else found
         return self.alike[key]
 
     def _walked(self, node: Tensor, formula: Any, known: Known) -> Facts:
-        inputs = [(known[x], x.shape) for x in node.inputs]
+        inputs = [(known[x], x.shape) for x in operands(node)]
         walk = FormulaWalk(inputs, dict(zip(INDEX, index_names("o", node.shape), strict=False)))
         found = walk.facts(formula)
         near = [*domain("o", node.shape), *self.below_variable]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...core.node import Tensor, rebuild
-from ...core.sizes import same_shape
+from ...core.sizes import broadcast_shapes, same_shape
 from ...ops.arithmetic import add_op, multiply, multiply_op
-from ...ops.broadcasting import sum_op
+from ...ops.broadcasting import broadcast_to, sum_op
 from ...ops.contraction import outer_op
 from ...ops.index import NEW, index_op
 from ...ops.leaves import bare, computed, constant, from_index, variable
@@ -39,7 +39,7 @@ def _last(loop: Loop, k: int) -> Tensor:
     if len(kept) != 1 or len(terms) == 1:
         raise _NoGuessError
     weights, start = _decay(loop, state, first, kept[0])
-    whole, *others = (_summed(_at_all_steps(loop, x), weights, state) for x in terms if x is not kept[0])
+    whole, *others = (_summed(loop, x, weights, state) for x in terms if x is not kept[0])
     for x in others:
         whole = whole + x
     return whole if first.params.get("formula") == 0 else whole + start
@@ -55,10 +55,14 @@ def _terms(x: Tensor) -> Iterator[Tensor]:
             yield node
 
 
-def _summed(several: Tensor, weights: Tensor | None, state: Tensor) -> Tensor:
+def _summed(loop: Loop, added: Tensor, weights: Tensor | None, state: Tensor) -> Tensor:
     """The sum over all steps of what is added to a state, as far as it is left at the end."""
-    if not same_shape(several.shape[1:], state.shape):
+    several, shape = _at_all_steps(loop, added), (loop.length, *state.shape)
+    several = several if several.op is constant else _with_rank(several, len(shape))
+    joined = broadcast_shapes(several.shape, shape)
+    if joined is None or not same_shape(joined, shape):
         raise _NoGuessError
+    several = broadcast_to(several, shape)
     if weights is not None:
         several = multiply(_with_rank(weights, several.rank), several)
     return sum_op(several, axes=(-several.rank,), keepdims=False)
