@@ -21,8 +21,9 @@ from ..ops.logic import where
 from ..ops.pointwise import exp, maximum, minimum, relu
 from ..ops.scans import cumsum, tril
 from .dot_product import attention_pooling, scores
-from .linear_state import Positions, step_by_step, step_by_step_normalised
+from .linear_state import start, step_by_step
 from .options import Masking, epsilon, kept_or_zero, nonempty, operand, queries_and_keys, same
+from .rules import RULES, Positions, divided_by_sums
 
 Form = Literal["state", "weights"]
 
@@ -104,9 +105,9 @@ def causal_linear(
     f_q, f_k, values = _features("causal_linear", feature, queries, keys, V)
     normalise = flag("causal_linear", "normalise", normalise)
     if one_of("causal_linear", "form", form, "state", "weights", "recurrent") == "recurrent":
-        run = Positions(f_q, f_k, values, None, None)
-        output, _ = step_by_step_normalised(run) if normalise else step_by_step(run, None)
-        return named("O", output)
+        run, rule = Positions(f_q, f_k, values), RULES["linear"]
+        steps = divided_by_sums(rule, None) if normalise else rule
+        return named("O", step_by_step(steps, run, start(run, None, normalise))[0])
     if form == "weights":
         weights = named("A", tril(f_q @ matrix_transpose(f_k)))
         return attention_pooling(normalised(weights) if normalise else weights, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..core.arguments import few, one_of
@@ -11,21 +11,22 @@ from ..errors import OperandError
 from ..ops.arithmetic import multiply
 from ..ops.layout import concat, matrix_transpose
 from ..ops.leaves import as_tensor, from_index, named
-from ..ops.pointwise import exp, power
+from ..ops.pointwise import power
 from .decay import per_channel, per_position, positions, retention
-from .linear_state import Positions, in_chunks, in_parallel, step_by_step
+from .linear_state import in_chunks, start, step_by_step, with_names, written_out
 from .options import blocks, factor, operand, same
+from .rules import RULES, Positions, Rule, divided_by_sums
 from .similarities import per_head
 
-Rule = Literal["linear", "gated", "delta", "gated_delta"]
 Form = Literal["recurrent", "parallel", "chunked"]
+Normaliser = Literal["sum", "at_least_one"]
 
 
 class Recurrent(NamedTuple):
-    """The outputs of all positions, and the state after the last."""
+    """The outputs of all positions, and the state after the last; with a normaliser the state is a pair."""
 
     output: Tensor
-    state: Tensor
+    state: Any
 
 
 def recurrence(
@@ -33,32 +34,44 @@ def recurrence(
     K: Any,
     V: Any,
     *,
-    rule: Rule = "linear",
+    rule: str = "linear",
     decay: Any = None,
     beta: Any = None,
+    removal: Any = None,
+    bonus: Any = None,
+    normaliser: Normaliser | None = None,
     state: Any = None,
     scale: Any = 1,
     form: Form = "recurrent",
     chunk: Any = None,
 ) -> Recurrent:
-    """Linear attention position by position: ``S_t = S + outer(k_t, w_t)``, ``o_t = scale * q_t @ S_t``.
+    """Linear attention position by position, by a rule that writes a state S[.., d, e] and reads it.
 
-    ``rule`` is ``"linear"`` (S is the state before, w_t is v_t), ``"gated"`` (S is exp(g_t) times the state before),
-    ``"delta"`` (w_t is beta_t (v_t - k_t @ S)) or ``"gated_delta"`` (both). Q[.., T, d], K[.., T, d], V[.., T, e];
-    ``decay`` is g[.., T], with one axis less than K, or g[.., T, d], one a channel; beta[.., T];
-    ``state`` S[.., d, e] is what is known before, by default zeros. The result is the pair ``output`` O[.., T, e] and
-    ``state``. ``scale`` is 1 by default, as in the closed forms; ONNX and flash-linear-attention take 1/sqrt(d).
-    Axes in front broadcast: grouped queries Q[h, g, T, d] take K[h, 1, T, d].
+    Q[.., T, d], K[.., T, d], V[.., T, e] give ``output`` O[.., T, e] and the last ``state``. The rules, with decays
+    a_t = exp(g_t) of ``decay`` g, one a position, [.., T], or one a channel, [.., T, d]:
+
+    ``"linear"``: ``S = S + outer(k, v)``, ``o = q @ S``;
+    ``"gated"``: ``S = a * S + outer(k, v)``, ``o = q @ S``;
+    ``"delta"``: ``S = S + outer(k, beta * (v - k @ S))``, ``o = q @ S``, with rates beta[.., T];
+    ``"gated_delta"``: the same with ``a * S`` for the S before;
+    ``"rwkv6"``: ``o = q @ (S + u * outer(k, v))``, and then ``"gated"``, with a ``bonus`` u[.., d];
+    ``"rwkv7"``: ``S = a * S - outer(beta * z, z @ S) + outer(k, v)``, ``o = q @ S``, with a direction of ``removal``
+    z[.., T, d] and beta[.., T] or [.., T, d].
+
+    ``normaliser="sum"`` divides each output by the sum of its weights, and ``"at_least_one"`` by the absolute value
+    of that or by 1, whichever is larger; for the rules that add. The state is then a pair with n[.., d], what values
+    of 1 would have written. ``state`` is what is known before, by default zeros. ``scale`` multiplies the queries: 1 by
+    default, as in the closed forms; ONNX and flash-linear-attention take 1/sqrt(d). Axes in front broadcast: grouped
+    queries Q[h, g, T, d] take K[h, 1, T, d].
 
     ``form`` is ``"recurrent"`` (the default; a ``sa.scan`` for a symbolic T, and steps by name for a whole number),
     ``"parallel"`` (all positions at once, of both output and state), or ``"chunked"``: in parallel within each
     ``chunk`` of positions, of which T is a multiple, and by the state from one to the next. All three are equal, by
-    induction on T with the parallel form as invariant. Mamba-2 is ``"gated"`` with ``K = dt * B`` and ``g = dt * a``,
-    HGRN2 with ``K = 1 - exp(g)``.
-    Raises OperandError for another ``rule`` or ``form`` and for a decay, beta or chunk that it misses or does not take,
+    induction on T with the parallel form as invariant.
+    Raises OperandError for another ``rule``, ``form`` or ``normaliser`` and for what the rule misses or does not take,
     and ShapeError for shapes that do not fit.
-    Source: ONNX operator LinearAttention, version 27; Yang et al. 2024 (arXiv:2412.06464); in chunks Dao and Gu 2024
-    (arXiv:2405.21060), section 6, and Yang et al. 2024 (arXiv:2406.06484), section 3.
+    Source: ONNX operator LinearAttention, version 27; each rule of ``symattn.attention.rules.RULES`` has its own; in
+    chunks Dao and Gu 2024 (arXiv:2405.21060), section 6; normalisers Beck et al. 2024 (arXiv:2405.04517), section 2.3.
 
     >>> import symattn as sa
     >>> Q, K, V, beta = sa.tensor("Q", "T d"), sa.tensor("K", "T d"), sa.tensor("V", "T e"), sa.tensor("beta", "T")
@@ -70,39 +83,27 @@ def recurrence(
     'proved'
     """
     queries, keys, values = positions("recurrence", Q, K, V)
-    by, g = factor("recurrence", scale), _gates(rule, decay, beta, keys)
-    S = None if state is None else _state(state, keys, values)
+    by = factor("recurrence", scale)
+    if normaliser is not None:  # which divides what is scaled
+        by, queries = as_tensor(1), multiply(by, queries)
+    name = one_of("recurrence", "rule", rule, *RULES)
+    given = {"decay": decay, "beta": beta, "removal": removal, "bonus": bonus}
+    run = Positions(queries, keys, values, **_gates(name, given, keys))
+    steps = _normalised(name, normaliser)
+    S = None if state is None else _state(state, run, normaliser)
     one_of("recurrence", "form", form, "recurrent", "parallel", "chunked")
     if (chunk is not None) != (form == "chunked"):
         raise OperandError(f"recurrence: the form {form!r} {'needs' if form == 'chunked' else 'takes no'} chunk")
-    run = Positions(queries, keys, values, *g)
     if form == "parallel":
-        output, last = in_parallel(run, S)
+        output, last = steps.whole(run, S)
     elif form == "chunked":
-        output, last = in_chunks(run, S, chunk)
-    elif keys.shape[-2].is_Integer:
-        return _written_out(run, S, by)
+        output, last = in_chunks(steps, run, start(run, S, normaliser is not None), chunk)
+    elif not keys.shape[-2].is_Integer:
+        output, last = step_by_step(steps, run, start(run, S, normaliser is not None))
     else:
-        output, last = step_by_step(run, S)
-    return Recurrent(named("O", multiply(by, output)), named("S", last))
-
-
-def _written_out(run: Positions, S: Tensor | None, by: Any) -> Recurrent:
-    """Each step under a name of its own."""
-    few("recurrence", T := int(run.keys.shape[-2]), "positions", 10_000)
-    outputs = []
-    for t in range(T):
-        q, k, w = (x[..., t : t + 1, :] for x in run[:3])
-        g, b = (None if x is None else x[..., t : t + 1, :] for x in run[3:])
-        if S is not None and g is not None:
-            S = named(f"S_{t}'", exp(matrix_transpose(g)) * S)
-        if b is not None:
-            w = named(f"w_{t + 1}", b * (w if S is None else w - k @ S))
-        written = matrix_transpose(k) @ w
-        S = named(f"S_{t + 1}", written if S is None else S + written)
-        outputs.append(multiply(by, q @ S))
-    assert S is not None
-    return Recurrent(named("O", concat(outputs, axis=-2)), S)
+        few("recurrence", int(keys.shape[-2]), "positions", 10_000)
+        output, last = written_out(steps, run, start(run, S, normaliser is not None))
+    return Recurrent(named("O", multiply(by, output)), with_names(last))
 
 
 def chunked_retention(
@@ -139,24 +140,47 @@ def chunked_retention(
 # --- arguments ---
 
 
-def _gates(rule: Any, decay: Any, beta: Any, keys: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """The decays [.., T, 1] or [.., T, d] and the rates [.., T, 1] that a rule takes."""
-    one_of("recurrence", "rule", rule, "linear", "gated", "delta", "gated_delta")
-    for name, given, taken in (("decay", decay, "gated" in rule), ("beta", beta, "delta" in rule)):
-        if (given is not None) != taken:
-            raise OperandError(f"recurrence: the rule {rule!r} {'needs' if taken else 'takes no'} {name}")
-    b = None if beta is None else per_position("recurrence", beta, keys, "beta")[..., None]
-    if decay is None:
-        return None, b
-    by_channel = as_tensor(decay).rank >= keys.rank
-    g = (per_channel if by_channel else per_position)("recurrence", decay, keys, "decay")
-    return g if by_channel else g[..., None], b
+def _gates(rule: str, given: Mapping[str, Any], keys: Tensor) -> dict[str, Tensor]:
+    """What a rule takes besides queries, keys and values: one number a position as a column."""
+    found, takes = {}, RULES[rule].takes
+    for name, x in given.items():
+        if (x is not None) != (name in takes):
+            raise OperandError(f"recurrence: the rule {rule!r} {'needs' if name in takes else 'takes no'} {name}")
+        if x is None:
+            continue
+        if not takes[name]:
+            found[name] = operand("recurrence", x, 1, f"{name}[.., d]")
+            same("recurrence", found[name], -1, keys, -1, "their width")
+        elif 2 in takes[name] and (1 not in takes[name] or as_tensor(x).rank >= keys.rank):
+            found[name] = per_channel("recurrence", x, keys, name)
+        else:
+            found[name] = per_position("recurrence", x, keys, name)[..., None]
+    return found
 
 
-def _state(state: Any, keys: Tensor, values: Tensor) -> Tensor:
+def _normalised(rule: str, normaliser: Any) -> Rule:
+    if normaliser is None:
+        return RULES[rule]
+    one_of("recurrence", "normaliser", normaliser, "sum", "at_least_one")
+    if not RULES[rule].adds:
+        raise OperandError(f"recurrence: the rule {rule!r} has no sum of weights, and takes no normaliser")
+    return divided_by_sums(RULES[rule], None if normaliser == "sum" else 1)
+
+
+def _state(state: Any, run: Positions, normaliser: Any) -> Any:
+    if normaliser is None:
+        return _matrix(state, run)
+    if not isinstance(state, (tuple, list)) or len(state) != 2:
+        raise OperandError("recurrence: with a normaliser, state is a pair, S[.., d, e] and n[.., d]")
+    n = operand("recurrence", state[1], 1, "n[.., d]")
+    same("recurrence", n, -1, run.keys, -1, "the width of a key")
+    return _matrix(state[0], run), n
+
+
+def _matrix(state: Any, run: Positions) -> Tensor:
     before = operand("recurrence", state, 2, "state[.., d, e]")
-    same("recurrence", before, -2, keys, -1, "the width of a key")
-    same("recurrence", before, -1, values, -1, "the width of a value")
+    same("recurrence", before, -2, run.keys, -1, "the width of a key")
+    same("recurrence", before, -1, run.values, -1, "the width of a value")
     return before
 
 

@@ -16,7 +16,6 @@ Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
 KT, VT = sa.tensor("K", T, d), sa.tensor("V", T, e)
 g, G, beta = sa.tensor("g", T), sa.tensor("g", T, d), sa.tensor("beta", T)
 gamma = sa.tensor("gamma", positive=True)
-RULES = ("linear", "gated", "per_channel", "delta", "gated_delta", "kimi_delta")
 
 
 def proved(a: Any, b: Any, **given: Any) -> None:
@@ -27,21 +26,6 @@ def proved(a: Any, b: Any, **given: Any) -> None:
 def refuted(a: Any, b: Any) -> None:
     verdict = sa.prove(a, b)
     assert verdict.status == "refuted", verdict
-
-
-def both_forms(rule: str, positions: int | sympy.Symbol) -> tuple[sa.Tensor, Any]:
-    """The closed form of a rule, and the arguments of its recurrence."""
-    q, k, v = (sa.tensor(name, positions, width) for name, width in (("Q", d), ("K", d), ("V", e)))
-    gates, each, rates = sa.tensor("g", positions), sa.tensor("g", positions, d), sa.tensor("beta", positions)
-    closed, convention = {
-        "linear": (A.causal_linear(q, k, v, feature=None, normalise=False), {}),
-        "gated": (A.gated_linear(q, k, v, gates), {"decay": gates}),
-        "per_channel": (A.gla(q, k, v, each), {"rule": "gated", "decay": each}),
-        "delta": (A.delta_rule(q, k, v, rates), {"beta": rates}),
-        "gated_delta": (A.gated_delta_rule(q, k, v, gates, rates), {"decay": gates, "beta": rates}),
-        "kimi_delta": (A.kimi_delta(q, k, v, each, rates), {"rule": "gated_delta", "decay": each, "beta": rates}),
-    }[rule]
-    return closed, ((q, k, v), {"rule": rule, **convention})
 
 
 # --- second forms of linear attention ---
@@ -247,82 +231,6 @@ def test_chunks_give_the_retention_of_all():
     refuted(A.chunked_retention(q, k, v, gamma), A.retention(*whole, gamma**2))
 
 
-# --- recurrences ---
-
-
-CHEAP = ("linear", "gated")
-EACH = [pytest.param(rule, marks=[] if rule in CHEAP else pytest.mark.slow) for rule in RULES]
-
-
-@pytest.mark.parametrize("rule", EACH)
-def test_closed_forms_are_recurrences(rule):
-    """For every number of positions, by induction, with a state before the first one."""
-    closed, (tensors, convention) = both_forms(rule, T)
-    start = sa.tensor("S_0", d, e)
-    parallel = A.recurrence(*tensors, **convention, form="parallel")
-    proved(parallel.output, closed)
-    for before in ({}, {"state": start}):
-        one, all_at_once = (A.recurrence(*tensors, **convention, **before, form=x) for x in ("recurrent", "parallel"))
-        by = sa.induction(final=all_at_once.state, outputs=all_at_once.output)
-        proved(one.output, all_at_once.output, by=by, budget=60)
-    proved(one.state, all_at_once.state, by=by, budget=60)
-
-
-@pytest.mark.parametrize("rule", [pytest.param(x, marks=[] if x == "linear" else pytest.mark.slow) for x in RULES])
-def test_chunks_are_the_parallel_form(rule):
-    """For every number and every size of chunks."""
-    _, (tensors, convention) = both_forms(rule, m * n)
-    chunked = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="chunked", chunk=n)
-    whole = A.recurrence(*tensors, **convention, state=sa.tensor("S_0", d, e), form="parallel")
-    by = sa.induction(final=whole.state, outputs=sa.split_axis(whole.output, 0, (m, n)))
-    proved(chunked.output, whole.output, by=by, budget=60)
-
-
-@pytest.mark.parametrize("rule", ["gated", pytest.param("gated_delta", marks=pytest.mark.slow)])
-def test_forms_of_heads_agree(rule):
-    heads = [sa.tensor(name, h, T, width) for name, width in (("Q", d), ("K", d), ("V", e))]
-    given = {"decay": sa.tensor("g", h, T), **({"beta": sa.tensor("beta", h, T)} if "delta" in rule else {})}
-    one, whole = (A.recurrence(*heads, rule=rule, **given, form=form) for form in ("recurrent", "parallel"))
-    by = sa.induction(final=whole.state, outputs=sa.moveaxis(whole.output, -2, 0))
-    proved(one.output, whole.output, by=by, budget=60)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_all_forms_agree_in_numbers(rule, rng):
-    """With heads in front, and groups of queries that share keys and values."""
-    _, (tensors, convention) = both_forms(rule, 2 * n)
-    given = [*tensors, *(x for x in convention.values() if isinstance(x, sa.Tensor))]
-    data = [sa.tensor(x.name, h, 1 if k else 3, *x.shape) for k, x in enumerate(given)]
-    named = {key: data[given.index(x)] for key, x in convention.items() if isinstance(x, sa.Tensor)}
-    start = sa.tensor("S_0", h, 1, d, e)
-    forms = [
-        A.recurrence(*data[:3], rule=convention["rule"], **named, state=start, scale=2, form=form, **chunk)
-        for form, chunk in (("recurrent", {}), ("parallel", {}), ("chunked", {"chunk": n}))
-    ]
-    sizes = {d: 4, e: 3, n: 3, h: 2}
-    arrays = [rng.normal(size=[int(size.subs(sizes)) for size in x.shape]) for x in [*data, start]]
-    arrays = [-np.abs(x) if t.name == "g" else x for t, x in zip([*data, start], arrays, strict=True)]
-    one, *others = (sa.lambdify([*data, start], list(form))(*arrays) for form in forms)
-    for other in others:
-        for got, want in zip(other, one, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
-
-
-def test_gradients_of_all_forms_agree_in_numbers(rng):
-    q, k, v = (sa.tensor(x, 2 * n, size) for x, size in (("Q", d), ("K", d), ("V", e)))
-    decay, rate = sa.tensor("g", 2 * n), sa.tensor("beta", 2 * n)
-    tensors = [q, k, v, decay, rate]
-    found = []
-    arrays = [rng.normal(size=size) for size in ((6, 4), (6, 4), (6, 3), 6, 6)]
-    for form, chunk in (("recurrent", {}), ("parallel", {}), ("chunked", {"chunk": n})):
-        O = A.recurrence(q, k, v, rule="gated_delta", decay=decay, beta=rate, form=form, **chunk).output
-        gradients = sa.gradient(O, tensors)
-        found.append(sa.lambdify([*tensors, gradients.cotangent], gradients)(*arrays, np.ones((6, 3)), n=3))
-    for other in found[1:]:
-        for got, want in zip(other, found[0], strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("feature", [None, sa.exp])
 def test_causal_linear_attention_is_a_recurrence(feature):
     f = feature or (lambda x: x)
@@ -333,31 +241,6 @@ def test_causal_linear_attention_is_a_recurrence(feature):
         )
         recurrent, weights = forms
         proved(recurrent, weights, by=sa.induction(final=final, outputs=weights))
-
-
-def test_normalised_causal_linear_attention_is_two_recurrences():
-    q, k, v = sa.tensor("Q", 3, d), sa.tensor("K", 3, d), sa.tensor("V", 3, e)
-    total = A.recurrence(q, k, sa.ones(3, 1)).output
-    proved(A.recurrence(q, k, v).output / total, A.causal_linear(q, k, v, feature=None))
-
-
-def test_a_state_carries_on():
-    """A sequence may be cut anywhere: the state of the first part is what the second begins with."""
-    gates, rates = sa.tensor("g", 3), sa.tensor("beta", 3)
-    q, k, v = sa.tensor("Q", 3, d), sa.tensor("K", 3, d), sa.tensor("V", 3, e)
-    whole = A.recurrence(q, k, v, rule="gated_delta", decay=gates, beta=rates)
-    first, second = (
-        (
-            lambda part, **state: A.recurrence(
-                q[part], k[part], v[part], rule="gated_delta", decay=gates[part], beta=rates[part], **state
-            )
-        ),
-        slice(1, 3),
-    )
-    before = first(slice(0, 1))
-    after = first(second, state=before.state)
-    proved(sa.concat([before.output, after.output]), whole.output)
-    proved(after.state, whole.state)
 
 
 def test_beta_is_how_much_is_corrected():
@@ -376,27 +259,7 @@ def test_the_matrix_that_is_inverted_is_unit_lower_triangular():
     proved(sa.triu(inverted, 1), sa.zeros(T, T))
 
 
-@pytest.mark.parametrize("rule", ["linear", "gated", "per_channel"])
-def test_what_fades_does_not_see_later_positions(rule):
-    closed, (tensors, _) = both_forms(rule, T)
-    for x in tensors[1:]:
-        assert sa.prove(sa.independent(closed, x, lambda out, inp: inp[0] > out[0])).status == "proved"
-
-
 # --- strong decays ---
-
-
-@pytest.mark.parametrize("rule", ["gated", "per_channel", "gated_delta", "kimi_delta"])
-def test_strong_decays_neither_overflow_nor_make_nan(rule, rng):
-    closed, (tensors, convention) = both_forms(rule, T)
-    data = [*tensors, *(x for x in convention.values() if isinstance(x, sa.Tensor))]
-    gradients = sa.gradient(closed, data)
-    f = sa.lambdify([*data, gradients.cotangent], [closed, gradients])
-    sizes = {T: 5, d: 3, e: 2}
-    arrays = [rng.normal(size=[int(size.subs(sizes)) for size in x.shape]) for x in data]
-    arrays[3] = np.where(rng.random(arrays[3].shape) < 0.5, -1e3, -0.1)
-    with np.errstate(over="raise", invalid="raise", divide="raise"):
-        assert all(np.isfinite(x).all() for x in f(*arrays, np.ones((5, 2))))
 
 
 def test_only_the_factored_form_overflows(rng):
@@ -481,28 +344,6 @@ def test_small_retention_does_not_overflow(rng):
 def test_arguments_that_do_not_fit_say_so(call, message):
     with pytest.raises((sa.ShapeError, sa.OperandError)) as raised:
         call()
-    assert message in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"rule": "kda"}, "recurrence: rule is 'linear', 'gated', 'delta' or 'gated_delta', not 'kda'"),
-        ({"decay": sa.tensor("g", 2)}, "recurrence: the rule 'linear' takes no decay"),
-        ({"rule": "gated"}, "recurrence: the rule 'gated' needs decay"),
-        ({"rule": "gated_delta", "decay": sa.tensor("g", 2)}, "recurrence: the rule 'gated_delta' needs beta"),
-        ({"rule": "gated", "decay": sa.tensor("g", 3)}, "g[3] and K[2, d] differ in the number of positions"),
-        ({"rule": "gated", "decay": sa.tensor("g", 2, e)}, "g[2, e] and K[2, d] differ in their width"),
-        ({"rule": "delta", "beta": sa.tensor("beta", 2, d)}, "beta[2, d] has 2 axes where beta[.., T] is meant"),
-        ({"form": "chunked"}, "recurrence: the form 'chunked' needs chunk"),
-        ({"chunk": 2}, "recurrence: the form 'recurrent' takes no chunk"),
-        ({"form": "weights"}, "recurrence: form is 'recurrent', 'parallel' or 'chunked', not 'weights'"),
-        ({"state": sa.tensor("S_0", e, d)}, "recurrence: S_0[e, d] and K[2, d] differ in the width of a key"),
-    ],
-)
-def test_recurrences_say_what_they_miss(keywords, message):
-    with pytest.raises((sa.ShapeError, sa.OperandError)) as raised:
-        A.recurrence(sa.tensor("Q", 2, d), sa.tensor("K", 2, d), sa.tensor("V", 2, e), **keywords)
     assert message in str(raised.value)
 
 

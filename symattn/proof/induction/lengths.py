@@ -58,15 +58,28 @@ class Wider:
 
 def in_blocks(roots: Sequence[Tensor], given: Given) -> Wider | None:
     """Named tensors that are read in blocks along an axis, by tensors of blocks, whose axes are merged."""
-    split = {x.inputs[0]: x for x in topological(roots) if x.op is split_axis_op and x.inputs[0].op is variable}
-    new, back = {}, {}
-    for x, node in split.items():
-        axis = x.rank + node.params["axis"]
-        if set(x.params["hypotheses"]) <= set(ENTRYWISE) and x.name not in given.names:
-            shape = (*x.shape[:axis], *node.params["into"], *x.shape[axis + 1 :])
-            blocks = variable(name=x.name, shape=shape, hypotheses=x.params["hypotheses"])
-            new[x], back[blocks] = merge_axes(blocks, (axis, axis + 1)), node
+    new, back = dict[Tensor, Tensor](), dict[Tensor, Tensor]()
+    for node in topological(roots):
+        for x, split in _read_in_blocks(node) if node.op is split_axis_op else ():
+            if set(x.params["hypotheses"]) <= set(ENTRYWISE) and x.name not in given.names and x not in new:
+                axis = x.rank + split.params["axis"]
+                shape = (*x.shape[:axis], *split.params["into"], *x.shape[axis + 1 :])
+                blocks = variable(name=x.name, shape=shape, hypotheses=x.params["hypotheses"])
+                new[x], back[blocks] = merge_axes(blocks, (axis, axis + 1)), split
     return Wider(new, nodes_back=back) if new else None
+
+
+def _read_in_blocks(node: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The named tensor that is split, or those of which what is split is made, and these in blocks."""
+    (whole,), into = node.inputs, node.params["into"]
+    if whole.op is variable:
+        yield whole, node
+        return
+    size = whole.shape[node.params["axis"]]
+    for x in topological([whole]):
+        axes = [axis - x.rank for axis, own in enumerate(x.shape) if own == size] if x.op is variable else ()
+        if len(axes) == 1:
+            yield x, split_axis_op(x, axis=axes[0], into=into)
 
 
 def of_any_length(roots: Sequence[Tensor], node: Tensor, given: Given) -> Wider | None:
