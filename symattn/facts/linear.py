@@ -7,14 +7,14 @@ for all values of some indices; it is used at the values that make one of its mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, product
 from typing import Any, NamedTuple
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
 
-from ..scalars.affine import Form, combined
+from ..scalars.affine import Form, combined, expanded
 from ..scalars.formulas import Choice, Read
 from .ranges import End, Range, oo
 
@@ -32,6 +32,7 @@ class Fact(NamedTuple):
     spans: Spans
 
 
+@lru_cache(maxsize=65536)
 def depends(e: Any) -> bool:
     """Whether an expression depends on entries or indices."""
     return bool(e.has(Read) or e.atoms(sympy.Dummy))
@@ -53,7 +54,7 @@ def form_of(p: Any) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for term in sympy.Add.make_args(_expanded(p)):
         m, c = split(term)
-        found[m] = sympy.expand(found.get(m, sympy.S.Zero) + c)
+        found[m] = expanded(found.get(m, sympy.S.Zero) + c)
     return {m: c for m, c in found.items() if c != 0}
 
 
@@ -71,7 +72,12 @@ def _expanded(p: Any) -> Any:
     if sum(map(_length, sympy.Add.make_args(p))) > MOST_TERMS:
         return p
     lettered, entries = _lettered(p)
-    return sympy.expand(lettered, power_exp=False, power_base=False, log=False).xreplace(entries)
+    return _written_out(lettered).xreplace(entries)
+
+
+@lru_cache(maxsize=4096)
+def _written_out(polynomial: Any) -> Any:
+    return sympy.expand(polynomial, power_exp=False, power_base=False, log=False)
 
 
 def _length(term: Any) -> Any:
@@ -89,9 +95,15 @@ def _lettered(p: Any) -> tuple[Any, dict[Any, Any]]:
             return e
         if e.is_Add or e.is_Mul or _is_power(e):
             return e.func(*map(walk, e.args))
-        return letters.setdefault(e, sympy.Dummy(f"x{len(letters)}", real=True))
+        return letters.setdefault(e, _letter(len(letters)))
 
     return walk(p), {letter: e for e, letter in letters.items()}
+
+
+@cache
+def _letter(n: int) -> sympy.Dummy:
+    """The letters are the same in all polynomials, so that what is done with one is known of others like it."""
+    return sympy.Dummy(f"x{n}", real=True)
 
 
 def written(form: Form) -> Any:
@@ -114,6 +126,7 @@ def other_forms(form: Form) -> Iterator[tuple[Any, ...]]:
         yield a * (m.base + b / (2 * a)) ** 2, written(rest) - b**2 / (4 * a)
 
 
+@lru_cache(maxsize=4096)
 def _factored(polynomial: Any) -> Any:
     try:
         return sympy.factor(polynomial)

@@ -15,8 +15,10 @@ from typing import Any
 import sympy
 
 from ..core.sizes import never_negative
+from ..scalars.affine import expanded
 
 oo = sympy.oo
+_MINUS_OO = -oo
 LONGEST_END = 30  # parts of an expression
 LONGEST_NUMBER = 12
 FINENESS = 4096  # of the number that stands for a longer one
@@ -165,7 +167,7 @@ def hull(*ranges: Range) -> Range:
 
 
 def _is_infinite(end: Any) -> bool:
-    return end in (oo, -oo)
+    return end is oo or end is _MINUS_OO  # of each there is one object
 
 
 @lru_cache(maxsize=65536)
@@ -239,7 +241,7 @@ def _scaled(number: Any, end: End) -> End:
     """A low end times a number that is not negative; where it may be 0, an infinite end is left as far away."""
     if number == 0 or end[0] == 0:
         return sympy.S.Zero, end[1] and bool(number.is_nonzero)
-    return end if _is_infinite(end[0]) else (sympy.expand(number * end[0]), end[1] and bool(number.is_nonzero))
+    return end if _is_infinite(end[0]) else (expanded(number * end[0]), end[1] and bool(number.is_nonzero))
 
 
 def _end_product(x: End, y: End) -> End:
@@ -250,7 +252,7 @@ def _end_product(x: End, y: End) -> End:
         signs = [1 if value.is_extended_positive else -1 if value.is_extended_negative else 0 for value, _ in (x, y)]
         infinite = all(is_open for value, is_open in (x, y) if _is_infinite(value))
         return (signs[0] * signs[1] * oo, infinite) if all(signs) else (sympy.nan, True)
-    return sympy.expand(x[0] * y[0]), x[1] or y[1]
+    return expanded(x[0] * y[0]), x[1] or y[1]
 
 
 def _turned(value: Any, is_open: bool, far: Any) -> tuple[Any, bool]:
@@ -269,6 +271,7 @@ def _whole(high: Any, is_open: bool) -> Any:
     return whole if at_most(sympy.S.Zero, rest) and below(rest, sympy.S.One) else high
 
 
+@lru_cache(maxsize=65536)
 def _is_long(end: Any) -> bool:
     return sum(1 for _ in sympy.preorder_traversal(end)) > (LONGEST_NUMBER if end.is_number else LONGEST_END)
 
