@@ -24,8 +24,9 @@ from .graph import Graph
 from .loop_axes import LoopAxes, arguments_below, without_real_numbers
 from .plan import Plan
 from .program.axes import BLOCK, axes_of
-from .program.body import START, Body
+from .program.body import Body
 from .program.build import GAP, Program
+from .program.columns import FIRST, START, STOP, WIDTH, Bounds
 from .program.records import IN_PLACE
 from .program.schedule import Loop
 from .source import Writer
@@ -58,8 +59,9 @@ class BlockWriter(Spelling):
         below = arguments_below(plan, program.outputs)
         self.whole = without_real_numbers(order, below)
         self.needs_dtype = True
-        self.fixed = {n: self.identifier(n) for n in ("i0", "i1", "n", "at", "loops")}
-        self.symbols.update({BLOCK: self.fixed["n"], START: self.fixed["i0"]})
+        self.fixed = {n: self.identifier(n) for n in ("i0", "i1", "n", "j0", "j1", "m", "p", "q", "at", "loops")}
+        letters = {BLOCK: "n", START: "i0", STOP: "i1", FIRST: "j0", WIDTH: "m"}
+        self.symbols.update((symbol, self.fixed[letter]) for symbol, letter in letters.items())
         self.outputs = self._outputs(graph)
         self.targets = {y.node: y.name for y in reversed(self.outputs)}
         self.head: list[str] = []
@@ -252,8 +254,9 @@ class BlockWriter(Spelling):
         extent = self.program.extent
         largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
         row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
+        most = f", max({LEAST_ROWS // 2}, ({length}) // 8)" if loop.columns is not None else ""
         share = f"{BUDGET} // (dtype.itemsize * ({self.size(row)}))"
-        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({LEAST_ROWS}, {share}))")))
+        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({LEAST_ROWS}, {share}){most})")))
         return name
 
     def slot(self, number: int, length: str) -> str:
@@ -312,8 +315,10 @@ class _Block:
 
     def write(self) -> None:
         code = self.code
-        for leaf, (of, axis) in self.body.parts.items():
-            code.text[leaf] = f"{code._text_of(of)}{_slice(axis, of.rank, code.fixed)}"
+        for node in self.body.nodes():
+            code.text.pop(node, None)
+        for leaf, (of, axis, column) in self.body.parts.items():
+            code.text[leaf] = f"{code._text_of(of)}{_slice(axis, column, of.rank, code.fixed)}"
         for n, x in enumerate(self.loop.order):
             self._write_node(n, x)
             self._release(n)
@@ -323,10 +328,22 @@ class _Block:
             f"for {i0} in range(0, {size}, {self.rows}):",
             f"    {i1} = min({i0} + {self.rows}, {size})",
             f"    {code.fixed['n']} = {i1} - {i0}",
+            *("    " + line for line in self._columns()),
             *("    " + line for line in (*self.views.values(), *self.inner)),
         ]
         for x in self.loop.stored:
             code.text[x] = code.targets.get(x) or code.names[x]
+
+    def _columns(self) -> list[str]:
+        """The lines that find the columns which a block sees."""
+        columns, code = self.loop.columns, self.code
+        if columns is None:
+            return []
+        j0, j1, m = (code.fixed[letter] for letter in ("j0", "j1", "m"))
+        first = code.scalar(sympy.Max(0, columns.bounds.first))
+        stop = code.scalar(sympy.Min(columns.size, columns.bounds.stop))
+        lines = [f"{j0} = min({first}, {code.size(columns.size)})", f"{j1} = max({j0}, {stop})", f"{m} = {j1} - {j0}"]
+        return [ast.unparse(ast.parse(line)) for line in lines]
 
     def _write_node(self, n: int, x: Tensor) -> None:
         code, node = self.code, self.body.node[x]
@@ -344,18 +361,28 @@ class _Block:
             code.text[node] = self._value(n, x, node, text)
 
     def _ones(self, size: Any) -> str:
-        if size != BLOCK:
+        if size not in (BLOCK, WIDTH):
             return self.code.row_ones(size)
-        return f"{self.code.row_ones(self.loop.length)}[:{self.code.fixed['n']}]"
+        whole, letter = (self.loop.length, "n") if size == BLOCK else (self._width(), "m")
+        return f"{self.code.row_ones(whole)}[:{self.code.fixed[letter]}]"
+
+    def _width(self) -> Any:
+        return self.loop.columns.size if self.loop.columns is not None else ONE
 
     def _added(self, x: Tensor, node: Tensor, text: str) -> str:
         """The first block is written, the others are added."""
         code = self.code
+        column = self.body.column(x)
         total = self._whole(x)
+        if column is not None:
+            self.begun.append(f"{total}[...] = 0")
+            total += _slice(None, column, x.rank, code.fixed)
         buffer = self._buffer(node.shape) if node.rank else ""
         into = f"{total} if {code.fixed['i0']} == 0 else {buffer}"
         lines = written_into(text, "_out_") if buffer else None
-        if lines is not None and len(lines) == 1:
+        if column is not None:
+            self.inner += [*(written_into(text, buffer) or [f"{buffer}[...] = {text}"]), f"{total} += {buffer}"]
+        elif lines is not None and len(lines) == 1:
             self.inner.append(lines[0].replace("out=_out_", f"out={into}"))
             self.inner += [f"if {code.fixed['i0']}:", f"    {total} += {buffer}"]
         else:
@@ -366,7 +393,10 @@ class _Block:
         return total
 
     def _stored(self, x: Tensor, text: str) -> str:
-        out = f"{self._whole(x)}{_slice(self.loop.axes[x], x.rank, self.code.fixed)}"
+        column = self.body.column(x)
+        if column is not None:
+            self.begun.append(f"{self._whole(x)}[...] = 0")
+        out = f"{self._whole(x)}{_slice(self.loop.axes[x], column, x.rank, self.code.fixed)}"
         self.inner += written_into(text, out) or [f"{out} = {text}"]
         return out
 
@@ -388,6 +418,8 @@ class _Block:
             dying = self._dying(n, x, node)
             out = dying or self._buffer(node.shape)
             lines = written_into(text, out)
+            if lines is not None and self.loop.columns is not None and x in self.loop.columns.masks:
+                lines = self._masked(x, node, out, self.loop.columns.bounds)
             if lines is not None:
                 if dying:
                     self.held = {y: held for y, held in self.held.items() if held != dying}
@@ -399,6 +431,18 @@ class _Block:
         name = self.code.identifier("t")
         self.inner.append(f"{name} = {text}")
         return name
+
+    def _masked(self, x: Tensor, node: Tensor, out: str, bounds: Bounds) -> list[str]:
+        """A choice that is made only at the columns which some rows see and others do not."""
+        code = self.code
+        value, rest = (code.operand(node, k) for k in (1, 2))
+        first, stop = code.scalar(sympy.Max(0, bounds.first_of_all)), code.scalar(bounds.stop_of_all)
+        i0, i1, j0, j1, p, q = (code.fixed[letter] for letter in ("i0", "i1", "j0", "j1", "p", "q"))
+        seen = f"{code._text_of(x.inputs[0])}[{i0}:{i1}, {p}:{q}]"
+        strips = f"(({j0}, min({j1}, {first})), (max({j0}, {first}, {stop}), {j1}))"
+        strip = f"np.copyto({out}[..., {p} - {j0}:{q} - {j0}], {rest}, where=~{seen})"
+        lines = ast.unparse(ast.parse(f"for {p}, {q} in {strips}:\n if {p} < {q}:\n  {strip}")).split("\n")
+        return lines if value == out else [f"np.copyto({out}, {value})", *lines]
 
     def _dying(self, n: int, x: Tensor, node: Tensor) -> str | None:
         """The buffer of an operand that this node is the last to read, if it can be written over."""
@@ -413,7 +457,8 @@ class _Block:
         if self.free.setdefault(shape, []):
             return self.free[shape].pop()
         code, name = self.code, self.code.identifier("a")
-        length = " * ".join(self.rows if size == BLOCK else f"({code.size(size)})" for size in shape)
+        longest = {BLOCK: self.rows, WIDTH: code.size(self._width())}
+        length = " * ".join(longest.get(size) or f"({code.size(size)})" for size in shape)
         memory = code.slot(len(self.views), ast.unparse(ast.parse(length)))
         count = " * ".join(f"({code.size(size)})" for size in shape)
         self.views[name] = ast.unparse(ast.parse(f"{name} = {memory}[:{count}].reshape{code.shape(shape)}"))
@@ -436,7 +481,12 @@ def _largest(lengths: Sequence[str]) -> str:
     return lengths[0] if len(lengths) == 1 else f"max({', '.join(lengths)})"
 
 
-def _slice(axis: int, rank: int, fixed: dict[str, str]) -> str:
-    """The index of a block along an axis."""
-    items = [":"] * (rank + axis) + [f"{fixed['i0']}:{fixed['i1']}"]
+def _slice(axis: int | None, column: int | None, rank: int, fixed: dict[str, str]) -> str:
+    """The index of a block along an axis, at the columns that are seen along another."""
+    items = [":"] * rank
+    for place, letters in ((axis, ("i0", "i1")), (column, ("j0", "j1"))):
+        if place is not None:
+            items[place] = ":".join(fixed[letter] for letter in letters)
+    while items[-1] == ":":
+        items.pop()
     return f"[{', '.join(items)}]"

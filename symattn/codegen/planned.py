@@ -46,6 +46,7 @@ class Planned:
         needed, own = writer.write(several)
         self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
+        self.skips = any(loop.columns is not None for loop in self.program.loops)
         self.full_loops = [y.full for y in writer.outputs if y.full is not None]
         namespace: dict[str, Any] = {"__name__": "symattn.generated"}
         exec(compile(self.source, "<symattn>", "exec"), namespace)  # the generator's own text
@@ -119,10 +120,11 @@ class InBlocks:
 
     def _run(self, fast: Planned, sizes: Mapping[sympy.Symbol, int], /, *arrays: Any, **given: Any) -> Any:
         with np.errstate(all="ignore"):
-            results = _called(fast, sizes, arrays, given)
-            finite = all(map(_is_finite, self.graph.outputs, results))
-        if finite:
-            return results
+            results = None
+            if not fast.skips or all(map(_is_finite, self.plan.arguments, arrays)):
+                results = _called(fast, sizes, arrays, given)
+                if all(map(_is_finite, self.graph.outputs, results)):
+                    return results
         careful = self._at(sizes, False)
         return results if careful is None else _called(careful, sizes, arrays, given)
 
@@ -134,6 +136,6 @@ def _called(
     return planned.function(*arrays, **known)
 
 
-def _is_finite(y: Tensor, x: Any) -> bool:
-    """Whether an output has no entry that is not finite, or may have some."""
-    return y.holds_minus_infinity or bool(np.isfinite(x.sum()))
+def _is_finite(y: Tensor | sympy.Symbol, x: Any) -> bool:
+    """Whether an array has no entry that is not finite, or may have some."""
+    return (isinstance(y, Tensor) and y.holds_minus_infinity) or bool(np.isfinite(np.sum(x)))

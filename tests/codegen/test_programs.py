@@ -112,7 +112,8 @@ def test_hostile_data_in_blocks(name, dtype, rng):
     values.append(rng.normal(size=(7, 3)).astype(dtype))
     tolerance = 2e-5 if dtype == np.float32 else 1e-12
     program = assert_same([Q, K, V, *more, G], outputs, values, LONG, tolerance, rows=3)
-    assert program.program.loops
+    [loop] = program.program.loops
+    assert (loop.columns is not None) == ("index" in name or "window" in name)
 
 
 LOOPS = [  # loop axes of queries, keys, values and the cotangent
@@ -262,3 +263,47 @@ def test_no_matrix_of_queries_and_keys_is_kept_whole():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 << 20 < 1500 * 1500 * 4
+
+
+# --- masks ---
+
+CONDITIONS = {  # of the row i and the column j, and whether blocks see a part of the columns alone
+    "causal": (lambda i, j: j <= i, True),
+    "the other way": (lambda i, j: j > i, True),
+    "window": (lambda i, j: (j <= i) & (i - j < 3), True),
+    "ahead": (lambda i, j: (j >= i + 3) & (j < i + 5), True),
+    "never": (lambda i, j: (j <= i) & (j > i + 2), True),
+    "aligned at the ends": (lambda i, j: j - i <= S - T, True),
+    "two rows a column": (lambda i, j: 2 * j <= i, False),
+    "either side": (lambda i, j: (j < i - 2) | (j > i + 2), False),
+    "rows": (lambda i, j: i > 3, False),
+}
+
+
+@pytest.mark.parametrize("fill", ["softmax", "product"])
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_blocks_see_the_columns_that_a_mask_allows(name, fill, rng):
+    condition, skips = CONDITIONS[name]
+    M = by_index(condition)
+    y = attention(where=M) if fill == "softmax" else sa.where(M, Q @ K.T, 0) @ V
+    G, outputs = with_gradient(y, [Q, K, V])
+    for rows, (t, s) in ((3, (7, 9)), (2, (9, 5)), (4, (8, 8))):
+        values = [rng.normal(size=size) for size in ((t, 4), (s, 4), (s, 3), (t, 3))]
+        program = assert_same([Q, K, V, G], outputs, values, LONG, rows=rows)
+        assert all((loop.columns is not None) == skips for loop in program.program.loops)
+
+
+def test_what_is_returned_is_zero_outside_of_the_mask(rng):
+    P = sa.softmax(Q @ K.T, where=by_index(lambda i, j: j <= i))
+    values = [rng.normal(size=size) for size in ((7, 4), (9, 4), (9, 3))]
+    program = assert_same([Q, K, V], [P @ V, P], values, LONG, rows=3)
+    assert all(loop.columns is not None for loop in program.program.loops)
+
+
+def test_infinite_values_behind_a_mask_are_met_as_without_blocks(rng):
+    f = sa.lambdify([Q, K, V], attention(where=by_index(lambda i, j: j <= i)))
+    values = large(rng)[:3]
+    values[2][..., 280, :] = np.inf
+    with np.errstate(invalid="ignore"):
+        got, want = f(*values), f._run(*values)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))

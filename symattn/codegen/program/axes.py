@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
 
 from ...core.node import Tensor
 from ...core.operation import Operation
@@ -20,18 +21,24 @@ from ...errors import SymattnError
 from ...facts.alike import Position, facts
 from ...ops.leaves import stand_in
 from ...ops.template import template
-from ...scalars.formulas import Max
 
 BLOCK = sympy.Symbol("rows", integer=True, positive=True)  # the length of a block
 Places = tuple[Position, ...]
 
 
 class Axes(NamedTuple):
-    """Output axes that can be cut, each with the positions that are read there, and positions that are folded."""
+    """Output axes that can be cut, each with the positions that are read there, and positions that are added up.
+
+    ``rows`` are positions that are read together, at an output axis or none, and folded on the way.
+    """
 
     cuts: Mapping[int, Places]
     sums: tuple[Places, ...]
-    largest: tuple[Places, ...]
+    rows: tuple[tuple[int | None, Places], ...]
+
+    def along(self, place: Position) -> tuple[int | None, Places] | None:
+        """The output axis, if there is one, and all positions, along which one position is read."""
+        return next((row for row in self.rows if place in row[1]), None)
 
     def sum_over(self, places: set[Position]) -> Places | None:
         """The positions of a sum over these, if there is one."""
@@ -70,14 +77,11 @@ def _axes(op: Operation, params: tuple[Any, ...], inputs: tuple[tuple[Shape, boo
         return Axes({}, (), ())
     groups = facts(node).groups
     cuts = {g.outputs[0]: g.inputs for g in groups if g.plain and _is_cut(node, g.outputs[0], g.inputs)}
-    folded = [g.inputs for g in groups if not g.outputs]
-    formula = template(node).formula if folded else None
-    sums = folded if isinstance(formula, sympy.Sum) else ()
-    return Axes(
-        cuts,
-        tuple(places for places in sums if _is_cut(node, None, places)),
-        tuple(folded) if isinstance(formula, Max) else (),
-    )
+    ends = [(g.outputs[0] if g.outputs else None, g.inputs) for g in groups if len(g.outputs) < 2]
+    folded = [places for axis, places in ends if axis is None]
+    is_sum = bool(folded) and isinstance(template(node).formula, sympy.Sum)
+    sums = tuple(places for places in folded if is_sum and _is_cut(node, None, places))
+    return Axes(cuts, sums, tuple(end for end in ends if end[1] and _is_cut(node, *end)))
 
 
 def _is_cut(node: Tensor, axis: int | None, places: Places) -> bool:
@@ -96,5 +100,15 @@ def _is_cut(node: Tensor, axis: int | None, places: Places) -> bool:
         return False
     if block.shape != shape:
         return False
-    formula = template(block).formula
-    return BLOCK not in (formula.function if axis is None else formula).free_symbols
+    return not _knows_length(template(block).formula)
+
+
+def _knows_length(formula: Any) -> bool:
+    """Whether a formula uses the length of a block otherwise than as the range of a sum or an extreme."""
+    waiting = [formula]
+    while waiting:
+        part = waiting.pop()
+        if part == BLOCK:
+            return True
+        waiting += [part.function] if isinstance(part, ExprWithLimits) else part.args
+    return False

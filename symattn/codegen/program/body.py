@@ -8,23 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import sympy
-
 from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...core.sizes import Shape
 from ...ops.leaves import constant, from_index_op, stand_in
 from .axes import Places, at_shape, axes_of, cut_shape
+from .columns import FIRST, START, WIDTH
 from .schedule import Loop
-
-START = sympy.Symbol("i0", integer=True, nonnegative=True)  # where a block begins
 
 
 class Part(NamedTuple):
-    """A block of a whole array along an axis."""
+    """A block of a whole array along an axis, at the columns that are seen along another, or along one of the two."""
 
     of: Tensor
-    axis: int
+    axis: int | None
+    column: int | None
 
 
 class Body:
@@ -39,9 +37,18 @@ class Body:
             inputs = tuple(self._operand(x, k) for k in range(len(x.inputs)))
             self.node[x] = at_shape(x, inputs, self.shape(x))
 
+    def nodes(self) -> list[Tensor]:
+        """All nodes on one block, which mean something else in another loop."""
+        return [*self._leaves.values(), *self.node.values()]
+
     def shape(self, x: Tensor) -> Shape:
         """The shape of a node of the loop in one block."""
-        return x.shape if x in self.loop.added else cut_shape(x.shape, self.loop.axes[x])
+        shape = x.shape if x in self.loop.added else cut_shape(x.shape, self.loop.axes[x])
+        return cut_shape(shape, self.column(x), WIDTH)
+
+    def column(self, x: Tensor) -> int | None:
+        """The axis along which a node is known at the columns alone that are seen."""
+        return self.loop.columns.axes.get(x) if self.loop.columns is not None else None
 
     def places(self, x: Tensor) -> Places:
         """The positions at which a node of the loop reads blocks."""
@@ -52,19 +59,21 @@ class Body:
         if y in self.node and y not in self.loop.added:
             return self.node[y]
         axis = next((axis for place, axis in self.places(x) if place == k), None)
-        if axis is None or y.op is constant:
+        column = self.loop.columns.reads.get(x, {}).get(k) if self.loop.columns is not None else None
+        if (axis is None and column is None) or y.op is constant:
             return y
-        return self._part(Part(y, axis))
+        return self._part(Part(y, axis, column))
 
     def _part(self, part: Part) -> Tensor:
         if part not in self._leaves:
-            y, axis = part
+            y, axis, column = part
+            shape = cut_shape(cut_shape(y.shape, axis), column, WIDTH)
             if y.op is from_index_op and y not in self.is_known:
-                index = INDICES[y.rank + axis]
-                formula = y.params["formula"].xreplace({index: index + START})
-                leaf = from_index_op(formula=formula, shape=cut_shape(y.shape, axis))
+                starts = ((axis, START), (column, FIRST))
+                moved = {INDICES[y.rank + a]: INDICES[y.rank + a] + start for a, start in starts if a is not None}
+                leaf = from_index_op(formula=y.params["formula"].xreplace(moved), shape=shape)
             else:
-                leaf = stand_in(f"part {next(self.numbers)}", cut_shape(y.shape, axis), y.kind)
+                leaf = stand_in(f"part {next(self.numbers)}", shape, y.kind)
                 self.parts[leaf] = part
             self._leaves[part] = leaf
         return self._leaves[part]

@@ -16,6 +16,7 @@ from ..graph import Graph
 from ..plan import Plan
 from .extent import Extent
 from .lowering import Lowering
+from .masks import columns_of
 from .schedule import Loop, Stage, stages
 
 GAP = sympy.Dummy("r", integer=True)  # the column less the row
@@ -50,7 +51,11 @@ def program(graph: Graph, plan: Plan, sizes: Mapping[sympy.Symbol, int], puts_of
     limit = max(map(extent.of, [*outputs, *plan.tensors]))
     constants, diagonals = _known_before(outputs, limit, extent)
     known = {*plan.tensors, *constants, *diagonals}
-    return Program(outputs, constants, diagonals, stages(outputs, known, limit, extent), extent)
+    made = stages(outputs, known, limit, extent)
+    if puts_off:
+        whole = known.difference(plan.tensors)
+        made = [x._replace(columns=columns_of(x, whole)) if isinstance(x, Loop) else x for x in made]
+    return Program(outputs, constants, diagonals, made, extent)
 
 
 def _known_before(outputs: Sequence[Tensor], limit: int, extent: Extent) -> tuple[list[Tensor], dict[Tensor, Any]]:

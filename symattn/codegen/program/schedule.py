@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ...core.node import Tensor
 from ...ops.leaves import from_index_op
 from .axes import Places
+from .columns import Columns
 from .extent import Extent
 from .tracing import Cut, Live, cut_from, is_leaf
 
@@ -30,6 +31,7 @@ class Loop(NamedTuple):
     order: list[Tensor]
     stored: list[Tensor]
     again: list[Tensor]
+    columns: Columns | None = None  # the part of another axis that a block sees
 
     @property
     def length(self) -> object:
@@ -92,7 +94,7 @@ class Schedule:
         return _Choice(self._total(kept), first, Loop(cut.axes, cut.added, inside, stored, again))
 
     def _total(self, nodes: Iterable[Tensor]) -> int:
-        return sum(map(self.extent.of, nodes))
+        return sum(self.extent.of(x) for x in nodes if not x.op.is_view)
 
     def _stored(self, cut: Cut, inside: Sequence[Tensor], live: Live) -> tuple[list[Tensor], list[Tensor]]:
         """What is kept of a loop for later, and what later stages compute again because it is too large, or a view."""
