@@ -148,6 +148,11 @@ class ClosedForm:
         final, _ = states_and_outputs(self.source)
         return {x: final[k] for k, x in self.free}
 
+    def said(self) -> Iterator[tuple[str, Tensor]]:
+        """Which states and outputs it gives, as text, and what they come to."""
+        yield from ((f"state {k}", x) for k, x in enumerate(self.final) if x is not None)
+        yield from ((f"output {k}", x) for k, x in enumerate(self.outputs) if x is not None)
+
     def heading(self) -> str:
         """How the text of the induction begins."""
         return f"By induction on {self.steps}, the number of steps; let it hold for {self.before} of them."

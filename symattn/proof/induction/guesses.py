@@ -76,7 +76,7 @@ def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor) -> tuple[Tens
     rate = next((x for x in map(bare, kept.inputs) if state not in computed([x])), None)
     if kept.op is not multiply_op or rate is None or state not in map(bare, kept.inputs):
         raise _NoGuessError
-    if rate in loop.step.fixed and not rate.rank:
+    if not rate.rank and (rate in loop.step.fixed or rate.op is constant):
         number = rebuild([rate], dict(zip(loop.step.fixed, loop.given, strict=True)))[0]
         left = power(number, from_index((T,), lambda i: T - 1 - i))
         return left, multiply(power(number, from_index((), lambda: T)), first)

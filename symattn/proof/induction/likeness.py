@@ -15,6 +15,7 @@ from ...core.naming import new_name
 from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, same_size
 from ...ops.arithmetic import negative
+from ...ops.gather import flip
 from ...ops.leaves import bare, computed, constant, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import loop_of, without_labels
@@ -128,6 +129,8 @@ class _Pair:
             elif not M.rank:
                 yield M * x
         yield negative(x)
+        for axis in range(own, x.rank):
+            yield flip(x, axis - x.rank)
 
 
 def _products(M: Tensor, x: Tensor) -> Iterator[Tensor]:

@@ -54,9 +54,18 @@ class Prover:
             return self._generalised(claim, wider)
         if not self.plans and (found := self._by_image(claim)) is not None:
             return found
-        plan = self.plans.pop(0) if self.plans else _of_the_claim(node, claim)
-        form = closed_form(node, plan, frozenset(names_in(claim.sides) | self.given.names))
-        return self._by(claim, form, plan.inner, form.before)
+        names = frozenset(names_in(claim.sides) | self.given.names)
+        if self.plans:
+            plan = self.plans.pop(0)
+            form = closed_form(node, plan, names)
+            return self._by(claim, form, plan.inner, form.before)
+        form = closed_form(node, _of_the_claim(node, claim), names)
+        try:
+            return self._by(claim, form, (), form.before)
+        except NoInductionError as problem:
+            if problem.claim is None:
+                raise
+            raise NoInductionError(_tried(form, problem)) from None
 
     def _by_image(self, claim: Claim) -> Argument | None:
         """A proof by one recurrence as the image of another."""
@@ -143,7 +152,7 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     the claim asks for nothing else.
     """
     step, found = loop_of(node).step, guessed(loop_of(node))
-    for left, right in (claim.sides, claim.sides[::-1]):
+    for left, right in (claim.sides, claim.sides[::-1]) if claim.relation == "=" else ():
         value, form = _where_they_part(left, right)
         if is_value_of(node, value) and same_shape(value.shape, form.shape):
             what, k = value.params["take"]
@@ -158,6 +167,15 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
         return Induction(found)
     raise NoInductionError(
         "an invariant is needed: the closed form of every state, by=sa.induction(final=...), and of the outputs"
+    )
+
+
+def _tried(form: ClosedForm, problem: NoInductionError) -> str:
+    """Why a closed form that nobody gave is left, which says nothing of the claim."""
+    shown = "; ".join(f"{value} = {x}" for value, x in form.said())
+    return (
+        f"what the states come to was guessed, {shown}, and is not seen to hold at every step ({problem}): give it, "
+        "by=sa.induction(final=...), and the outputs"
     )
 
 

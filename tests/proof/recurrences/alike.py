@@ -92,6 +92,10 @@ def product(start: Any = D, transposed: bool = False, extra: Any = 0) -> Any:
     return sa.scan(lambda S, N: (N.T @ S if transposed else S @ N + extra, None), start, M)[0]
 
 
+def turned(start: Any, several: Any) -> Any:
+    return sa.scan(lambda S, N: (sa.tanh(S) * N + N, None), start, several)[0]
+
+
 FORWARD, BACKWARD = product().T, product(D.T, True)
 
 
@@ -111,6 +115,9 @@ TABLE: Table = {
     "alike: values moved, normalised": lambda: Asked(normalised(V=V @ R), normalised() @ R),
     "alike: keys scaled": lambda: Asked(linear(Q, c * K), linear(c * Q, K)),
     "alike: a number a step": lambda: Asked(WEIGHTED, g[:, None] * LINEAR),
+    "alike: rows turned round": lambda: Asked(
+        sa.exp(turned(sa.flip(D, 0), sa.flip(M, 1))), sa.exp(sa.flip(turned(D, M), 0))
+    ),
     "alike: minus": lambda: inside(lambda S: -S),
     "alike: twice": lambda: inside(lambda S: 2 * S),
     "alike: one more": lambda: inside(lambda S: S + 1),
@@ -143,6 +150,7 @@ WRONG: Table = {
     "alike: rows in another order": lambda: never(LINEAR, LINEAR[::-1]),
     "alike: running sums of rows": lambda: never(WEIGHTED, sa.cumsum(LINEAR, axis=0)),
     "alike: a mean over all rows": lambda: never(WEIGHTED, LINEAR - sa.mean(LINEAR, axis=0)),
+    "alike: rows turned round, but not the start": lambda: never(turned(D, sa.flip(M, 1)), sa.flip(turned(D, M), 0)),
     "alike: minus once": lambda: never(-FORWARD, BACKWARD),
     "alike: twice and thrice": lambda: never(2 * FORWARD, 3 * BACKWARD),
     "alike: another start": lambda: never(product(D).T, product(D, True)),

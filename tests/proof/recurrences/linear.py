@@ -105,6 +105,18 @@ def backwards() -> Asked:
     return Asked(O, sa.triu(Q @ K.T) @ V, by(lambda Q, K, V: K.T @ V, seen))
 
 
+def retained(rate: Any, late: int = 0, verdict: str = "proved") -> Asked:
+    """Retention at a rate that is a number, where nobody says what the states come to."""
+
+    def step(S: Any, read: Any) -> Any:
+        q, k, v = read
+        S = rate * S + sa.outer(k, v)
+        return S, q @ S
+
+    weights = sa.tril(sa.from_index((T, T), lambda i, j: rate ** (i - j + late)))
+    return Asked(sa.scan(step, START, (Q, K, V))[1], (weights * (Q @ K.T)) @ V, verdict=verdict)
+
+
 def gated() -> Asked:
     whole = attention.gated_linear(Q, K, V, g)
     return Asked(run(decayed, sa.exp(g), Q, K, V)[1], whole, by(K.T @ (DECAY[-1][:, None] * V), whole))
@@ -269,6 +281,11 @@ def linear_in_chunks() -> Asked:
 
 
 TABLE: Table = {
+    "retention at a half": lambda: retained(sympy.Rational(1, 2)),
+    "retention at 9/10": lambda: retained(sympy.Rational(9, 10)),
+    "growth by two": lambda: retained(2),
+    "retention at exp(-1)": lambda: retained(sympy.exp(-1)),
+    "retention at 0.9": lambda: retained(0.9),
     "linear: the state": lambda: Asked(run(linear, Q, K, V)[0], K.T @ V),
     "linear: outputs": lambda: Asked(run(linear, Q, K, V)[1], CAUSAL, by(K.T @ V, CAUSAL)),
     "linear: from a state": lambda: Asked(run(linear, Q, K, V, start=S_0)[0], S_0 + K.T @ V),

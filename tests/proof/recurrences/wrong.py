@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy
+
 import symattn as sa
 
 from . import deltas, linear, softmax
@@ -89,6 +91,8 @@ def sums_of_blocks() -> Asked:
 STRICT = sa.tril(Q @ K.T, -1) @ V
 OVERLAPS = beta[:, None] * (K @ K.T)
 TABLE: Table = {
+    "retention at a half, a step late": lambda: linear.retained(sympy.Rational(1, 2), 1, "unknown"),
+    "growth by two, a step early": lambda: linear.retained(2, -1, "unknown"),
     "without the step itself": lambda: linear_outputs(STRICT),
     "with what is to come": lambda: linear_outputs(Q @ K.T @ V),
     "only what is to come": lambda: linear_outputs(sa.triu(Q @ K.T) @ V),
