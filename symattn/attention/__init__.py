@@ -75,6 +75,7 @@ from .norms import group_norm, l2_norm, layer_norm, layer_norm_statistics, rms_n
 from .positions import embed, rotary, rotate, sinusoidal, yarn_frequencies, yarn_scale
 from .projections import cross_attention, fused_projection, merge_heads, project, self_attention, split_heads
 from .recurrences import chunked_retention, recurrence
+from .running import running
 from .similarities import (
     additive,
     cosine,

@@ -14,6 +14,7 @@ from . import (
     norms,
     positions,
     projections,
+    recurrences,
     scores,
     similarities,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "norms",
     "positions",
     "projections",
+    "recurrences",
     "scores",
     "similarities",
     "torch",
