@@ -156,7 +156,7 @@ class NumPyFunction:
             raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
         if narrow is not None:
             result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
-        elif needs_no_check(self.plan.arguments, arrays, bound):
+        elif needs_no_check(self.plan.arguments, arrays, bound, self._by_keyword(), keywords):
             sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
             self._remember(arrays, keywords, sizes, run)
         return result

@@ -25,13 +25,16 @@ class Quick(NamedTuple):
     softmax: Callable[..., Any]
     masked_softmax: Callable[..., Any]
     softmax_vjp: Callable[..., Any]
+    length: Callable[..., Any]
+    unit_rows: Callable[..., Any]
+    over_length: Callable[..., Any]
 
 
 @functools.lru_cache(maxsize=16)
 def quick(dtype: Any) -> Quick:
     """The helpers for arrays of this type, which hand arrays of another one to the general helpers."""
     if dtype.kind != "f":
-        return Quick(_general.softmax, _general.masked_softmax, _general.softmax_vjp)
+        return Quick(*(getattr(_general, name) for name in Quick._fields))
     lowest, tiny = np.finfo(dtype).min, np.finfo(dtype).tiny
 
     def softmax(z: Any, axis: Any = -1) -> Any:
@@ -54,7 +57,45 @@ def quick(dtype: Any) -> Quick:
         g *= p
         return g
 
-    return Quick(softmax, masked_softmax, softmax_vjp)
+    return Quick(softmax, masked_softmax, softmax_vjp, *_of_norms(dtype))
+
+
+def _of_norms(dtype: Any) -> tuple[Callable[..., Any], ...]:
+    """The helpers of norms, for rows of usual length."""
+    low = 16 * float(np.finfo(dtype).tiny) ** 0.5
+
+    def is_usual(root: Any, mean: Any, divides: bool) -> bool:
+        if root.dtype != dtype:
+            return bool(_general.is_usual(root, mean, divides))
+        if not (root.min() > low and root.max() < 1 / low):
+            return False
+        return mean is None or bool((np.abs(mean) < 8 * (root if divides else 1 / root)).all())
+
+    def length(x: Any, factor: Any, eps: Any, axis: Any = -1, of: Any = None, mean: Any = None) -> Any:
+        root = _QUIET.copy().run(_root, x, factor, eps, axis)
+        return root if is_usual(root, mean, True) else _general.length(x, factor, eps, axis, of, mean)
+
+    def unit_rows(
+        x: Any, root: Any, factor: Any, eps: Any, axis: Any = -1, of: Any = None, mean: Any = None,
+        divides: bool = False,
+    ) -> Any:  # fmt: skip
+        if is_usual(root, mean, divides):
+            return x / root if divides else x * root
+        return _general.unit_rows(x, root, factor, eps, axis, of, mean, divides)
+
+    def over_length(
+        u: Any, root: Any, x: Any, factor: Any, eps: Any, axis: Any = -1, of: Any = None, mean: Any = None,
+        divides: bool = False,
+    ) -> Any:  # fmt: skip
+        if is_usual(root, mean, divides):
+            return u / root if divides else u * root
+        return _general.over_length(u, root, x, factor, eps, axis, of, mean, divides)
+
+    return length, unit_rows, over_length
+
+
+def _root(x: Any, factor: Any, eps: Any, axis: Any) -> Any:
+    return np.sqrt(factor * _total(x**2, axis, None, None, True) + eps)
 
 
 @functools.lru_cache(maxsize=256)

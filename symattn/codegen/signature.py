@@ -8,78 +8,67 @@ in before; numbers are held against their declared signs each time.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache, partial
-from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
 
+from ..core.naming import new_name
 from ..core.node import Tensor
 from .gate import DECLARED
 
-_of_array: Callable[[Any], Hashable] = attrgetter("shape", "dtype", "__class__")
+Argument: TypeAlias = Tensor | sympy.Symbol
 
 
-def signatures(
-    arguments: Sequence[Tensor | sympy.Symbol], keywords: Mapping[str, sympy.Symbol]
-) -> Callable[..., Hashable]:
-    """What reads the signature of a call; it raises one of REFUSED where the gate has to look."""
-    readers = list(map(_reader, arguments))
-    if not keywords and all(reader is _of_array for reader in readers):
-        return _of_arrays(len(arguments))
-    named = {name: _reader(s) for name, s in keywords.items()}
+def signatures(arguments: Sequence[Argument], keywords: Mapping[str, sympy.Symbol]) -> Callable[..., Hashable]:
+    """What reads the signature of a call; it raises one of REFUSED where the gate has to look.
 
-    def signature(*arrays: Any, **given: Any) -> Hashable:
-        positional = tuple(read(x) for read, x in zip(readers, arrays, strict=True))
-        return positional, tuple((name, named[name](x)) for name, x in given.items())
-
-    return signature
-
-
-@lru_cache
-def _of_arrays(count: int) -> Callable[..., Hashable]:
-    """What reads the signature of so many arrays; written out, since a loop over them takes longer than small calls."""
-    names = [f"x{k}" for k in range(count)]
-    parts = "".join(f"{x}.shape, {x}.dtype, {x}.__class__, " for x in names)
-    read: Callable[..., Hashable] = eval(f"lambda {', '.join(names)}: ({parts})")
+    It is written out as text, for a loop over the arguments takes longer than the rest of a small call. A number of
+    the wrong sign gives a signature that no call has had.
+    """
+    taken, namespace = {*keywords, "float"}, dict[str, Any]()
+    names = [new_name("x", taken) for _ in arguments]
+    parts = [_part(a, name, taken, namespace) for a, name in [*zip(arguments, names, strict=True)]]
+    parts += [_part(s, name, taken, namespace) for name, s in keywords.items()]
+    optional = ", ".join(f"{name}=None" for name in keywords)
+    given = ", ".join([*names, *(["/"] if names else []), *(["*", optional] if optional else [])])
+    read: Callable[..., Hashable] = eval(f"lambda {given}: ({''.join(parts)})", namespace)
     return read
 
 
-def _reader(a: Tensor | sympy.Symbol) -> Callable[[Any], Hashable]:
-    """What a signature holds of one argument; raises ValueError for what the gate has to look at."""
+def _part(a: Argument, x: str, taken: set[str], namespace: dict[str, Any]) -> str:
+    """The text of what a signature holds of one argument."""
     if isinstance(a, Tensor):
-        return _of_array if a.rank or a.kind != "real" else _of_number_or_array
+        array = f"{x}.shape, {x}.dtype, {x}.__class__, "
+        return array if a.rank or a.kind != "real" else f"{x}.__class__ if {x}.__class__ is float else ({array}), "
     if a.is_integer:
-        return _of_size
-    return partial(_of_number, [holds for declared, holds in DECLARED.items() if getattr(a, f"is_{declared}")])
+        return f"{x}.__class__, {x}, "
+    signs = []
+    for declared, holds in DECLARED.items():
+        if getattr(a, f"is_{declared}"):
+            signs.append(new_name(declared, taken))
+            namespace[signs[-1]] = holds
+    holding = " and ".join(f"{sign}({x})" for sign in signs)
+    return f"{x}.__class__ if {holding} else None, " if signs else f"{x}.__class__, "
 
 
-def _of_number_or_array(x: Any) -> Hashable:
-    return float if x.__class__ is float else _of_array(x)
+def needs_no_check(
+    arguments: Sequence[Argument],
+    given: Sequence[Any],
+    admitted: Sequence[Any],
+    keywords: Mapping[str, sympy.Symbol],
+    by_name: Mapping[str, Any],
+) -> bool:
+    """Whether all that has this signature may pass as it is."""
+    numbers = ((keywords[name], x) for name, x in by_name.items() if name in keywords)
+    return all(map(_passes, arguments, given, admitted)) and all(_passes(s, x, x) for s, x in numbers)
 
 
-def _of_size(x: Any) -> Hashable:
-    if x.__class__ is not int:
-        raise ValueError
-    return x
-
-
-def _of_number(signs: Sequence[Callable[[float], bool]], x: Any) -> Hashable:
-    if x.__class__ is not float or not all(holds(x) for holds in signs):
-        raise ValueError
-    return float
-
-
-def needs_no_check(arguments: Sequence[Tensor | sympy.Symbol], given: Sequence[Any], admitted: Sequence[Any]) -> bool:
-    """Whether all arrays of the shapes and types that were given may pass as they are."""
-    return all(
-        not isinstance(a, Tensor) or x.__class__ is float or (x.__class__ is np.ndarray and _passes(a, x, bound))
-        for a, x, bound in zip(arguments, given, admitted, strict=True)
-    )
-
-
-def _passes(a: Tensor, x: np.ndarray, admitted: Any) -> bool:
+def _passes(a: Argument, x: Any, admitted: Any) -> bool:
+    if not isinstance(a, Tensor):
+        return x.__class__ is (int if a.is_integer else float)
+    if x.__class__ is not np.ndarray:
+        return x.__class__ is float  # for a tensor of rank 0, as the gate has seen
     if a.kind == "real":
         return admitted is x and x.dtype.kind in "fc"
     return x.dtype == (np.bool_ if a.kind == "binary" else np.int64) and x.dtype.isnative

@@ -19,7 +19,7 @@ from .helpers import HELPERS
 from .quick import Quick, quick
 
 _KNOWN = {"np", "math", "special", *HELPERS, *dir(builtins)}
-_FRESH = {"softmax", "masked_softmax", "softmax_vjp", "softmax_slope", "log_softmax", "sigmoid", "softplus", "silu"}
+_FRESH = {"softmax", "masked_softmax", "softmax_vjp", "log_softmax", "sigmoid", "silu", "unit_rows", "over_length"}
 
 
 class Signature(NamedTuple):
@@ -71,9 +71,11 @@ class _Writer(ast.NodeTransformer):
         self.taken = {*_KNOWN, *names, *sizes, "dtype", function.name}
         self.taken |= {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         self.shapes = {name: new_name(f"{name}_shape", self.taken) for name in names}
-        self.name, self.quick, self.owned = (new_name(name, self.taken) for name in ("make", "quick", "owned"))
+        own = ("make", "straight", "quick", "owned")
+        self.name, self.inner, self.quick, self.owned = (new_name(name, self.taken) for name in own)
         self.known = {*self.shapes.values(), *sizes, "dtype"}
         self.before: list[ast.stmt] = []
+        self.named: dict[str, str] = {}  # parts that are known, by their text
         self.values: dict[str, ast.expr] = {}  # of the names that are not known before
 
     def made(self, numbers: Sequence[bool]) -> ast.Module:
@@ -83,9 +85,9 @@ class _Writer(ast.NodeTransformer):
         assert isinstance(last, ast.Return)
         body = [kept for statement in statements for kept in self._statement(statement)]
         body.append(ast.Return(self._returned(last, numbers)))
-        inner = _defined(f"def {function.name}({self._signature()}):\n    pass")
+        inner = _defined(f"def {self.inner}({self._signature()}):\n    pass")
         given = [*self.shapes.values(), "dtype", *self.sizes, self.quick, self.owned]
-        outer = _defined(f"def {self.name}({', '.join(given)}):\n    return {function.name}")
+        outer = _defined(f"def {self.name}({', '.join(given)}):\n    return {self.inner}")
         inner.body = body
         used = sorted({node.id for node in ast.walk(function) if isinstance(node, ast.Name)} & set(Quick._fields))
         helpers = ast.parse("\n".join(f"{name} = {self.quick}.{name}" for name in used)).body
@@ -125,10 +127,12 @@ class _Writer(ast.NodeTransformer):
         """An expression in which each part that is known has a name."""
         if not (isinstance(node, ast.expr) and _is_worth_a_name(node) and self.is_known(node)):
             return self.generic_visit(node)
-        name = new_name("known", self.taken)
-        self.known.add(name)
-        self.before.append(ast.Assign([ast.Name(name, ast.Store())], node))
-        return ast.Name(name, ast.Load())
+        text = ast.unparse(node)
+        if text not in self.named:
+            self.named[text] = new_name("known", self.taken)
+            self.known.add(self.named[text])
+            self.before.append(ast.Assign([ast.Name(self.named[text], ast.Store())], node))
+        return ast.Name(self.named[text], ast.Load())
 
     def _returned(self, last: ast.Return, numbers: Sequence[bool]) -> ast.expr:
         """The results, each of which may be written to without changing an argument or another result."""

@@ -39,6 +39,9 @@ def test_leading_axes_are_loop_axes(name, rng):
     for k, single in enumerate(map(call, *zip(*both, strict=True))):
         for got, want in zip(stacked, single, strict=True):
             np.testing.assert_allclose(got[k], want, rtol=1e-12, atol=1e-13)
+    single = call(*both[0])  # the third call of its signature, in the form for small arrays
+    for got, want in zip(single, compiled(v)[0](*both[0]), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -168,6 +168,14 @@ def test_the_form_for_small_arrays_gives_the_same_bits_and_results_of_their_own(
                 np.testing.assert_array_equal(one, was)
 
 
+def test_names_of_the_form_for_small_arrays_are_taken_from_nobody():
+    f, quick = sa.sizes("f quick")
+    make = sa.tensor("make", f, quick)
+    g = sa.lambdify([make], sa.softmax(make[: f - 1]) / sympy.sqrt(f) + quick)
+    for _ in range(3):
+        np.testing.assert_allclose(g(np.zeros((4, 2))), np.full((3, 2), 2.25))
+
+
 def test_a_loop_axis_that_an_argument_lacks_is_summed_over_in_every_form(rng):
     f = compile_attention()
     arrays = [normal(rng, *axes) for axes in ((3, T, d), (S, d), (S, e), (3, T, e))]
