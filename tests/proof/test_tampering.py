@@ -21,6 +21,8 @@ from symattn.proof.given import Stated
 from symattn.proof.induction.argument import ByInduction
 from symattn.proof.induction.closed_forms import ClosedForm
 from symattn.proof.induction.images import Image
+from symattn.proof.induction.invariants import ByInvariant
+from symattn.proof.induction.steps import Made
 from symattn.proof.refute.enumeration import Enumeration
 from symattn.proof.verdict import Proof
 
@@ -83,6 +85,8 @@ def inductions() -> dict[str, tuple[Any, Any, type]]:
             None,
             ByInduction,
         ),
+        "a bound": (sa.le(0, sa.scan(lambda s, x: (s + x**2, None), 0, t_)[0]), None, ByInvariant),
+        "the last of all": (sa.eq(summed(t_)[1][-1], sa.sum(t_)), None, Made),
         "blocks": (sa.eq(summed(sa.split_axis(flat, 0, (B, b)))[0], sa.sum(flat)), None, Generalised),
         "a number of steps": (sa.eq(summed(t)[0], sa.sum(t)), None, Generalised),
         "inverses": (sa.eq(sa.scan(delta, sa.zeros(d, e), (rate, K, V))[0], K.T @ weights), None, ByInduction),

@@ -22,12 +22,14 @@ from .closed_forms import ClosedForm, Obligation, closed_form
 from .conditions import check_meaning
 from .guesses import guessed
 from .images import Image
+from .invariants import by_invariant
 from .inverses import by_blocks
 from .lengths import Wider, forms_of, in_blocks, of_any_length
 from .likeness import images
 from .plan import Induction
 from .polynomials import of_positives
 from .prefixes import NoInductionError
+from .steps import with_steps_made
 
 Argued = Callable[[Given, Claim], Argument | None]
 
@@ -54,6 +56,8 @@ class Prover:
             return self._generalised(claim, wider)
         if not self.plans and (found := self._by_image(claim)) is not None:
             return found
+        if not self.plans and (kept := by_invariant(claim, self.given, self.argued)) is not None:
+            return kept
         names = frozenset(names_in(claim.sides) | self.given.names)
         if self.plans:
             plan = self.plans.pop(0)
@@ -165,6 +169,8 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     asked = {x.params["take"][0] for x in computed(claim.sides) if is_value_of(node, x)}
     if found is not None and asked == {"final"}:
         return Induction(found)
+    if claim.relation != "=":
+        raise NoInductionError("the bound is not seen to pass from each step to the next")
     raise NoInductionError(
         "an invariant is needed: the closed form of every state, by=sa.induction(final=...), and of the outputs"
     )
@@ -190,9 +196,25 @@ def _where_they_part(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return left, right
 
 
+def _once_made(argued: Argued, given: Given, claim: Claim) -> Argument | None:
+    """A proof of a claim in which steps are made, which may have recurrences still."""
+    if (found := argued(given, claim)) is not None:
+        return found
+    try:
+        return Prover(argued, given, []).proved(claim)
+    except NoInductionError:
+        return None
+
+
 def inductive_proof(claim: Claim, given: Given, plans: Sequence[Induction], argued: Argued) -> Argument:
     """A proof of a claim about recurrences for every number of steps. Raises NoInductionError where there is none."""
-    found = Prover(argued, given, list(plans)).proved(claim)
+    try:
+        found = Prover(argued, given, list(plans)).proved(claim)
+    except NoInductionError:
+        made = None if plans else next(with_steps_made(claim, given, partial(_once_made, argued)), None)
+        if made is None:
+            raise
+        found = made
     if not found.proves(claim, given):
         raise NoInductionError("what was proved is not seen to be the claim")
     return found
