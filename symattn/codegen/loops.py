@@ -44,7 +44,10 @@ def _written(code: Spelling, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
 def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str) -> str:
     states, reads = names[: len(step.states)], names[len(step.states) : len(step.states) + len(step.reads)]
     ranks = [x.rank + (n in range(len(states), len(states) + len(reads))) for n, x in enumerate(step.leaves)]
-    loops = ", ".join(f"{name}.shape[: {name}.ndim - {rank}]" for name, rank in zip(names, ranks, strict=True))
+    shapes = [
+        f"{name}.shape[: {name}.ndim - {rank}]" if rank else f"np.shape({name})"  # which may be a Python number
+        for name, rank in zip(names, ranks, strict=True)
+    ]
     at = [f"{name}[..., t{', :' * x.rank}]" for name, x in zip(reads, step.reads, strict=True)]
     made = [f"out{n}" for n in range(len(step.outputs))]
     now = [f"now{n}" for n in range(len(step.outputs))]
@@ -56,7 +59,7 @@ def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str)
         '    """The last states and all outputs of a recurrence; loop axes may stand in front."""',
         textwrap.indent(own.rstrip(), "    "),
         "",
-        f"    loops = np.broadcast_shapes({loops})",
+        f"    loops = np.broadcast_shapes({', '.join(shapes)})",
         *_in_one_dtype(step, names),
         "    for t in range(steps):",
         f"        {', '.join([*states, *now])}{',' * (len(states) + len(now) == 1)} = step({passed})",

@@ -67,3 +67,12 @@ def test_an_index_that_is_handed_on_stays_whole() -> None:
     assert [y.dtype.kind for y in found] == ["i", "i", "c"]
     np.testing.assert_array_equal(found[1], [7, 1, 2])
     np.testing.assert_array_equal(found[2], [0, 1j, 1 + 1j])
+
+
+def test_numbers_are_taken_at_every_call() -> None:
+    last, before = LOOPS["the state before"]
+    f = sa.lambdify([x, r], [before + 0 * (r + x[0]), last])
+    for _ in range(3):
+        found = f(np.ones(2, np.float32), 0.5)
+        np.testing.assert_array_equal(found[0], [0.5, 1.5])
+        assert [y.dtype for y in found] == [np.float32] * 2
