@@ -16,8 +16,9 @@ from symattn import attention
 from symattn.core.budget import Budget
 from symattn.proof.dependence.prove import dependence_proof
 
-L, n, d = sa.sizes("L n d")
+L, n, d, N, C = sa.sizes("L n d N C")
 X, W, M = sa.tensor("X", n, d), sa.tensor("W", L, d, d), sa.tensor("M", L, n, d)
+y, z, u = sa.tensor("y", L), sa.tensor("z", N * C), sa.tensor("u")
 Step = Callable[[Any, Any], Any]
 
 
@@ -51,6 +52,15 @@ def within() -> Any:
     return net(lambda X, W: sa.scan(lambda Y, w: (Y + sa.cumsum(Y, axis=0) * w, None), X, W[0])[0])
 
 
+def blocks(z: Any) -> Any:
+    return sa.split_axis(z, 0, (N, C))
+
+
+def in_blocks(z: Any, **how: Any) -> Any:
+    """A running sum, block by block."""
+    return sa.merge_axes(sa.scan(lambda s, t: (s + sa.sum(t), s + sa.cumsum(t)), 0, z, **how)[1], (0, 1))
+
+
 PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "causal layers": (lambda: net(attend), X, later),
     "layers of rows": (lambda: net(lambda X, W: X + sa.unknown("f", X @ W, rowwise=True)), X, other),
@@ -64,6 +74,41 @@ PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
         lambda: sa.scan(lambda s, W: ((windowed(s[0], W), s[1] @ W), None), (X, sa.zeros(n, d)), W)[0][1],
         X,
         lambda o, i: i[0] >= 0,
+    ),
+    "blocks of a sequence": (lambda: in_blocks(blocks(z)), z, later),
+    "blocks from the end": (
+        lambda: sa.scan(lambda s, t: (s + sa.sum(t), s + sa.cumsum(t)), 0, blocks(z), reverse=True)[1],
+        z,
+        lambda o, i: i[0] < C * o[0],
+    ),
+    "what a step reads": (lambda: sa.scan(lambda s, x: (s + x, sa.sin(x)), 0, y)[1], y, other),
+    "what a step reads of one of two": (
+        lambda: sa.scan(lambda s, x: (s + x[1], s + x[0]), 0, (y, sa.exp(y)[::-1] * 0 + 1))[1],
+        y,
+        other,
+    ),
+    "a start that is put aside": (lambda: sa.scan(lambda s, x: (x, None), u, y)[0], u, lambda o, i: True),
+    "a start that is put aside later": (lambda: sa.scan(lambda s, x: (x, s), u, y)[1], u, lambda o, i: o[0] > 0),
+    "the last element": (lambda: sa.scan(lambda s, x: (x, None), 0, y)[0], y, lambda o, i: i[0] < L - 1),
+    "the element two places before": (
+        lambda: sa.scan(lambda s, x: ((s[1], x), s[0]), (0, 0), y)[1],
+        y,
+        lambda o, i: sympy.Ne(i[0], o[0] - 2),
+    ),
+    "the last but one": (
+        lambda: sa.scan(lambda s, x: ((s[1], x), None), (0, 0), y)[0][0],
+        y,
+        lambda o, i: sympy.Ne(i[0], L - 2),
+    ),
+    "tokens that are shifted": (
+        lambda: sa.scan(lambda s, x: (s + x, s), 0, sa.concat([sa.zeros(1), y[:-1]], axis=0))[1],
+        y,
+        lambda o, i: i[0] >= o[0] - 1,
+    ),
+    "an element of a row before": (
+        lambda: sa.scan(lambda s, row: (row, sa.scan(lambda r, x: (r + x, r), 0, s)[1]), sa.zeros(d), M[:, 0])[1],
+        M,
+        lambda o, i: sympy.Or(sympy.Ne(i[0], o[0] - 1), i[2] >= o[1]),
     ),
     "what is added": (lambda: net(lambda X, m: sa.cumsum(X, axis=0) + m, M), M, lambda o, i: i[1] > o[0]),
 }
@@ -89,9 +134,44 @@ def test_gradients_of_what_is_causal_look_ahead_only(name: str) -> None:
     assert str(verdict.proof)
 
 
+def test_a_gradient_by_queries_looks_at_its_own_place() -> None:
+    gradient, cotangent = gradient_of_linear("Q")
+    assert sa.prove(sa.independent(gradient, cotangent, when=other))
+
+
+RULES = {"linear": {}, "gated": {"decay"}, "delta": {"beta"}, "gated_delta": {"beta", "decay"}}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_attention_in_chunks_is_causal(rule: str) -> None:
+    Q, K, V = (sa.tensor(name, N * C, d) for name in "QKV")
+    made = attention.recurrence(
+        Q, K, V, rule=rule, form="chunked", chunk=C, **{name: sa.tensor(name, N * C) for name in RULES[rule]}
+    )
+    for variable in (Q, K, V):
+        assert sa.prove(sa.independent(made.output, variable, when=later))
+
+
 NOT_PROVED: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "layers that see all": (lambda: net(lambda X, W: X + sa.softmax(X @ X.T) @ X @ W), X, later),
     "layers turned around": (lambda: net(lambda X, W: X[::-1] @ W), X, later),
+    "the end of a block": (lambda: in_blocks(blocks(z)), z, lambda o, i: i[0] >= o[0]),
+    "the block before": (lambda: in_blocks(blocks(z)), z, lambda o, i: i[0] // C < o[0] // C),
+    "the start at the first step": (
+        lambda: sa.scan(lambda s, x: (x, s), y[0], y)[1], y, lambda o, i: sympy.Ne(i[0], o[0] - 1)
+    ),
+    "an element at the first step": (
+        lambda: sa.scan(lambda s, x: (s + x[1], s + x[0]), 0, (y, y * y))[1], y, lambda o, i: sympy.Eq(o[0], 0)
+    ),
+    "a start that stays": (lambda: sa.scan(lambda s, x: (s, x + s), u, y)[1], u, lambda o, i: o[0] > 0),
+    "the element three places before": (
+        lambda: sa.scan(lambda s, x: ((s[1], s[2], x), s[0]), (0, 0, 0), y)[1],
+        y,
+        lambda o, i: sympy.Ne(i[0], o[0] - 2),
+    ),
+    "at one step the start": (
+        lambda: sa.scan(lambda s, x: ((s[1], x), None), (0, u), y)[0][0], u, lambda o, i: True
+    ),
     "a window of two, many times": (lambda: net(windowed), X, lambda o, i: i[0] < o[0] - 2),
     "the row itself": (lambda: net(attend), X, lambda o, i: i[0] >= o[0]),
     "two states, crossed": (
@@ -162,3 +242,59 @@ def test_nothing_that_numbers_see_is_denied(seed: int) -> None:
     for relation, dependent in itertools.product(proved, seen):
         forbidden = [at for at in np.ndindex(4, 3, 4, 3) if sympy.sympify(relation(at[:2], at[2:]))]
         assert not any(dependent[at] for at in forbidden)
+
+
+WHAT = [
+    lambda s, r, x: x,
+    lambda s, r, x: s,
+    lambda s, r, x: r,
+    lambda s, r, x: s + x,
+    lambda s, r, x: r * x,
+    lambda s, r, x: sa.sin(x),
+    lambda s, r, x: 0 * x + 1,
+    lambda s, r, x: s - r,
+]
+PLACES = [
+    lambda o, i, T: i > o,
+    lambda o, i, T: i < o,
+    lambda o, i, T: sympy.Ne(i, o),
+    lambda o, i, T: sympy.Ne(i, o - 1),
+    lambda o, i, T: sympy.Ne(i, o - 2),
+    lambda o, i, T: i < o - 1,
+    lambda o, i, T: i > 0,
+    lambda o, i, T: sympy.Ne(i, T - 1),
+    lambda o, i, T: i < T - 2,
+    lambda o, i, T: o > 1,
+]
+STARTS = [(0, 0), (u, 1), (y[0], u), (1, y[-1])]
+
+
+def drawn(seed: int) -> list[Any]:
+    """The outputs, and the first state at the end, of a step of things that it can make of what it has."""
+    draw = random.Random(seed)
+    a, b, c = (draw.choice(WHAT) for _ in range(3))
+
+    def step(state: Any, x: Any) -> Any:
+        return (a(*state, x), b(*state, x)), c(*state, x)
+
+    (last, _), outputs = sa.scan(step, draw.choice(STARTS), y, reverse=draw.random() < 0.3)
+    return [outputs, last[None]]
+
+
+def changed(f: Any, steps: int) -> Any:
+    """Which entries of a sequence change which entries of a value: [out, inp]."""
+    rng = np.random.default_rng(steps)
+    y = rng.uniform(0.1, 0.4, steps)
+    moved = [f(y + 0.17 * row, 0.3) for row in np.eye(steps)]
+    return ~np.isclose(np.stack(moved, axis=-1), f(y, 0.3)[:, None], rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(k, marks=pytest.mark.slow) if k > 5 else k for k in range(300)])
+def test_nothing_that_numbers_see_of_a_sequence_is_denied(seed: int) -> None:
+    for value in drawn(seed):
+        f = sa.lambdify([y, u], value + 0 * (u + y[0]))
+        for place in PLACES:
+            claim = sa.independent(value, y, when=lambda o, i, place=place: place(o[0], i[0], L))
+            for steps in (1, 2, 3, 5) if dependence_proof(claim, Budget(20)) else ():
+                seen = zip(*np.nonzero(changed(f, steps)), strict=True)
+                assert not any(sympy.sympify(place(int(o), int(i), steps)) for o, i in seen), (place, steps)

@@ -252,12 +252,14 @@ class FormulaWalk:
         return Facts(reads=either(self._within(e)(term.reads), self._reads(e.places)))
 
     def _recurrence(self, e: Any) -> Facts:
-        """Every entry of its inputs, but of sequences none at a later step."""
+        """Every entry of its inputs, but of a sequence none at a later step."""
         for k in e.bound_symbols:
             self._fresh(k, "b")
-        reads = self._reads(e.function)
-        earlier = self.not_negative(*(e.places[0] - k for k in e.timed))
-        return Facts(reads=either(self._within(e, *earlier)(reads), self._reads(e.places)))
+        reads = []
+        for term in e.function:
+            earlier = self.not_negative(*(e.places[0] - k for k in e.timed if k.free_symbols & term.free_symbols))
+            reads.append(self._within(e, *earlier)(self.facts(term).reads))
+        return Facts(reads=either(*reads, self._reads(e.places)))
 
     def _inverse(self, e: Any) -> Facts:
         """The inverse of a triangular matrix is triangular, and its entry needs the rows and columns between only."""

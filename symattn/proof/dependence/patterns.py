@@ -17,7 +17,9 @@ from ...recurrence.record import scan_op
 from ...scalars.formulas import INDEX, is_short
 from .formula_walk import Facts, FormulaWalk, formula_of
 from .index_constraints import (
+    NOWHERE,
     Constraint,
+    Form,
     Pattern,
     either,
     every,
@@ -30,7 +32,8 @@ from .index_constraints import (
     without,
 )
 
-_MOST_RUNS = 4  # of a step until what its states depend on is known
+_MOST_RUNS = 4  # of a step, and one a state, until what its states depend on is known
+_WIDER = 2  # how often what a state depends on grows before it is all that its cases have in common
 
 Known = dict[Tensor, Facts]
 
@@ -42,6 +45,7 @@ class Patterns:
         self.variable, self.budget = variable, budget
         self.constants: dict[Tensor, Any] = {}
         self.below_variable = domain("v", variable.shape)
+        self.depth = 0  # of the loop in which nodes stand
         self.alike: dict[Any, Facts] = {}  # layers repeat: equal operations on equal facts have equal facts
 
     def of(self, nodes: Iterable[Tensor], leaves: Mapping[Tensor, Facts] | None = None) -> Known:
@@ -89,49 +93,79 @@ class Patterns:
 
     def _narrowed(self, node: Tensor, found: Facts, known: Known) -> Facts:
         """The facts of a value of a loop, by those of its step beside those by the order of its steps."""
-        loop = loop_of(node)
-        inner = self._settled(loop, known)
+        loop, t = loop_of(node), self._step()
+        self.depth += 1
+        inner = self._settled(loop, known, t)
+        self.depth -= 1
         if inner is None:
             return found
         what, k = node.params["take"]
         if what == "final":
-            reads = either(known[loop.first[k]].reads, inner[loop.step.after[k]].reads)
+            reads = without(_put(inner[loop.step.after[k]].reads, _at_the_end(loop, t)), lambda name: name == t)
         else:
-            reads = _moved(inner[loop.step.outputs[k]].reads, node.rank - 1, 1)
+            reads = _put(inner[loop.step.outputs[k]].reads, {**_axes(node.rank - 1, 1), t: _form("o0")})
         near = [*domain("o", node.shape), *self.below_variable]
         return found._replace(reads=tidied(every(found.reads, reads), near))
 
-    def _settled(self, loop: Loop, known: Known) -> Known | None:
-        """The facts within a step of which the states depend on nothing that they did not before."""
+    def _step(self) -> str:
+        """The name of the number of a step: an index, which no other loop around or within has."""
+        return f"o.step{self.depth}"
+
+    def _settled(self, loop: Loop, known: Known, t: str) -> Known | None:
+        """The facts within step t, by those of the states before it, which hold at 0 and from each t to the next."""
         step = loop.step
+        begin = [every(known[x].reads, ((Constraint(_form(t), True),),)) for x in loop.first]
         leaves = {x: known[y] for x, y in zip(step.fixed, loop.given, strict=True)}
-        leaves |= {x: _at_any_step(known[y], y.rank) for x, y in zip(step.reads, loop.sequences, strict=True)}
-        states: Sequence[Pattern] = [known[x].reads for x in loop.first]
-        for run in range(_MOST_RUNS):
+        leaves |= {x: _at_step(known[y], y.rank, t) for x, y in zip(step.reads, loop.sequences, strict=True)}
+        near = [[*domain("o", x.shape), *self.below_variable] for x in step.after]
+        states, grown = begin, [0] * len(begin)
+        for _ in range(_MOST_RUNS + len(states)):
             held = {x: Facts(reads=p) for x, p in zip(step.states, states, strict=True)}
             inner = self.of(computed(step.roots), {**leaves, **held})
-            after = [inner[x].reads for x in step.after]
-            near = [[*domain("o", x.shape), *self.below_variable] for x in step.after]
-            if all(inside(p, q, here) for p, q, here in zip(after, states, near, strict=True)):
+            new = [either(p, _one_later(inner[x].reads, t)) for p, x in zip(begin, step.after, strict=True)]
+            fits = [inside(q, p, here) for p, q, here in zip(states, new, near, strict=True)]
+            if all(fits):
                 return inner
-            grown = zip(states, after, near, strict=True)
-            if run:  # the place before, then the two before: all places before
-                states = [(joined(p, here, q),) if p else tidied(q, here) for p, q, here in grown]
-            else:
-                states = [tidied(either(p, q), here) for p, q, here in grown]
+            grown = [n + (not fit and p != NOWHERE) for n, fit, p in zip(grown, fits, states, strict=True)]
+            # the place before, then the two before: all places before
+            states = [
+                p if fit else (joined(p, here, q),) if n >= _WIDER else tidied(either(p, q), here)
+                for p, q, here, fit, n in zip(states, new, near, fits, grown, strict=True)
+            ]
         return None
 
 
-def _at_any_step(facts: Facts, rank: int) -> Facts:
-    """Those of an element of a sequence, whichever it is."""
-    return Facts(*(without(_moved(p, rank, -1), lambda name: name == "b.step") for p in facts))
+def _at_step(facts: Facts, rank: int, t: str) -> Facts:
+    """Those of the element of a sequence that is read at step t."""
+    values = {"o0": _form(t), **_axes(rank, -1)}
+    return Facts(*(_put(p, values) for p in facts))
 
 
-def _moved(p: Pattern, rank: int, by: int) -> Pattern:
-    """The pattern for axes that come after or before a first one."""
-    values = {f"o{a}": form_from({(f"o{a + by}" if a + by >= 0 else "b.step",): 1}) for a in range(rank)}
+def _one_later(p: Pattern, t: str) -> Pattern:
+    """What is said of step t of what comes after it, as of step t + 1, said of t."""
+    before = form_from({(t,): 1, (): -1})
+    return every(_put(p, {t: before}), ((Constraint(before, False),),))
+
+
+def _put(p: Pattern, values: Mapping[str, Form]) -> Pattern:
+    """The pattern with forms for indices."""
     cases = (normal(Constraint(substituted(c.form, values), c.equal) for c in case) for case in p)
     return either(tuple(case for case in cases if case is not None))
+
+
+def _axes(rank: int, by: int) -> dict[str, Form]:
+    """Axes that come after a first one, or before it."""
+    return {f"o{a}": _form(f"o{a + by}") for a in range(rank) if a + by >= 0}
+
+
+def _at_the_end(loop: Loop, t: str) -> dict[str, Form]:
+    """The last step as the number of steps has it, where that is a polynomial of sizes."""
+    last = FormulaWalk((), {}).form(loop.length - 1)
+    return {t: last[0]} if last is not None and last[1] == 1 else {}
+
+
+def _form(name: str) -> Form:
+    return form_from({(name,): 1})
 
 
 def _same(a: str, b: str) -> Constraint:
