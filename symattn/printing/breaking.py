@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ..core.boxes import Box, Fence, Function, Matrix, Row, Script, Sign, SignKind, Space, Text, is_large, row
+from ..core.boxes import (
+    Accent,
+    Box,
+    Fence,
+    Fraction,
+    Function,
+    Matrix,
+    Name,
+    Row,
+    Script,
+    Sign,
+    SignKind,
+    Space,
+    Text,
+    is_large,
+    row,
+)
 from .media.neighbours import edge
 from .widths import width
 
 _PER_LEVEL = 30
 _BETWEEN_FORMULAS = -10
 _BEFORE = {"relation": 0, "sum": 10, "product": 20}
-_AFTER_COMMA, _BEFORE_FACTOR = 5, 40
+_AFTER_COMMA, _BEFORE_FACTOR, _BEFORE_NAME = 5, 40, 60
 _RELATION_INSIDE = 15  # of a fence
 _UNEVEN = 20  # for a line that is empty
 _NEEDS_MORE = frozenset(("relation", "sum", "product", "prefix", "punctuation", "large", "opening"))
@@ -52,21 +69,31 @@ class Piece(NamedTuple):
     box: Box
 
 
-def pieces(box: Box) -> list[Piece]:
-    """A formula for a medium that breaks lines by itself, at the cheapest places first; together they are the whole."""
-    return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True, _AS_A_RULE)]
+def pieces(box: Box, room: float) -> list[Piece]:
+    """A formula for a medium that breaks lines by itself, at the cheapest places first; together they are the whole.
+
+    Tall fences that are wide are broken too, and a fraction that is wider than the ``room`` is written in the line.
+    """
+    opening = _AS_A_RULE._replace(levels=_IN_NEED.levels, tall=_AS_A_RULE.width, names=True, fraction=room)
+    return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True, opening)]
 
 
 class _Opening(NamedTuple):
-    """Which fences may be broken open: how many within each other, how wide ones, in em, and whether tall ones."""
+    """What may be broken: how many fences within each other, low and tall ones of which width, in em, and products.
+
+    ``names`` says that a line may begin with any factor, also one that is a name; a ``fraction`` wider than that is
+    written in the line.
+    """
 
     levels: int
     width: float
-    tall: bool
+    tall: float
     spare: float  # room for marks that grow
+    names: bool
+    fraction: float = math.inf
 
 
-_AS_A_RULE, _IN_NEED = _Opening(2, 9.0, False, 0.0), _Opening(4, 2.0, True, 0.7)
+_AS_A_RULE, _IN_NEED = _Opening(2, 9.0, math.inf, 0.0, False), _Opening(4, 2.0, 2.0, 0.7, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +134,10 @@ def _pieces(box: Box, factors: bool, opening: _Opening) -> Iterator[_Piece]:
 def _priced(box: Box, level: int, factors: bool, opening: _Opening) -> Iterator[tuple[float | None, Box | _Half]]:
     """Each part with the price of a break before it, None where there can be none."""
     before: Box | None = None
-    parts = [*_opened_rows(box)]
+    parts = [*_in_line([*_opened_rows(box)], opening.fraction)]
     keeps_items = opening is _AS_A_RULE and any(_is_of_kind(part, "punctuation") for part in parts)
     for part in parts:
-        price = None if before is None else _price(before, part, factors)
+        price = None if before is None else _price(before, part, factors, opening.names)
         if level and _is_of_kind(part, "relation"):  # of one item of a list, as in a recurrence
             price = None if keeps_items else _RELATION_INSIDE
         price = None if price is None else price + _PER_LEVEL * level
@@ -131,7 +158,7 @@ def _is_of_kind(part: Box, kind: SignKind) -> bool:
 
 
 def _is_opened(fence: Fence, whole: Box, opening: _Opening) -> bool:
-    return (opening.tall or not fence.tall) and width(whole) > opening.width
+    return width(whole) > (opening.tall if fence.tall else opening.width)
 
 
 def _mark(mark: str, kind: Literal["opening", "closing"]) -> Box:
@@ -149,7 +176,25 @@ def _opened_rows(box: Box) -> Iterator[Box]:
             yield part
 
 
-def _price(before: Box, part: Box, factors: bool) -> float | None:
+def _in_line(parts: Sequence[Box], widest: float) -> Iterator[Box]:
+    """The parts, in which a fraction that is too wide, and no factor of what follows, is a quotient in the line."""
+    for part, after in zip(parts, [*parts[1:], None], strict=True):
+        if not isinstance(part, Fraction) or width(part) <= widest or not (after is None or _ends_a_product(after)):
+            yield part
+            continue
+        above = [*_opened_rows(part.above)]
+        yield from [Fence(part.above)] if any(_is_of_kind(x, "sum") for x in above) else above
+        yield Sign("/")  # which stays with what is before it
+        yield Fence(part.below) if isinstance(part.below, Row) else part.below
+
+
+def _ends_a_product(part: Box) -> bool:
+    return isinstance(part, (Space, Text)) or (
+        isinstance(part, Sign) and part.kind in ("sum", "relation", "punctuation", "closing")
+    )
+
+
+def _price(before: Box, part: Box, factors: bool, names: bool) -> float | None:
     if isinstance(part, Space):
         return _BETWEEN_FORMULAS if part.width >= 1 else None
     if isinstance(before, Space):
@@ -158,9 +203,11 @@ def _price(before: Box, part: Box, factors: bool) -> float | None:
         return _AFTER_COMMA
     if isinstance(part, Sign) and part.mark != "↦" and part.kind in _BEFORE and not _needs_more(before):
         return _BEFORE[part.kind]
-    if factors and _begins_a_factor(part) and not _needs_more(before):
+    if not factors or _needs_more(before):
+        return None
+    if _begins_a_factor(part):
         return _BEFORE_FACTOR
-    return None
+    return _BEFORE_NAME if names and _is_name(before) and _is_name(part) else None
 
 
 def _begins_a_factor(box: Box) -> bool:
@@ -170,10 +217,17 @@ def _begins_a_factor(box: Box) -> bool:
     return isinstance(box, (Fence, Function, Matrix)) or is_large(box)
 
 
+def _is_name(box: Box) -> bool:
+    """Whether a box is one letter, with what stands at it: two of them side by side are factors."""
+    while isinstance(box, Script):
+        box = box.base
+    return isinstance(box, (Name, Accent)) and not (isinstance(box, Name) and box.style == "upright")
+
+
 def _needs_more(box: Box) -> bool:
     """Whether a box has its operand to its right, so that a sign after it is none between two operands."""
     end = edge(box, -1)
-    return isinstance(end, Function) or (isinstance(end, Sign) and end.kind in _NEEDS_MORE)
+    return isinstance(end, Function) or (isinstance(end, Sign) and (end.kind in _NEEDS_MORE or end.mark == "/"))
 
 
 # --- the lines ---

@@ -260,6 +260,26 @@ def test_every_kind_of_part_is_on_the_page_of_everything() -> None:
     assert found == set(get_args(Part))
 
 
-def test_a_line_breaks_before_a_relation_or_a_sum_rather_than_between_factors():
-    parts = pieces_of(box_of_latex(r"\cos(x - y) = \cos x \cos y + \sin x \sin y"))
-    assert [unicode_text(part.box) for part in parts] == ["cos(x − y)", "= cos x cos y", "+ sin x sin y"]
+_WIDE = r"(A - B \mathbf{1}^\top) \odot (C D^\top - E \mathbf{1}^\top) F"
+
+
+@pytest.mark.parametrize(
+    ("formula", "pieces"),
+    [
+        (r"\cos(x - y) = \cos x \cos y + \sin x \sin y", ["cos(x − y)", "= cos x cos y", "+ sin x sin y"]),
+        (
+            r"Y + f\left(\operatorname{softmax}\left(\frac{X W X^\top}{\sqrt{d}}\right) (X + Y + Z)\right)",
+            ["Y", "+ f(softmax(X W Xᵀ / √d)", "(X + Y + Z))"],
+        ),
+        (
+            r"\sum_k \sum_l \sum_m \sum_p A_{ik} B_{kl} C_{lm} D_{mp} E_{pj} F_{kl}",
+            ["∑ₖ ∑ₗ ∑ₘ ∑ₚ Aᵢₖ Bₖₗ", "Cₗₘ Dₘₚ Eₚⱼ Fₖₗ"],
+        ),
+        (rf"X + \frac{{{_WIDE}}}{{\sqrt{{d}}}}", ["X + (A − B 𝟏ᵀ)", "⊙ (C Dᵀ − E 𝟏ᵀ) F/√d"]),
+        (rf"\frac{{{_WIDE}}}{{\sqrt{{d}}}} G", ["(((A − B 𝟏ᵀ) ⊙ (C Dᵀ − E 𝟏ᵀ) F) / √d) G"]),  # of which it is a factor
+        (r"\frac{A + B + C + D + E + F + G + H}{x + y}", ["(A + B + C + D + E", "+ F + G + H)/(x + y)"]),
+        ("A B C D", ["A B C D"]),
+    ],
+)
+def test_a_telephone_has_a_place_to_break_what_is_wide(formula, pieces):
+    assert [unicode_text(part.box) for part in pieces_of(box_of_latex(formula))] == pieces

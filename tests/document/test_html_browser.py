@@ -28,10 +28,6 @@ pytestmark = [pytest.mark.browser, needs_chromium]
 _MEASURE = Path(__file__).with_name("measured.js").read_text(encoding="utf-8")
 _OPEN = "for (const fold of document.querySelectorAll('details')) fold.open = true;"
 _UNBREAKABLE = {375: 0.1, 720: 0.05, 1280: 0.0}  # the share of formulas that are moved within their row, by width
-_INDUCTIONS = {  # whose steps hold functions of long products, on a telephone
-    "chunked_delta_rule", "equivariance_at_any_depth", "flash_attention_is_exact", "flash_backward_is_exact",
-    "state_space_duality",
-}  # fmt: skip
 _FORMULAS = "return document.querySelectorAll('.formula, .right').length"
 _SCREENS = [(width, dark) for width in _UNBREAKABLE for dark in (False, True)]
 
@@ -72,8 +68,7 @@ def test_pages_are_read_on_every_screen(chromium: Browser, pages: dict[str, Path
         found = chromium.run(_MEASURE)
         found["scrolled"] = [said for said in found["scrolled"] if not said.startswith("pre.")]
         assert _faults(found, "unbreakable") == {}, name
-        share = 0.2 if width == 375 and name in _INDUCTIONS else _UNBREAKABLE[width]
-        assert len(found["unbreakable"]) <= share * chromium.run(_FORMULAS), name
+        assert len(found["unbreakable"]) <= _UNBREAKABLE[width] * chromium.run(_FORMULAS), name
     assert chromium.said == []
 
 

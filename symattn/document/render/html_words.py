@@ -97,7 +97,7 @@ def formula_html(box: Box) -> str:
 
 def pieces_of(box: Box) -> list[Piece]:
     """The pieces, of which a short one has its neighbour with it, and what was between two factors."""
-    found = pieces(box)
+    found = pieces(box, NARROW)
     for price in sorted({piece.price for piece in found[1:] if piece.price >= 0}, reverse=True):
         found = _joined(found, price)
     made = [found[0]]
