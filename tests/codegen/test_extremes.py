@@ -110,6 +110,18 @@ def test_the_gradient_of_a_saturated_softmax_keeps_its_digits(name):
     np.testing.assert_allclose(moved, exact_slopes(SHARP, TURNED), rtol=1e-13)
 
 
+@pytest.mark.parametrize("size", [4, 8, 9, 300])
+def test_one_large_cotangent_costs_the_others_of_an_even_row_no_digits(size):
+    z, g = sa.tensor("z", n), sa.tensor("g", n)
+    f = sa.lambdify([z, g], sa.gradient({sa.softmax(z): g}, z))
+    logits, cotangent = np.zeros(size, np.float32), np.ones(size, np.float32)
+    logits[2], cotangent[2] = 0.01, 1e6  # where the probability is largest, and still small
+    p = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum()
+    want = p * (cotangent - (p * cotangent).sum())
+    for _ in range(3):
+        np.testing.assert_allclose(f(logits, cotangent)[0], want, rtol=3e-6)
+
+
 CLASSES = {
     "library": lambda: A.cross_entropy(Z, y, reduction="none"),
     "mean": lambda: 3 * A.cross_entropy(Z, y),
