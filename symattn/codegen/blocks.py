@@ -35,6 +35,7 @@ from .statements import is_atom, parsed, sum_of_rows, written_into
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
 LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
+_READ_PER_ROW = 1 << 13  # bytes of what every block reads whole, for which a block has one row more
 
 
 class Output(NamedTuple):
@@ -251,12 +252,17 @@ class BlockWriter(Spelling):
         if self.rows_given is not None:
             self.head.append(f"{name} = {self.rows_given}")
             return name
-        extent = self.program.extent
+        extent, itemsize = self.program.extent, "dtype.itemsize"
         largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
         row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
+        whole = max(loop.whole(), key=extent.of, default=None)
+        least = f"{LEAST_ROWS}"
+        if whole is not None and whole.rank:
+            read = self.size(sympy.Mul(*whole.shape))
+            least = f"min({4 * LEAST_ROWS}, max({LEAST_ROWS}, {itemsize} * ({read}) // {_READ_PER_ROW}))"
         most = f", max({LEAST_ROWS // 2}, ({length}) // 8)" if loop.columns is not None else ""
-        share = f"{BUDGET} // (dtype.itemsize * ({self.size(row)}))"
-        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({LEAST_ROWS}, {share}){most})")))
+        share = f"{BUDGET} // ({itemsize} * ({self.size(row)}))"
+        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({least}, {share}){most})")))
         return name
 
     def slot(self, number: int, length: str) -> str:

@@ -149,12 +149,12 @@ def at_largest(g, p, axis):
     return np.where(top.real > 0.5, found, 0)
 
 
-def weights_slope(weights, g, total, out=None):
-    """weights * (g - rowsum(weights * g) / total), where the largest weight is 1; in rows where the others are few
-    beside it, from what these have."""
+def weights_slope(weights, g, total, along, out=None):
+    """weights * (g - along / total), where along is rowsum(weights * g) and the largest weight is 1; in rows where
+    the others are few beside it, from what these have."""
     near = (total < 4 / 3)[..., 0]
     few = (weights[near], g[near], total[near]) if near.any() else None
-    slope = np.subtract(g, np.vecdot(weights, g)[..., None] / total, out=out)
+    slope = np.subtract(g, along / total, out=out)
     slope *= weights
     if few is not None:
         w, g, total = few

@@ -19,6 +19,7 @@ from .lowering import Lowering
 from .masks import columns_of
 from .schedule import Loop, Stage, stages
 
+_KEPT = 2  # times the largest argument or output: what is larger than that is not kept, but computed again
 GAP = sympy.Dummy("r", integer=True)  # the column less the row
 
 
@@ -48,7 +49,7 @@ def program(graph: Graph, plan: Plan, sizes: Mapping[sympy.Symbol, int], puts_of
     """The program of a graph; where ``puts_off`` is False, all is computed as it is written."""
     extent = Extent(sizes)
     outputs = Lowering(extent, puts_off).lowered(graph.outputs)
-    limit = max(map(extent.of, [*outputs, *plan.tensors]))
+    limit = _KEPT * max(map(extent.of, [*outputs, *plan.tensors]))
     constants, diagonals = _known_before(outputs, limit, extent)
     known = {*plan.tensors, *constants, *diagonals}
     made = stages(outputs, known, limit, extent)

@@ -172,8 +172,16 @@ class Lowering:
         c, s, b = self.forms[g]
         if s is not None:
             c, b = ONE, self.value(g)
-        slope = self._keep(slope_op(found.weights, b, found.total))
+        slope = self._keep(slope_op(found.weights, b, found.total, self._along(found.weights, b)))
         return Scaled(c, divide(as_tensor(1), found.total), slope)
+
+    def _along(self, weights: Tensor, g: Tensor) -> Tensor:
+        """``rowsum(weights * g)``, which for ``g = a @ v.T`` comes from ``weights @ v`` where that is there."""
+        if g.op is matmul_op and g.params["core"] == (2, 2):
+            other = matmul_of(weights, transpose(g.inputs[1], (-1, -2)), (2, 2))
+            if other in self.made:
+                return self._keep(sum_op(multiply(g.inputs[0], other), axes=(-1,), keepdims=True))
+        return self._keep(sum_op(multiply(weights, g), axes=(-1,), keepdims=True))
 
     def _mean(self, node: Tensor) -> Scaled:
         c, s, b = self._sum(node)

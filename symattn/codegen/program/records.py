@@ -28,18 +28,19 @@ top_op = reduction("top", Max, vjp=None, jvp=None, numpy=_top, reason=max_op.rea
 def _slope_entry(read: Any, index: Any, node: Tensor) -> sympy.Expr:
     limits = bound(node, 0, node.shape[-1])
     row = (*index[:-1], limits[0])
-    mean = sympy.Sum(read(0, row) * read(1, row), limits) / read(2, (*index[:-1], sympy.S.Zero))
+    total, along = (read(k, (*index[:-1], sympy.S.Zero)) for k in (2, 3))
+    mean = (along + sympy.Sum(read(0, row) * read(1, row), limits)) / (2 * total)  # of the same by two ways
     return read(0, index) * (read(1, index) - mean)
 
 
-# The slope of a softmax times its normaliser: of the weights, the cotangent, and the sum of the weights.
+# The slope of a softmax times its normaliser: of the weights, the cotangent, the sums of the weights and of both.
 slope_op = Operation(
     "weights_slope",
-    shape=lambda weights, g, total: g.shape,
+    shape=lambda weights, g, total, along: g.shape,
     entry=_slope_entry,
     vjp=None,
     jvp=None,
-    numpy=lambda code, node, weights, g, total: code.helper("weights_slope", weights, g, total),
+    numpy=lambda code, node, *operands: code.helper("weights_slope", *operands),
     notation=lambda p, node: call(p, "weights_slope", node),
     reason="a form of generated code",
 )

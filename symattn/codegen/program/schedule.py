@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.node import Tensor
 from ...ops.leaves import from_index_op
-from .axes import Places
+from .axes import Places, axes_of
 from .columns import Columns
 from .extent import Extent
 from .tracing import Cut, Live, cut_from, is_leaf
@@ -37,6 +37,15 @@ class Loop(NamedTuple):
     def length(self) -> object:
         """The size of the axis along which the blocks lie."""
         return next(x.shape[axis] for x, axis in self.axes.items())
+
+    def whole(self) -> list[Tensor]:
+        """What every block reads whole, from outside of the loop."""
+        found = dict[Tensor, None]()
+        for x in self.order:
+            places = self.added[x] if x in self.added else axes_of(x).cuts[self.axes[x]]
+            cut = {k for k, _ in places}
+            found.update((y, None) for k, y in enumerate(x.inputs) if k not in cut)
+        return list(found)
 
 
 Stage: TypeAlias = "Loop | list[Tensor]"
