@@ -10,21 +10,24 @@ import sympy
 
 import symattn
 
-from ..core.boxes import Row, Sign
+from ..core.boxes import Accent, Differential, Name, Row, Script, Sign
 from ..core.node import Tensor, topological, with_inputs
 from ..errors import ShapeError, SymattnError
 from ..ops.leaves import variable
+from ..printing.media.latex import latex
+from ..printing.symbols import symbol
 from ..proof.claims import Claim
 from ..reading.latex.answers import Definition
 from .checks import UNPROVED, Check
 from .leading import is_said
-from .prose import Formula, Prose
+from .prose import Formula, Prose, every
 from .verification import Checker
 
 _RELATIONS = frozenset("=≤≥<>")
 _BEFORE_CONDITIONS = frozenset(
     "as assume assuming for given if let provided suppose that unless when whenever while with write".split()
 )
+_NAMES = (Name, Script, Accent, Differential)
 _UNREAD = "it is not read as a claim"
 
 
@@ -56,14 +59,16 @@ def _claims(said: Prose, names: Mapping[str, Any]) -> Iterator[tuple[Formula, li
     known to those after it.
     """
     known, before = {**names}, ""
+    tensors = {latex(symbol(name)) for name, x in names.items() if isinstance(x, Tensor) and x.rank}
     for piece in said.pieces:
         if isinstance(piece, str):
             before = piece
             continue
-        answers = _read(piece, known) if _relates(piece) else []
+        is_claim = _relates(piece) and any(latex(box) in tensors for box in every(piece.box) if isinstance(box, _NAMES))
+        answers = _read(piece, known) if is_claim else []
         for defined in (x for x in answers or () if isinstance(x, Definition) and x.parameters):
             known[defined.name] = _function(defined, known)
-        if _relates(piece) and not _is_condition(before):
+        if is_claim and not _is_condition(before):
             yield piece, None if answers is None else [x for x in answers if isinstance(x, Claim) and _is_of_tensors(x)]
 
 

@@ -278,6 +278,9 @@ class Composer:
             yield row(*([] if made.left is None else [made.left]), EQUALS, made.right, *heads, *self._doubt(part))
         elif isinstance(part, Moments):
             lines = [row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None]
+            if part.quantity not in self.printer.names:  # a letter of the calculation, which stands further below
+                name = self.printer.table.scalar(part.explanation.name)
+                yield row(name, DEFINED, self.printer.box(part.quantity))
             yield from (row(line, *self._doubt(part)) for line in lines)
         elif isinstance(part, Verdict):
             yield row(*(Text(piece) if isinstance(piece, str) else piece for piece in self._said(part)))
@@ -515,7 +518,7 @@ class Composer:
         table = self.printer.table
         conditions = listed((sentence_words(said, table) for said in check.conditions), ", ")
         told: list[Words] = [("where ", *conditions)] if conditions else []
-        told += [(f"largest error {check.error:.0e}",)] if check.error is not None else []
+        told += [(f"largest error {check.error:.0e}" if check.error else "no error seen",)] * (check.error is not None)
         return listed([*told, *(sentence_words(said, table) for said in check.remarks)])
 
 

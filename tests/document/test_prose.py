@@ -451,7 +451,7 @@ NOTE_PARTS = (Z, P, O, G)
         ("It is $O = 2 P V$.", ["not proved; it does not hold for all values"]),
         (r"It is $\operatorname{f}(Q) = Z$ and $\operatorname{f}(2 Q) = 2 Z$.", ["proved"]),
         ("It is so if $O = 0$, with $Z = 0$, and for $d > 1$, at $i = 1$; $d = 4$.", []),
-        (r"It takes $P \times V$.", []),
+        (r"It takes $P \times V$, as $\log 1 = 0$ and $i \leq j$ and $d = 4$.", []),
     ],
 )
 def test_what_sentences_of_a_result_claim_is_proved_or_marked(sentence, outcomes):
