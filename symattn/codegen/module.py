@@ -40,8 +40,12 @@ def _told(f: NumPyFunction) -> str:
     head = textwrap.wrap(f"{results} of {of}; loop axes may stand in front.", _WIDTH)
     formulas = list(_formulas(f.outputs))
     left_out = [f"... and {len(formulas) - _MOST_TOLD} more"] if len(formulas) > _MOST_TOLD else []
-    lines = [*head, "", *(f"    {line}" for line in (*formulas[:_MOST_TOLD], *left_out)), ""]
+    lines = [*head, "", *map(_indented, (*formulas[:_MOST_TOLD], *left_out)), ""]
     return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _indented(formula: str) -> str:
+    return textwrap.fill(formula, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False)
 
 
 def _formulas(outputs: Sequence[Tensor]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 import symattn as sa
 from symattn.codegen.check import check_function
+from symattn.core.node import topological
 
 from ..shares import one_in
 from .golden import GOLDEN, document
@@ -42,6 +43,15 @@ def test_leading_axes_are_loop_axes(name, rng):
     single = call(*both[0])  # the third call of its signature, in the form for small arrays
     for got, want in zip(single, compiled(v)[0](*both[0]), strict=True):
         np.testing.assert_array_equal(got, want, strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO)
+def test_its_source_tests_its_own_gradients(name, capsys):
+    _, function, _ = compiled(v := ZOO[name]())
+    exec(compile(function.source, name, "exec"), {"__name__": "__main__"})
+    stops = any(x.op.name == "stop_gradient" for x in topological([v.output]))
+    assert capsys.readouterr().out.count(" agrees with ") == (0 if stops else len(v.wrt))
 
 
 @pytest.mark.parametrize("name", ZOO)

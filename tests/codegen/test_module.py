@@ -80,6 +80,13 @@ def test_the_docstring_says_what_is_computed_from_what():
     assert "    result[T, S] = Q @ K.T" in sa.lambdify([Q, K], Q @ K.T).source
 
 
+def test_long_formulas_are_broken_between_words():
+    y = sa.softmax(sum((sa.tanh(k * Q) for k in range(2, 20)), Q))
+    told = ast.get_docstring(ast.parse(sa.lambdify([Q], y).source), clean=False)
+    assert max(map(len, told.splitlines())) <= 100
+    assert "tanh(18 * Q)" in told
+
+
 def test_the_docstring_of_a_deep_network_is_bounded():
     y = Q
     for k in range(80):
