@@ -131,9 +131,10 @@ class Gradient(Mapping[Any, Tensor], Displayed):
     def told(self, printer: Printer | IndexPrinter | None = None) -> tuple[prose.Chain]:
         """The steps with their reasons, and what was named on the way, by the names of a document or by their own."""
         printer = self.printer(latex=True) if printer is None else printer
+        equations = printer.on_the_way(step.expression for step in self.lines())
         rows = Rows(printer, [step.expression for step in self.lines()])
         lines = [*((*step, False, "") for step in self.steps), *((*step, True, "") for step in self.definitions)]
-        return (prose.Chain(tuple(rows.of(lines))),)
+        return (prose.Chain((*rows.of(lines), *equations)),)
 
     def __str__(self) -> str:
         printer = self.printer(latex=False)

@@ -65,6 +65,12 @@ class NotationFromEnd(Protocol):
     def __call__(self, printer: Any, node: Any, /) -> tuple[Box, int] | None: ...
 
 
+class Equations(Protocol):
+    """Rows that define the values of loops that some expressions show, by names which the printer then knows."""
+
+    def __call__(self, printer: Any, shown: Sequence[Tensor], /) -> Sequence[Any]: ...
+
+
 class Build(Protocol):
     """The light tidying at construction (units, zeros, double transposes): the tensor, made by ``node`` in the end."""
 
@@ -99,6 +105,7 @@ class Operation:
     resized: Callable[[Tensor, Shape], dict[str, Any]] | None = None
     part: str = ""  # the parameter that says which of several results of one computation it is
     from_end: NotationFromEnd | None = None
+    equations: Equations | None = None  # of what has no notation but by these
     build: Build | None = None
     broadcasts: bool = False  # whether it works entry by entry on several inputs, which broadcast
     spreads: bool = False  # whether it moves entries in a way for which matrix notation has no sign

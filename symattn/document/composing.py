@@ -71,7 +71,6 @@ from .parts import (
     steps,
 )
 from .prose import Formula, Prose
-from .recursions import Recursions
 from .speaking import Speaker, Spoken
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ class Composer:
         self.printer = printer_in(style, self.roots, names, gradients, first_index)
         self.lines = [line for line in steps(self.parts) if isinstance(line, Line)]
         self.rows = Rows(self.printer, [line.expression for line in self.lines])
-        self.recursions = Recursions(self.printer, self.lines) if isinstance(self.printer, Printer) else None
         self.given = [*derivation.given, *occurring(self.roots, derivation.given)]
         self.speaker = self._speaker(plain=names is None and gradients == "d")
         self.defined = {self.printer.names[line.name] for line in self.lines if line.name is not None}
@@ -372,15 +370,17 @@ class Composer:
         return replace(step, number=self.number)
 
     def _steps(self, line: Line) -> Iterator[Step]:
-        """The row of a line, and before it those that define the parts that it takes a tensor into."""
+        """The row of a line, and before it those that define the parts that it takes a tensor into, and its loops."""
         name = "" if line.name is None else self.printer.names[line.name]
-        if self.recursions is not None and self.recursions.of(line) is not None:
-            yield from self.recursions.rows(line)
-            yield self._finished(line, Step(self.printer.table.box(name), self.recursions.value(line)))
-            return
+        shown = [line.expression] if line.left is None or line.kind != "equation" else [line.left, line.expression]
+        yield from self._equations(shown)
         *before, made = self.rows.of([(name, line.expression, "", line.is_definition, "")])
         yield from before
         yield self._finished(line, made)
+
+    def _equations(self, shown: Sequence[Tensor]) -> Iterator[Step]:
+        """The equations of the loops that expressions show, where no part before has them."""
+        return (replace(step, status="defined") for step in self.printer.on_the_way(shown))
 
     def _finished(self, line: Line, made: Step) -> Step:
         """The row of a line with why it holds, and what was done to check it."""
@@ -392,6 +392,7 @@ class Composer:
 
     def _statement(self, part: Statement) -> PageStatement:
         verdict, claim = part.verdict, part.verdict.claim
+        where = self._where(claim.sides)
         telling = verdict.telling(self.printer.table)
         is_formula = isinstance(claim, Claim)
         return PageStatement(
@@ -402,8 +403,13 @@ class Composer:
             (self._claim(claim),) if isinstance(claim, Claim) else (),
             () if is_formula else telling.claim,
             self._premises(verdict),
-            tuple(self._inside(part)),
+            (*where, *self._inside(part)),
         )
+
+    def _where(self, shown: Sequence[Tensor]) -> tuple[PagePart, ...]:
+        """The same behind a claim."""
+        equations = tuple(self._equations(shown))
+        return (Paragraph(("where",)), Chain(equations)) if equations else ()
 
     def _claim(self, claim: Claim) -> Box:
         """A claim; a side that a line defines, or that is a gradient, is written by its name."""
@@ -431,7 +437,9 @@ class Composer:
             if isinstance(held, Prose):
                 yield Paragraph(("What holds: ", *self._doubted(held)))
             else:
+                where = self._where(held.claim.sides)
                 yield self._held(held, check)
+                yield from where
 
     def _held(self, verdict: Verdict, check: Check | None) -> PagePart:
         """What is true instead, with what was done to check it."""

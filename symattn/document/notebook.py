@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.node import Tensor
 from ..errors import SymattnError
-from ..printing.asked import definitions_in, named_formula, named_latex
+from ..printing.asked import explanations, named_formula, named_latex
 from ..printing.matrix import latex_printer
 from ..printing.media.mathml import mathml
 from ..printing.prose import Display, Paragraph, Part
@@ -36,7 +36,8 @@ def shown(x: Any, medium: str) -> str | None:
 def _html(x: Tensor) -> str:
     """One formula, which needs no style; with what is named in it by nobody, a part of a page."""
     printer = latex_printer([x])
-    formula, defined = named_formula(x, printer), definitions_in(x, printer)
+    defined = explanations([x], printer)
+    formula = named_formula(x, printer)
     if not defined:
         return mathml(formula)
     return parts_html([Display((formula,)), Paragraph(("where",)), *(Display((box,)) for box in defined)])

@@ -2,8 +2,9 @@ r"""LaTeX of whatever is asked for: of a tensor, with what its names stand for w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
+from itertools import groupby
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +25,7 @@ from .media.latex import latex as latex_text
 from .media.latex import spelling_of
 from .media.spelling import PLAIN
 from .misleading import check_functions, words_of
-from .prose import DEFINED, EQUALS
+from .prose import DEFINED, EQUALS, Step
 from .scalars import constants_in, scalar_box
 from .symbols import symbol
 from .table import Spellings, check_apart, symbol_table
@@ -64,7 +65,8 @@ def latex(
     if isinstance(x, Tensor) or not callable(method):
         roots = [*_tensors_in(x)]
         printer = printer_in(style, roots, names, gradients, first_index)
-        return _explained(_collected(x, printer), roots, printer, safe)
+        below = explanations(roots, printer)
+        return _explained(_collected(x, printer), below, safe)
     taken = signature(method).parameters
     asked = {
         "style": checked_style(style) != "matrix",
@@ -84,7 +86,8 @@ def latex(
 def named_latex(x: Tensor, safe: str = "") -> str:
     """A tensor as a notebook shows it: one that a user has named with its name, ``O = P V``."""
     printer = latex_printer([x])
-    return _explained(named_formula(x, printer), [x], printer, safe)
+    below = explanations([x], printer)
+    return _explained(named_formula(x, printer), below, safe)
 
 
 def named_formula(x: Tensor, printer: Printer) -> Box:
@@ -94,12 +97,6 @@ def named_formula(x: Tensor, printer: Printer) -> Box:
     made = printer.row(printer.names[x], definition(x), "")
     heads = [] if made.each is None else [Space(1.0), Fence(made.each)]
     return row(printer.box(x) if made.left is None else made.left, EQUALS, made.right, *heads)
-
-
-def definitions_in(x: Tensor, printer: Printer) -> list[Box]:
-    """What the names in it stand for that no user gave, as far as somebody still reads them."""
-    unknown = mentioned_names([definition(x)])
-    return [_defined(printer.names[y], y, printer) for y in unknown[-MOST_DEFINITIONS:]]
 
 
 def _scalar(x: Any, names: Spellings | None) -> Box:
@@ -165,16 +162,36 @@ def _collected(x: Any, printer: Printer | IndexPrinter) -> Box:
 # --- names that no user gave ---
 
 
-def _explained(formula: Box, roots: Iterable[Tensor], printer: Printer | IndexPrinter, safe: str) -> str:
-    """A formula of some tensors in LaTeX, with rows that define the names in it that no user gave."""
-    page = Page("aligned", "none", safe=safe)
+def explanations(roots: Iterable[Tensor], printer: Printer | IndexPrinter) -> list[Box]:
+    """What the names stand for that nobody gave, as far as somebody still reads them, by equations where it has these.
+
+    The printer knows all of them from then on.
+    """
     unknown = {printer.names[y]: y for y in mentioned_names(map(definition, roots))}
-    if not unknown:
-        return page.written(formula)
     last = [*unknown.items()][-MOST_DEFINITIONS:]
     left_out = len(unknown) - len(last)
+    readable = [y for _, y in last if tree_size(y) <= LONGEST]
+    equations = printer.on_the_way([*roots, *readable])
     more = [Text(f"and {left_out} intermediates more")] * bool(left_out)
-    below = [*(_defined(name, y, printer) for name, y in last), *more]
+    return [*_below_one_another(equations), *(_defined(name, y, printer) for name, y in last), *more]
+
+
+def _below_one_another(steps: Iterable[Step]) -> Iterator[Box]:
+    """Equations, and above several of them for what these hold."""
+    for _, group in groupby(steps, key=lambda step: "" if step.each is None else latex_text(step.each)):
+        several = [*group]
+        each = several[0].each
+        if each is not None and len(several) > 1:
+            yield row(Text("for "), each, Text(":"))
+        beside = [Space(1.0), Fence(each)] if each is not None and len(several) == 1 else []
+        yield from (row(step.left, step.relation, step.right, *beside) for step in several if step.left is not None)
+
+
+def _explained(formula: Box, below: Sequence[Box], safe: str) -> str:
+    """A formula in LaTeX, with rows below it that define what in it no user has named."""
+    page = Page("aligned", "none", safe=safe)
+    if not below:
+        return page.written(formula)
     lefts = [None, _WHERE, *[None] * len(below)]
     return unnumbered([Equation(*sides) for sides in zip(lefts, [formula, *below], strict=False)], page)
 

@@ -9,7 +9,7 @@ from 1. A name of several parts keeps together: ``(W_{q})_{i j}``, ``\mathrm{mas
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -177,15 +177,22 @@ class IndexPrinter:
         table: SymbolTable,
         taken: Collection[str] | None = None,
         first_index: int = 0,
+        equations: Sequence[Step] = (),
     ) -> None:
         self.table = table
         self.first_index = first_index
+        self._equations = [*equations]  # of what the table names that nobody else has
         self.names = table.names
         taken = {*(symbol_names([*roots, *self.names]) if taken is None else taken), *table.letters()}
         pool = [c for c in _INNER + _OUTER if c not in taken]
         self.letters = [*pool, *(c for n in range(1, 20) if (c := f"i_{n}") not in taken)]
         shapes = {name: node.shape for node, name in self.names.items()}
         self.scalars = EntryScalars(table, shapes, taken, self.letters, first_index)
+
+    def on_the_way(self, roots: Iterable[Tensor]) -> list[Step]:
+        """Rows that define what nobody has named, where only equations say what it is, once."""
+        equations, self._equations = self._equations, []
+        return equations
 
     def written(self, box: Box) -> str:
         """A tree of boxes as LaTeX."""

@@ -79,6 +79,15 @@ class Printer:
         printer.known |= {**self.known, **written}
         return printer
 
+    def on_the_way(self, roots: Iterable[Tensor]) -> list[Step]:
+        """Rows that define what expressions show and nobody has named, where only equations say what it is.
+
+        It has a name from then on.
+        """
+        shown = [definition(x) for x in roots]
+        ops = {x.op for x in topological(shown, stop=self.names)}
+        return [step for op in ops if op.equations is not None for step in op.equations(self, shown)]
+
     # --- as it is written ---
 
     def written(self, box: Box) -> str:
@@ -353,8 +362,9 @@ def printer_in(
     first = checked_first_index(first_index)
     if checked_style(style) == "matrix":
         return latex_printer(roots, names, gradients, first)
-    table = _with_loops(roots, latex_printer(roots, names, gradients, first))
-    return IndexPrinter(roots, table, first_index=first)
+    whole = latex_printer(roots, names, gradients, first)
+    equations = whole.on_the_way(roots)
+    return IndexPrinter(roots, _with_loops(roots, whole), first_index=first, equations=equations)
 
 
 def _with_loops(roots: Sequence[Tensor], p: Printer) -> SymbolTable:
@@ -363,11 +373,11 @@ def _with_loops(roots: Sequence[Tensor], p: Printer) -> SymbolTable:
     for x in topological(roots):
         from_end = p.from_end(x)
         if from_end is not None or (x.op.part and not is_named(x)):
-            boxes[x] = p.operand(x, Binding.ATOM) if from_end is None else from_end[0]
+            boxes[x] = p.operand(x, Binding.ATOM) if from_end is None or x in p.known else from_end[0]
     if not boxes:
         return p.table
     placed = {x: f" {n}" for n, x in enumerate(boxes)}
-    return SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, boxes)})
+    return SymbolTable({**p.names, **placed}, {**p.table, **SymbolTable.spelled(placed, boxes)}, p.table.loops)
 
 
 def membership(name: Box, shape: Sequence[Any], table: SymbolTable | None = None) -> Box:

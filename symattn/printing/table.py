@@ -52,10 +52,19 @@ class Symbol(NamedTuple):
 
 
 class SymbolTable(Mapping[str, Symbol]):
-    """The symbols by their names, and the name under which each node is shown."""
+    """The symbols by their names, and the name under which each node is shown.
 
-    def __init__(self, names: Mapping[Tensor, str], symbols: Mapping[str, Symbol] | None = None) -> None:
+    ``loops`` are the recurrences whose equations the page has by then, as what writes these knows them.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[Tensor, str],
+        symbols: Mapping[str, Symbol] | None = None,
+        loops: dict[Any, Any] | None = None,
+    ) -> None:
         self.names = names
+        self.loops = {} if loops is None else loops
         self._symbols = {} if symbols is None else symbols
         self._scripted: dict[tuple[str, bool], list[Box]] | None = None  # what is printed with a subscript, by its ink
         self._words: Mapping[str, Collection[Name]] | None = None
@@ -70,7 +79,7 @@ class SymbolTable(Mapping[str, Symbol]):
 
     def over(self, own: SymbolTable) -> SymbolTable:
         """The symbols of a document, and those of a part of it that it lacks."""
-        return SymbolTable({**own.names, **self.names}, {**own, **self})
+        return SymbolTable({**own.names, **self.names}, {**own, **self}, self.loops)
 
     def __getitem__(self, name: str) -> Symbol:
         return self._symbols[name]

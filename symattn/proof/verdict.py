@@ -115,7 +115,7 @@ class Proof(_Worded):
             *telling.notation(head="Notation"),
             *(Paragraph((*listed(said), "."), title) for title, said in premises if said),
             *(led((), found, "Example") if self.assumes_something else ()),
-            *led((), self.argument.told(within), "Proof"),
+            *led((), self.argument.told(telling.page), "Proof"),
         )
 
     def latex(self) -> str:
@@ -173,7 +173,7 @@ class Verdict(_Worded, ABC):
         """The claim, what is given and what it mentions, and how the sentence ends."""
         telling = self.telling(within)
         given = (", given ", *listed(telling.given)) if self.given else ()
-        where = (", where ",) if self.wording.definitions else ()
+        where = (", where ",) if telling.defines else ()
         return telling.notation((*telling.claim, *given, *where), head, end)
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ class Refuted(Verdict):
         return self.found
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
-        comma = "," if self.given or self.wording.definitions else ""
+        comma = "," if self.given or self.telling(within).defines else ""
         return *self._asked("Refuted", f"{comma} fails.", within), *self.found.told(within)
 
     def __str__(self) -> str:

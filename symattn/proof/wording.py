@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -108,10 +109,22 @@ class Telling:
 
     def __init__(self, wording: Wording, within: SymbolTable | None = None) -> None:
         self.wording, self.within = wording, within
+        self._equations: list[Step] = []  # of loops that nobody has named
         try:
             self._printer: Printer | None = latex_printer(wording.roots, within=within)
+            self._equations += self._printer.on_the_way([*wording.roots, *wording.mentioned])
         except OperandError:
             self._printer = None
+
+    @property
+    def page(self) -> SymbolTable | None:
+        """The symbols of what goes on from here: of the document, or of the claim where that has letters for loops."""
+        return self._printer.table if self._printer is not None and self._printer.table.loops else self.within
+
+    @property
+    def defines(self) -> bool:
+        """Whether there is something to be defined."""
+        return bool(self.wording.definitions or self._equations)
 
     @property
     def claim(self) -> Words:
@@ -132,19 +145,21 @@ class Telling:
         """What the intermediates stand for that are read by their names, the last of them."""
         if self._printer is None:
             return ()
-        return tuple(self._printer.row(self._printer.names[x], definition(x), "") for x in self.wording.mentioned)
+        rows = (self._printer.row(self._printer.names[x], definition(x), "") for x in self.wording.mentioned)
+        return *(replace(step, relation=EQUALS) for step in self._equations), *rows
 
     def notation(self, words: Words = (), head: str = "", end: str = ".") -> tuple[Part, ...]:
         """What the intermediates stand for, behind some words: in a sentence, or row by row where that is long."""
-        if not self.wording.definitions:
+        if not self.defines:
             return (Paragraph((*words, end), head),) if words else ()
         steps, more = self.definitions, ((self.wording.more,),) if self.wording.more else ()
         formulas = list(map(_in_one, steps))
         if self._printer is None:
             return (Paragraph((*words, "; ".join(self.wording.definitions), end), head),)
-        if all(map(is_short, formulas)):
+        if all(map(is_short, formulas)) and not self._equations:
             return (Paragraph((*words, *listed([*((box,) for box in formulas), *more]), end), head),)
-        return Paragraph(words, head), Chain(steps), Paragraph((*listed(more), end))
+        after = (Paragraph((*listed(more), end)),) if more or end != "." else ()
+        return Paragraph(words, head), Chain(steps), *after
 
     def sentences(self, several: Iterable[str]) -> tuple[Words, ...]:
         """Conditions and sentences."""

@@ -211,3 +211,8 @@ def loop_of(node: Tensor) -> Loop:
     """The loop that a node is a value of, with the body as its step."""
     step = node.params["body"].step
     return Loop(step, *parted(node.inputs, step), number_of_steps(node))
+
+
+def loop_key(scan: Tensor) -> Any:
+    """What is the same for all values of one loop, and differs between loops."""
+    return scan.params["body"], scan.inputs, scan.params["steps"]

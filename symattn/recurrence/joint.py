@@ -7,9 +7,8 @@ from typing import Any
 
 from ..core.node import Tensor, rebuild, topological
 from ..ops.leaves import computed, variable
-from .body import Loop, loop_of
+from .body import Loop, loop_key, loop_of
 from .record import essential, scan_op, values_of
-from .scans import loop_key
 
 Values = dict[Tensor, Tensor]
 

@@ -35,6 +35,7 @@ from .body import (
     without_labels,
 )
 from .notation import scan_from_end, scan_notation
+from .on_the_way import equations
 
 
 def values_of(loop: Loop) -> tuple[list[Tensor], list[Tensor]]:
@@ -253,6 +254,7 @@ scan_op = Operation(
     numpy=lambda code, node, *operands: code.scan(node, operands),
     notation=scan_notation,
     from_end=scan_from_end,
+    equations=equations,
     reason="a recurrence, step by step backwards",
     called="the recurrence",
     kind=_kind,

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.node import Tensor, check_open
 from ..errors import OperandError, described
 from ..ops.leaves import computed
-from .body import Tensors, loop_of
+from .body import Tensors, loop_key, loop_of
 from .record import scan_op, values_of
 
 
@@ -33,11 +33,6 @@ def scans(x: Any) -> tuple[Tensor, ...]:
         if node.op is scan_op:
             first.setdefault(loop_key(node), node)
     return tuple(first.values())
-
-
-def loop_key(scan: Tensor) -> Any:
-    """What is the same for all values of one loop, and differs between loops."""
-    return scan.params["body"], scan.inputs, scan.params["steps"]
 
 
 def is_value_of(scan: Tensor, x: Tensor) -> bool:

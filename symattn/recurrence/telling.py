@@ -27,7 +27,7 @@ from ..ops.notation import Binding, Written
 from ..printing.matrix import Printer
 from ..printing.prose import Step
 from ..printing.ranges import ranging
-from .body import Loop, Take
+from .body import Loop, Take, loop_key
 
 _LETTERS = {("state", True): "SUWYZ", ("state", False): "smlruvw", ("output", True): "OYZ", ("output", False): "oyz"}
 _PARTS = {True: "ABCFGW", False: "abcfgw"}
@@ -113,6 +113,7 @@ class Recursion:
         self.loop, self.labels, self.p, self.back = loop, labels, p, back
         self.letters = Letters(p.taken) if letters is None else letters
         self.letters.taken |= {*p.taken, *labels.values()}
+        self.told: Sequence[bool] = ()  # for which states and outputs the equations are on the page
         self.boxes = dict[Tensor, Box]()  # what tensors of its own are printed as
         self.written = dict[Tensor, Written]()  # those of them that need a fence in places
         self._whole_of = dict[Tensor, Tensor]()  # what stands for all blocks of something
@@ -141,11 +142,23 @@ class Recursion:
         return Read(self._element(x), start, stride, self.in_blocks(x))
 
     def _element(self, x: Tensor) -> Box:
+        told = self.p.table.loops.get(loop_key(x)) if x.op.equations is not None else None
+        if told is not None and x not in self.p.names:  # the output of a loop with letters
+            return told.outputs[x.params["take"][1]]
         name = str(x.name or "")
         small = self.letters.of_elements(name) if is_named(x) and x.rank < 3 else name
         if small != name:
             return Name(small)
         return _as_base(self.plain(x), is_named(x) or self.in_blocks(x))
+
+    def go_on(self, other: Recursion | None) -> None:
+        """Take the letters of equations that the page has of the same loop, if they count the steps as these do."""
+        if other is not None and other.back is self.back:
+            self.states, self.outputs, self.reads, self.told = other.states, other.outputs, other.reads, other.told
+
+    def has_told(self, asked: Sequence[bool]) -> bool:
+        """Whether the page has the equations of these states and outputs."""
+        return bool(self.told) and all(told or not wanted for told, wanted in zip(self.told, asked, strict=True))
 
     def in_blocks(self, x: Tensor) -> bool:
         """Whether elements of a sequence are blocks of something."""
@@ -215,9 +228,9 @@ class Recursion:
         states = [Script(letter, self.count(steps)) for letter in self.states]
         return [*states, *(Script(letter, self.place(steps - 1)) for letter in self.outputs)]
 
-    def printer(self, roots: Sequence[Tensor]) -> Printer:
-        """What writes expressions with the tensors of its own."""
-        return self.p.beside(displayed_names(roots), self.letters.taken, self.boxes, self.written)
+    def printer(self, roots: Sequence[Tensor], bound: str = "") -> Printer:
+        """What writes expressions with the tensors of its own; the letter that they bind has no other meaning."""
+        return self.p.beside(displayed_names(roots), {*self.letters.taken, bound}, self.boxes, self.written)
 
     def plainly(self, x: Tensor) -> Tensor:
         """An expression in which all blocks of something are called as that is."""
@@ -240,8 +253,19 @@ class Recursion:
         for head, x in pairs:
             yield Step(head, printer.box(x))
 
+    def needed_for(self, takes: Iterable[Take]) -> list[bool]:
+        """Which states and outputs matter to some values."""
+        takes, step = {*takes}, self.loop.step
+        outputs = [("output", k) in takes for k, _ in enumerate(step.outputs)]
+        roots = [x for x, wanted in zip(step.outputs, outputs, strict=True) if wanted]
+        needed = step.needed([*roots, *(x for k, x in enumerate(step.states) if ("final", k) in takes)])
+        return [*(k in needed for k, _ in enumerate(step.states)), *outputs]
+
     def equations(self, asked: Sequence[bool]) -> Iterator[Step]:
-        """The starts, and the step at t, of the states and outputs that are asked for."""
+        """The starts, and the step at t, of the states and outputs that are asked for and not told yet."""
+        told = self.told or [False] * len(asked)
+        self.told = [wanted or known for wanted, known in zip(asked, told, strict=True)]
+        asked = [wanted and not known for wanted, known in zip(asked, told, strict=True)]
         starts = [x if wanted else None for x, wanted in zip(self.loop.first, asked, strict=False)]
         yield from self.rows(self.heads(0)[: len(starts)], starts)
         yield from self._at_any_step(asked)
@@ -256,7 +280,7 @@ class Recursion:
         new = [*map(self.plainly, self.by_new(values, self.states_at(steps + 1)))]
         shown = [k for k, wanted in enumerate(asked) if wanted]
         shown.sort(key=lambda k: order[values[k]] if k < len(self.states) else len(order))
-        printer, heads, each = self.printer(new), self.heads(steps + 1), self._each(t)
+        printer, heads, each = self.printer(new, letter), self.heads(steps + 1), self._each(t)
         parts = [x for x in said_again([new[k] for k in shown]) if x not in self.boxes]
         for k in shown:
             for x in [x for x in parts if x in topological([new[k]])]:

@@ -8,9 +8,8 @@ from typing import Any
 from ..core.arguments import few
 from ..core.node import Tensor, topological, with_inputs
 from ..ops.layout import concat
-from .body import loop_of
+from .body import loop_key, loop_of
 from .record import scan_op
-from .scans import loop_key
 
 _MOST = 10_000  # operations of one recurrence that are written out
 

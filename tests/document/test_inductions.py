@@ -79,7 +79,8 @@ def test_an_induction_is_the_proof_that_people_read():
     told = written(sa.Derivation("Linear attention", given=[Q, K, V]).claim(sa.prove(O, CAUSAL, by=BY)))
     assert "Proof by the machine" not in told
     for line in (
-        "Proof. By induction on T, the number of steps of",
+        "Proof. By induction on T, the number of steps.",
+        "Sₜ₊₁ ≔ S_t + kₜ vₜᵀ    (t = 0, …, T − 1)",
         "S_T = Kᵀ V",
         "o₀ = S_1ᵀ q₀",
         "= K_(:n)ᵀ V_(:n) + kₙ vₙᵀ    by hypothesis",

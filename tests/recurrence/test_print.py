@@ -11,6 +11,7 @@ import sympy
 
 import symattn as sa
 from symattn.ops.broadcasting import broadcast_to
+from symattn.printing.matrix import latex_printer
 
 from .steps import LOOPS, B, K, Q, T, V, cell, d, drawn, e, gamma, linear, online, online_mean, x
 
@@ -67,7 +68,7 @@ from .steps import LOOPS, B, K, Q, T, V, cell, d, drawn, e, gamma, linear, onlin
 )
 def test_printing(y: Callable[[], Any], text: str, latex: str) -> None:
     assert str(y()) == text
-    assert sa.latex(y()) == latex
+    assert latex_printer([y()]).write(y()) == latex  # in one formula, as within another loop
 
 
 def _adding(first: Any, xs: Any, **options: Any) -> Any:
@@ -134,7 +135,7 @@ def test_places_are_counted_from_one_base(name: str) -> None:
     """What is read of a sequence is the same whether it is written as a place or as the element of a step."""
     y, *written = PLACES[name]
     for first_index, equations in enumerate(written):
-        assert sa.latex(y, first_index=first_index).replace(r"\quad ", "") == f"({equations})"
+        assert latex_printer([y], first_index=first_index).write(y).replace(r"\quad ", "") == f"({equations})"
 
 
 def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
@@ -144,21 +145,47 @@ def test_a_gradient_is_read_as_a_loop_from_the_end() -> None:
         "     zeros(d), (H, dO), reverse=True)[1]              # a recurrence, step by step backwards\n"
         "H = scan(lambda s, x: (tanh(A @ s) + x, s), B, K)[1]  # where"
     )
-    told = sa.latex(g)
-    assert r"s_{T} = 0_{d}, \quad s_{t} = A^{\top} (s_{t + 1} \odot (1 - \tanh(A h_{t})^{\odot 2}))" in told, told
+    assert sa.latex(g).splitlines()[1:-1] == [
+        r"  \mathrm{d}K &= {\mathrm{d}K}_{:T} \qquad \text{\small a recurrence, step by step backwards} \\",
+        r"  H &:= h_{:T} \\",
+        r"  s_{T} &:= 0_{d} \\",
+        r"  & \text{for } t = T - 1, \ldots, 0\text{:} \notag \\",
+        r"  s_{t} &:= A^{\top} (s_{t + 1} \odot (1 - \tanh(A h_{t})^{\odot 2})) + {\mathrm{d}O}_{t} \\",
+        r"  {\mathrm{d}K}_{t} &:= s_{t + 1} \\",
+        r"  m_{0} &:= B \\",
+        r"  & \text{for } t = 0, \ldots, T - 1\text{:} \notag \\",
+        r"  m_{t + 1} &:= \tanh(A m_{t}) + k_{t} \\",
+        r"  h_{t} &:= m_{t}",
+    ]
 
 
-def test_index_style_has_entries_of_loops() -> None:
+def test_a_loop_is_named_on_the_way() -> None:
+    """Its equations stand below one another, once, whatever shows it, and one that another reads has its letters."""
     S, O = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
-    of_state = (
-        r"(S_{T} : S_{0} = 0_{d \times e}, \quad S_{t + 1} = \gamma S_{t} + k_{t} v_{t}^{\top}, "
-        r"\quad t = 0, \ldots, T - 1)"
-    )
-    assert sa.latex(S, style="index") == of_state + "_{i j}"
-    assert sa.latex(Q @ S, style="index") == r"\sum_{l = 0}^{d - 1} Q_{i l} " + of_state + "_{l j}"
-    assert sa.latex(sa.scan(cell, B, K, reverse=True)[1], style="index").endswith(r"t = T - 1, \ldots, 0)_{i j}")
-    assert sa.latex(O[2:], style="index").endswith(r"t = 0, \ldots, T - 1)_{i + 2, j}")
-    assert sa.latex(O[2:], style="index", first_index=1).endswith(r"t = 1, \ldots, T)_{i + 2, j}")
+    state = [
+        r"  \text{where } & S_{0} := 0_{d \times e} \\",
+        r"  & S_{t + 1} := \gamma S_{t} + k_{t} v_{t}^{\top} \quad (t = 0, \ldots, T - 1)",
+    ]
+    assert sa.latex(Q @ S).splitlines() == [r"\begin{aligned}", r"  & Q S_{T} \\", *state, r"\end{aligned}"]
+    entries = [r"\begin{aligned}", r"  & \sum_{k = 0}^{d - 1} Q_{i k} (S_{T})_{k j} \\", *state, r"\end{aligned}"]
+    assert sa.latex(Q @ S, style="index").splitlines() == entries
+    assert r"& (o_{1:T})_{i + 2, j} \\" in sa.latex(O[2:], style="index", first_index=1)
+    assert r"& [S_{T}, o_{:T}] \\" in sa.latex([S, O])
+    assert r"m_{t + 1} := \tanh(A m_{t}) + o_{t}" in sa.latex(LOOPS["one after another"]())
+    assert r"= s_{t}, \\" in sa.latex(LOOPS["one in another"]())
+    inner = r"m_{n + 1} = s_{t} m_{n} + (k_{t})_{n}, \quad n = 0, \ldots, d - 1 )"
+    assert inner in sa.latex(LOOPS["one in another"]())
+
+
+def test_a_claim_and_its_proof_have_the_same_letters() -> None:
+    S, _ = sa.scan(linear, sa.zeros(d, e), (K, V, Q))
+    told = sa.prove(2 * S, S + S).latex()
+    assert r"2 S_{T} = S_{T} + S_{T}" in told
+    assert told.count(r"S_{t + 1} &= \gamma S_{t} + k_{t} v_{t}^{\top}") == 1
+    start = sa.scan(lambda s, r: (s + r, None), x[0], x)[0]
+    told = sa.prove(start, x[0] + sa.sum(x)).latex()
+    assert told.count(r"s_{0} &= x_{0}") == told.count(r"s_{t + 1} &= s_{t} + x_{t} \quad") == 1
+    assert r"s_{1} &= x_{0} + x_{0}" in told
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -177,7 +204,7 @@ def test_what_is_long_is_written_once_in_a_step() -> None:
         "dx = scan(lambda s, x_1: (t := exp(x_1[1] - maximum(x_1[1], x_1[0])),\n     t_1 := s[1] * "
     )
     shown = sa.latex(sa.gradient(total, [x])[x])
-    assert r"a_{t} = \exp((H_{1})_{t} - \operatorname{maximum}((H_{1})_{t}, x_{t}))," in shown
-    assert r"\quad m_{t} = m_{t + 1} a_{t}," in shown
-    assert r"o_{t} = c_{t} (1 - [(H_{1})_{t} \ge x_{t}]) + b_{t}, \quad t = T - 1, \ldots, 0 )" in shown
-    assert len(shown) < 1000
+    assert r"& a_{t} := \exp((H_{1})_{t} - \operatorname{maximum}((H_{1})_{t}, x_{t})) \\" in shown
+    assert r"& m_{t} := m_{t + 1} a_{t} \\" in shown
+    assert r"& {\mathrm{d}x}_{t} := c_{t} (1 - [(H_{1})_{t} \ge x_{t}]) + b_{t} \\" in shown
+    assert len(shown) < 1200

@@ -21,9 +21,8 @@ from ...ops.leaves import bare, computed, from_index, from_index_op
 from ...printing.matrix import latex_printer, names_in
 from ...printing.prose import Chain, Fold, Paragraph, Part, Step
 from ...printing.table import SymbolTable
-from ...recurrence.body import loop_of
+from ...recurrence.body import loop_key, loop_of
 from ...recurrence.record import scan_op
-from ...recurrence.scans import loop_key
 from ..argument import Argument, Given, Resting
 from ..claims import RELATIONS, Claim, Independence
 from ..definedness import conditions

@@ -18,9 +18,9 @@ from ...ops.arithmetic import negative
 from ...ops.gather import flip
 from ...ops.leaves import bare, computed, constant, variable
 from ...printing.matrix import names_in
-from ...recurrence.body import loop_of, without_labels
+from ...recurrence.body import loop_key, loop_of, without_labels
 from ...recurrence.record import scan_op
-from ...recurrence.scans import is_value_of, loop_key, states_and_outputs
+from ...recurrence.scans import is_value_of, states_and_outputs
 from ..argument import Given
 from ..claims import Claim
 from ..generalised import any_tensor

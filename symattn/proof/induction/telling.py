@@ -19,7 +19,7 @@ from ...ops.notation import Binding, fenced
 from ...printing.matrix import Printer, latex_printer, names_in
 from ...printing.prose import EQUALS, Chain, Paragraph, Part, Step, Words, listed
 from ...printing.table import SymbolTable, checked_table
-from ...recurrence.body import Take, loop_of, without_labels
+from ...recurrence.body import Loop, Take, loop_key, loop_of, without_labels
 from ...recurrence.record import scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
 from ...recurrence.telling import Letters, Recursion, in_blocks, merges_blocks
@@ -39,7 +39,10 @@ class Told(Recursion):
         p = latex_printer(form.roots, within=within)
         self.form, self.within = form, within
         self._blocks = {x.inputs[0] for x in topological([*claim.sides, *form.roots]) if merges_blocks(x)}
-        super().__init__(form.loop, labels_of(form.source, claim, within), p, Letters(names_in(form.roots)))
+        told = _told_as(form.source, within)
+        letters = Letters(names_in(form.roots) | _letters_of(told))
+        super().__init__(form.loop, labels_of(form.source, claim, within), p, letters)
+        self.go_on(told)
         self.n, self.last = self.scalar(form.before), self.scalar(form.steps)
         self.free = dict(form.free)
         self.forms = [*form.states, *form.outputs, *[None] * (len(self.outputs) - len(form.outputs))]
@@ -222,17 +225,26 @@ def labels_of(source: Tensor, claim: Claim, within: SymbolTable | None) -> dict[
     known = _names(claim, within)
     named = [(definition(x), str(name)) for x, name in known.items() if is_named(x) and definition(x).op is scan_op]
     exact = [pair for pair in named if is_value_of(source, pair[0])]
-    alike = [pair for pair in named if _is_alike(source, pair[0])]
+    alike = [pair for pair in named if _are_alike(loop_of(source), loop_of(pair[0]))]
     return {value.params["take"]: name for value, name in (*alike, *exact)}
 
 
-def _is_alike(source: Tensor, value: Tensor) -> bool:
+def _are_alike(one: Loop, other: Loop) -> bool:
     """Whether a loop is another one for blocks, or for another length, of sequences of the same names."""
-    if value.params["body"] is not source.params["body"]:
-        return False
-    one, other = loop_of(source), loop_of(value)
     names = [[x.inputs[0].name if in_blocks(x) else x.name for x in loop.sequences] for loop in (one, other)]
-    return one.first == other.first and names[0] == names[1]
+    return one.step == other.step and one.first == other.first and names[0] == names[1]
+
+
+def _told_as(source: Tensor, within: SymbolTable | None) -> Recursion | None:
+    """The equations that the page has of a loop, or of one with the same step."""
+    loops, loop = checked_table(within).loops, loop_of(source)
+    alike = (other for other in loops.values() if _are_alike(loop, other.loop))
+    return loops.get(loop_key(source)) or next(alike, None)
+
+
+def _letters_of(*told: Recursion | None) -> set[str]:
+    """The letters that stand for something in equations of the page."""
+    return {letter for each in told if each is not None for letter in each.letters.taken}
 
 
 def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bool] = ()) -> bool:
@@ -240,8 +252,12 @@ def is_told(recursion: Recursion, within: SymbolTable | None, asked: Sequence[bo
     states, outputs = len(recursion.states), len(recursion.outputs)
     takes: list[Take] = [*(("final", k) for k in range(states)), *(("output", k) for k in range(outputs))]
     known = checked_table(within)
-    wanted = asked or [True] * states + [False] * outputs
+    wanted = asked or _states(recursion)
     return all(recursion.labels.get(take) in known for take, is_wanted in zip(takes, wanted, strict=True) if is_wanted)
+
+
+def _states(recursion: Recursion) -> list[bool]:
+    return [True] * len(recursion.states) + [False] * len(recursion.outputs)
 
 
 def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None) -> tuple[Part, ...]:
@@ -249,7 +265,7 @@ def closed_form_told(form: ClosedForm, claim: Claim, within: SymbolTable | None)
     told = Told(form, claim, within)
     T = told.last
     steps = "By induction on ", T, ", the number of steps"
-    known = is_told(told, within, told.asked)
+    known = told.has_told(told.asked) or is_told(told, within, told.asked)
     return (
         Paragraph((*steps, "." if known else " of")),
         *(() if known else (told.recursion(),)),
@@ -270,9 +286,12 @@ def image_told(image: Image, claim: Claim, within: SymbolTable | None) -> tuple[
     roots, loops = [*image.final, *claim.sides], (loop_of(image.source), loop_of(image.value))
     if not image.is_for_any_element:
         return _steps_told(image, within)
-    letters, p = Letters(names_in(roots)), latex_printer(roots, within=within)
+    told_as = [_told_as(x, within) for x in (image.source, image.value)]
+    letters, p = Letters(names_in(roots) | _letters_of(*told_as)), latex_printer(roots, within=within)
     one = Recursion(loops[0], labels_of(image.source, claim, within), p, letters)
     other = Recursion(loops[1], labels_of(image.value, claim, within), p, letters)
+    for recursion, told in zip((one, other), told_as, strict=True):
+        recursion.go_on(told)
     n = sympy.Symbol(new_name(next(free_letters("nkmr", letters.taken)), letters.taken), integer=True)
     begun, now, then = (one.states_at(steps) for steps in (0, n, n + 1))
     made, step = one.run(now, n, loops[0].given), other.run(image.of(now), n, loops[1].given)
@@ -292,11 +311,12 @@ def image_told(image: Image, claim: Claim, within: SymbolTable | None) -> tuple[
     shown += [Step(head, printer.box(line[-1][0])) for head, line in lasting if line]
     asked = ([True] * count + [x in image.outputs for x in image.rows],
              [True] * states + [x is not None for x in image.outputs])  # fmt: skip
-    known = is_told(one, within, asked[0]) and is_told(other, within, asked[1])
-    told = () if known else (Chain((*one.equations(asked[0]), *other.equations(asked[1]))),)
+    both = [*zip((one, other), asked, strict=True)]
+    known = all(x.has_told(wanted) or is_told(x, within, wanted) for x, wanted in both)
+    equations = () if known else (Chain(tuple(step for x, wanted in both for step in x.equations(wanted))),)
     return (
         Paragraph(("By induction on the number of steps", "." if known else " of")),
-        *told,
+        *equations,
         Paragraph(("To be shown: for every ", row(one.scalar(n), Sign("≥", "relation"), one.scalar(0)), ",")),
         Chain(tuple(shown)),
         Paragraph(("It holds at the start,",)),
