@@ -108,6 +108,8 @@ OPERAND = {
         lambda: bias @ V,
         "-oo is allowed in additive masks only, that is, added to logits on their way into softmax",
     ),
+    "-oo taken away": (lambda: Q - bias, "which may hold -oo: take away what is a number, such as sa.maximum(x, 0)"),
+    "oo": (lambda: sa.minimum(sympy.oo, Q), "oo is not a real scalar: only -oo is taken, so that a least entry is"),
     "-oo times": (lambda: 2 * bias, "-oo is allowed in additive masks only"),
     "-oo factor": (lambda: Q * -sympy.oo, "-oo is allowed in additive masks only, not as a factor"),
     "hypothesis": (

@@ -44,10 +44,7 @@ def _written(code: Spelling, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
 def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str) -> str:
     states, reads = names[: len(step.states)], names[len(step.states) : len(step.states) + len(step.reads)]
     ranks = [x.rank + (n in range(len(states), len(states) + len(reads))) for n, x in enumerate(step.leaves)]
-    shapes = [
-        f"{name}.shape[: {name}.ndim - {rank}]" if rank else f"np.shape({name})"  # which may be a Python number
-        for name, rank in zip(names, ranks, strict=True)
-    ]
+    loops = ", ".join(f"{name}.shape[: {name}.ndim - {rank}]" for name, rank in zip(names, ranks, strict=True))
     at = [f"{name}[..., t{', :' * x.rank}]" for name, x in zip(reads, step.reads, strict=True)]
     made = [f"out{n}" for n in range(len(step.outputs))]
     now = [f"now{n}" for n in range(len(step.outputs))]
@@ -59,8 +56,8 @@ def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str)
         '    """The last states and all outputs of a recurrence; loop axes may stand in front."""',
         textwrap.indent(own.rstrip(), "    "),
         "",
-        f"    loops = np.broadcast_shapes({', '.join(shapes)})",
         *_in_one_dtype(step, names),
+        f"    loops = np.broadcast_shapes({loops})",
         "    for t in range(steps):",
         f"        {', '.join([*states, *now])}{',' * (len(states) + len(now) == 1)} = step({passed})",
     ]
@@ -75,9 +72,12 @@ def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str)
 
 
 def _in_one_dtype(step: Step, names: Sequence[str]) -> Iterator[str]:
-    """The first states in the type of all that goes in: what a step gives of them then fits what later ones give."""
-    real = [name for name, x in zip(names, step.leaves, strict=True) if x.kind == "real"]
-    states = [name for name, x in zip(names, step.states, strict=False) if x.kind == "real"]
-    if states and len(real) > 1:
-        yield f"    dtype = np.result_type({', '.join(real)})"
-        yield from (f"    {name} = np.asarray({name}, dtype)" for name in states)
+    """The first states in the type of all that goes in: what a step gives of them then fits what later ones give.
+
+    A number for a tensor without axes may come as Python's own, and is an array from here on.
+    """
+    real = [(name, x) for name, x in zip(names, step.leaves, strict=True) if x.kind == "real"]
+    made = [name for name, x in real if x in step.states or (x in step.fixed and not x.rank)]
+    if made:
+        yield f"    dtype = np.result_type({', '.join(name for name, _ in real)})"
+        yield from (f"    {name} = np.asarray({name}, dtype)" for name in made)

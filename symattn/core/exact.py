@@ -32,7 +32,7 @@ def as_scalar(value: Any) -> sympy.Expr:
             raise OperandError(f"{value} is a function, not a scalar: apply it entry by entry by sa.elementwise")
         scalar = exact(value)
         if not _is_real(scalar):
-            raise OperandError(f"{value} is not a real scalar")
+            raise _not_real(value)
         return scalar
     if isinstance(value, numbers.Integral):
         whole = as_integer(value)
@@ -67,8 +67,13 @@ def exact(value: sympy.Expr) -> sympy.Expr:
 def _exact_float(spelled: str) -> sympy.Expr:
     number = float(spelled)
     if math.isnan(number) or number == math.inf:
-        raise OperandError(f"{spelled} is not a real scalar")
+        raise _not_real(spelled)
     return sympy.S.NegativeInfinity if math.isinf(number) else sympy.Rational(*Fraction(spelled).as_integer_ratio())
+
+
+def _not_real(value: Any) -> OperandError:
+    way = ": only -oo is taken, so that a least entry is minus the largest of -x" if str(value) in ("oo", "inf") else ""
+    return OperandError(f"{value} is not a real scalar{way}")
 
 
 def not_an_operand(value: Any) -> str:

@@ -195,7 +195,13 @@ def add(a: Any, b: Any) -> Tensor:
 
 def subtract(a: Any, b: Any) -> Tensor:
     """``a - b``, entry by entry."""
-    return add(a, negative(b))
+    taken = as_tensor(b)
+    if taken.holds_minus_infinity:
+        raise OperandError(
+            f"the difference from {taken.brief()}, which may hold -oo: take away what is a number, such as "
+            "sa.maximum(x, 0); a running maximum may begin at 0, since softmax is the same from any reference"
+        )
+    return add(a, negative(taken))
 
 
 def negative(a: Any) -> Tensor:
