@@ -26,7 +26,7 @@ def signatures(arguments: Sequence[Argument], keywords: Mapping[str, sympy.Symbo
     It is written out as text, for a loop over the arguments takes longer than the rest of a small call. A number of
     the wrong sign gives a signature that no call has had.
     """
-    taken, namespace = {*keywords, "float"}, dict[str, Any]()
+    taken, namespace = {*keywords}, dict[str, Any]()
     names = [new_name("x", taken) for _ in arguments]
     parts = [_part(a, name, taken, namespace) for a, name in [*zip(arguments, names, strict=True)]]
     parts += [_part(s, name, taken, namespace) for name, s in keywords.items()]
@@ -39,8 +39,7 @@ def signatures(arguments: Sequence[Argument], keywords: Mapping[str, sympy.Symbo
 def _part(a: Argument, x: str, taken: set[str], namespace: dict[str, Any]) -> str:
     """The text of what a signature holds of one argument."""
     if isinstance(a, Tensor):
-        array = f"{x}.shape, {x}.dtype, {x}.__class__, "
-        return array if a.rank or a.kind != "real" else f"{x}.__class__ if {x}.__class__ is float else ({array}), "
+        return f"{x}.shape, {x}.dtype, {x}.__class__, "
     if a.is_integer:
         return f"{x}.__class__, {x}, "
     signs = []
@@ -68,7 +67,7 @@ def _passes(a: Argument, x: Any, admitted: Any) -> bool:
     if not isinstance(a, Tensor):
         return x.__class__ is (int if a.is_integer else float)
     if x.__class__ is not np.ndarray:
-        return x.__class__ is float  # for a tensor of rank 0, as the gate has seen
+        return False  # for a tensor of rank 0 a number is made an array of, which code may give axes
     if a.kind == "real":
         return admitted is x and x.dtype.kind in "fc"
     return x.dtype == (np.bool_ if a.kind == "binary" else np.int64) and x.dtype.isnative

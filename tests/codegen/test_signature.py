@@ -91,6 +91,15 @@ def test_results_are_the_callers_own_however_often_a_function_was_called():
         assert type(results[-1]) is np.float64
 
 
+def test_a_number_for_a_tensor_without_axes_is_an_array_at_every_call():
+    tau = sa.tensor("tau")
+    f = sa.lambdify([x, tau], [*sa.gradient(sa.sum(sa.sin(tau * x)), [tau, x]).values(), tau[None], tau + 0 * x])
+    first = f(np.ones(3, np.float32), 0.3)
+    for _ in range(3):
+        for one, other in zip(f(np.ones(3, np.float32), 0.3), first, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
 def test_signatures_are_bounded(monkeypatch):
     monkeypatch.setattr(function, "_MOST", 4)
     f = sa.lambdify([x], 2 * x)
