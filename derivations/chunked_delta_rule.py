@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import symattn as sa
 
-T, d, e = sa.sizes("T d e")
+T, d, e, M, b = sa.sizes("T d e M b")
 Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", T, d), sa.tensor("V", T, e)
 beta, R = sa.tensor("beta", T), sa.tensor("R", d, e)
 x, a, rho = sa.tensor("x", d), sa.tensor("a", e), sa.tensor("rho")
@@ -23,11 +23,31 @@ def step(S, token):
 
 
 S, Y = (sa.let(name, x) for name, x in zip("SY", sa.scan(step, R, (Q, K, V, beta)), strict=True))
-A = sa.let("A", sa.tril(Q @ K.T))
-L = sa.let("L", sa.tril(sa.diag(beta) @ K @ K.T, -1))
-U = sa.let("U", sa.inv(sa.eye(T) + L) @ sa.diag(beta) @ (V - K @ R))
-BY = sa.induction(final=R + K.T @ U, outputs=A @ U + Q @ R)
-MEMORY, OUTPUT = sa.prove(S, R + K.T @ U, by=BY), sa.prove(Y, A @ U + Q @ R, by=BY)
+
+
+def solved(tokens, R, name=lambda letter, x: x):
+    """All tokens at once, from the memory before: reads, overlaps, what is written, outputs, and the memory after."""
+    Q, K, V, beta = tokens
+    A = name("A", sa.tril(Q @ K.T))
+    L = name("L", sa.tril(sa.diag(beta) @ K @ K.T, -1))
+    U = name("U", sa.inv(sa.eye(K.shape[0]) + L) @ sa.diag(beta) @ (V - K @ R))
+    return A, L, U, A @ U + Q @ R, R + K.T @ U
+
+
+A, L, U, AT_ONCE, AFTER = solved((Q, K, V, beta), R, sa.let)
+BY = sa.induction(final=AFTER, outputs=AT_ONCE)
+MEMORY, OUTPUT = sa.prove(S, AFTER, by=BY), sa.prove(Y, AT_ONCE, by=BY)
+
+
+def next_chunk(S, tokens):
+    """A chunk of tokens at once, from the memory that those before have left."""
+    return solved(tokens, S)[-1], None
+
+
+LONG = [sa.tensor(f"{x.name}bar", *(M * b if size == T else size for size in x.shape)) for x in (Q, K, V, beta)]
+_, LBAR, UBAR, _, WHOLE = solved(LONG, R, lambda letter, x: sa.let(f"{letter}bar", x))
+SBAR = sa.let("Sbar", sa.scan(next_chunk, R, tuple(sa.split_axis(x, 0, (M, b)) for x in LONG))[0])
+IN_CHUNKS = sa.prove(SBAR, WHOLE)
 
 
 def derivation() -> sa.Derivation:
@@ -74,7 +94,12 @@ def chunk(note: sa.Derivation) -> sa.Derivation:
     note = note.claim(OUTPUT, kind="Theorem", title="For every length of the chunk, and every memory before it")
     note = note.say(
         r"The next chunk begins with the memory $S = R + K^{\top} U$ that this one leaves. So a long sequence is one "
-        "triangular system a chunk, and a chain that has a link for each chunk and not for each token."
+        "triangular system a chunk, and a chain that has a link for each chunk and not for each token. "
+        r"Let $\bar{K}$, $\bar{V}$ and $\bar{\beta}$ be $M$ chunks of $b$ tokens:"
+    )
+    note = note.extend(LBAR, UBAR, SBAR)
+    note = note.claim(
+        IN_CHUNKS, title="Chunk after chunk leaves what one system for all leaves, for every number and size of chunks"
     )
     return note.claim(
         sa.prove(Y, A @ sa.diag(beta) @ (V - K @ R) + Q @ R),

@@ -6,7 +6,7 @@ import sympy
 
 import symattn as sa
 
-T, N, P = sa.sizes("T N P")
+T, N, P, M, b = sa.sizes("T N P M b")
 g, R = sa.tensor("g", T), sa.tensor("R", N, P)
 B, C, X = sa.tensor("B", T, N), sa.tensor("C", T, N), sa.tensor("X", T, P)
 
@@ -19,13 +19,36 @@ def step(H, token):
 
 
 H, Y = (sa.let(name, x) for name, x in zip("HY", sa.scan(step, R, (g, B, C, X)), strict=True))
-s = sa.let("s", sa.cumsum(g))
-L = sa.let("L", sa.exp(sa.where(sa.attention.causal_mask(T), s[:, None] - s[None, :], -sympy.oo)))
+
+
+def parallel(tokens, R, name=lambda letter, x: x):
+    """All tokens at once, from the state before: sums of logarithms, what is left, outputs, and the last state."""
+    g, B, C, X = tokens
+    s = name("s", sa.cumsum(g))
+    causal = sa.attention.causal_mask(g.shape[0])
+    L = name("L", sa.exp(sa.where(causal, s[:, None] - s[None, :], -sympy.oo)))
+    output = (C @ B.T * L) @ X + sa.diag(sa.exp(s)) @ C @ R
+    return s, L, output, sa.exp(sa.sum(g)) * R + B.T @ sa.diag(sa.exp(sa.sum(g) - s)) @ X
+
+
+s, L, OUTPUT, STATE = parallel((g, B, C, X), R, sa.let)
 WITHIN = (C @ B.T * L) @ X
-OUTPUT = WITHIN + sa.diag(sa.exp(s)) @ C @ R
-STATE = sa.exp(sa.sum(g)) * R + B.T @ sa.diag(sa.exp(sa.sum(g) - s)) @ X
 BY = sa.induction(final=STATE, outputs=OUTPUT)
 LAST, DUALITY = sa.prove(H, STATE, by=BY), sa.prove(Y, OUTPUT, by=BY)
+
+
+def chunk(H, tokens):
+    """A chunk of tokens in parallel, from the state that those before have left."""
+    *_, output, state = parallel(tokens, H)
+    return state, output
+
+
+LONG = [sa.tensor(f"{x.name}bar", *(M * b if size == T else size for size in x.shape)) for x in (g, B, C, X)]
+SBAR, LBAR, WHOLE, AT_END = parallel(LONG, R, lambda letter, x: sa.let(f"{letter}bar", x))
+_, parts = sa.scan(chunk, R, tuple(sa.split_axis(x, 0, (M, b)) for x in LONG))
+PARTS = sa.let("O", parts)
+YBAR = sa.let("Ybar", sa.merge_axes(PARTS, (0, 1)))
+IN_CHUNKS = sa.prove(YBAR, WHOLE, by=sa.induction(final=AT_END, outputs=sa.split_axis(WHOLE, 0, (M, b))))
 
 
 def derivation() -> sa.Derivation:
@@ -74,8 +97,11 @@ def chunks(note: sa.Derivation) -> sa.Derivation:
     note = note.section("In chunks").say(
         "The theorem holds from every state $R$, so it holds of each chunk of a longer sequence, with what the chunk "
         "before has left. Within a chunk everything is a matrix product; from one to the next goes only the state $H$. "
-        "The cost grows with the length of the sequence times that of a chunk, and not with its square."
+        "The cost grows with the length of the sequence times that of a chunk, and not with its square. "
+        r"Let $\bar{g}$, $\bar{B}$, $\bar{C}$ and $\bar{X}$ be $M$ chunks of $b$ tokens:"
     )
+    note = note.extend(SBAR, LBAR, PARTS, YBAR)
+    note = note.claim(IN_CHUNKS, title="Chunk after chunk is all at once, for every number and every size of chunks")
     return note.claim(
         sa.prove(Y, WITHIN),
         title="A chunk needs nothing of those before it",
