@@ -64,6 +64,7 @@ class Reverse:
         self.conditions: list[str] = []
         self.awaited: Counter[Any] = Counter()  # how many results of a computation have no cotangent yet
         self.known: dict[Any, dict[Tensor, Tensor]] = {}  # the cotangents of those that have
+        self.parts: dict[Any, Sequence[Tensor | None]] = {}  # what the rules have given, by the cotangents
 
     # --- set-up ---
 
@@ -96,8 +97,9 @@ class Reverse:
     # --- the pass ---
 
     def run(self) -> Gradient:
-        waiting = self._users()
-        self.awaited.update(_computation(node) for node in topological(self.outputs) if node in self.needed)
+        needed = [node for node in topological(self.outputs) if node in self.needed]
+        waiting = Counter(x for node in needed for x in dict.fromkeys(node.inputs))  # how many needed nodes read each
+        self.awaited.update(map(_computation, needed))
         ready: list[tuple[int, int, Tensor]] = []
         for y, cotangent in self.cotangents.items():
             new = self.forward.new[y]
@@ -115,11 +117,6 @@ class Reverse:
         self._finish_symbols()
         self._finish_absent()
         return self._collect()
-
-    def _users(self) -> Counter[Tensor]:
-        """How many needed nodes below the outputs read each node."""
-        needed = (node for node in topological(self.outputs) if node in self.needed)
-        return Counter(x for node in needed for x in dict.fromkeys(node.inputs))
 
     def _priority(self, node: Tensor) -> tuple[int, int, Tensor]:
         """Shallow nodes first: a person writes dV before following P further down."""
@@ -176,7 +173,13 @@ class Reverse:
         return sum(x is cotangent for new in fresh if new is not cotangent for x in new.inputs) > 1
 
     def _parts(self, cotangents: Mapping[Tensor, Tensor]) -> Sequence[Tensor | None]:
-        """What the results of one computation give each of its inputs."""
+        """What the results of one computation give each of its inputs, worked out once."""
+        key = tuple(cotangents.items())
+        if key not in self.parts:
+            self.parts[key] = self._given_by_rule(cotangents)
+        return self.parts[key]
+
+    def _given_by_rule(self, cotangents: Mapping[Tensor, Tensor]) -> Sequence[Tensor | None]:
         (node, cotangent), *_ = cotangents.items()
         op, label = node.op, self.forward.label
         assert op.vjp is not None

@@ -139,7 +139,7 @@ def same_shape(a: Shape, b: Shape) -> bool:
 def broadcast_shapes(*shapes: Shape) -> Shape | None:
     """NumPy's broadcast of the shapes, or None if two sizes differ and neither is 1."""
     first = shapes[0]
-    if all(shape == first for shape in shapes):
+    if shapes.count(first) == len(shapes):
         return first
     out = [ONE] * max(map(len, shapes))
     for shape in shapes:

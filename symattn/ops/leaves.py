@@ -100,7 +100,8 @@ def stand_in(name: str, shape: Shape, kind: str = "real", infinite: bool = False
 def as_tensor(value: Any) -> Tensor:
     """A tensor as it is, a SymPy matrix expression by what it stands for, a scalar as a constant."""
     if isinstance(value, Tensor):
-        check_open(value)
+        if value.tracings:
+            check_open(value)
         return value
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         raise OperandError(f"{value} is an explicit SymPy matrix: make a constant of it by sa.from_sympy, or a tensor")
