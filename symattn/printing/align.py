@@ -272,8 +272,11 @@ class _Setter:
         if line.kind == "reason":
             return rf"  & \qquad {self._note(line.reason, room.width - block.left - room.indent)}"
         indent = r"\qquad " if line.kind == "more" else ""
-        right = line.right if block.left + room.measure(line.right) <= room.width else stacked(line.right)
-        _check_fits(block.left + room.indent * (line.kind == "more") + room.measure(right), self.page)
+        right, needed = line.right, room.measure(line.right)
+        if block.left + needed > room.width:
+            right = stacked(line.right)
+            needed = room.measure(right)
+        _check_fits(block.left + room.indent * (line.kind == "more") + needed, self.page)
         start = edge(right, 0)
         is_related = isinstance(start, Sign) and start.kind == "relation" and line.kind == "first"
         left = "" if line.left is None else self._written(line.left)

@@ -86,8 +86,9 @@ def _broken(equation: Equation, width: float, room: Room, need: float | None) ->
     if equation.is_heading:
         return [Line("heading", None, equation.right)]
     first, *rest = broken(equation.right, width, room.indent, room.measure, room.factors, need)
-    lines = [Line("first", equation.left, first, equation.reason), *(Line("more", None, right) for right in rest)]
-    return [*lines[:-1], lines[-1]._replace(ends=equation)]
+    ends = [None] * len(rest) + [equation]
+    more = (Line("more", None, right, (), end) for right, end in zip(rest, ends[1:], strict=True))
+    return [Line("first", equation.left, first, equation.reason, ends[0]), *more]
 
 
 def _fits(lines: Sequence[Line], width: float, room: Room) -> bool:

@@ -399,6 +399,8 @@ class _Boxes:
 
     def _following(self, name: str) -> Box | None:
         """How a name is printed that the user spelled, or that derives from one; None for any other."""
+        if not self.spelled:
+            return None
         if name not in self._follows:
             self._follows[name] = None  # what derives from itself is not spelled
             self._follows[name] = self.spelled.get(name) or self._derived(name)

@@ -124,7 +124,11 @@ def _of_root(box: Root, kids: Sequence[Widths]) -> Widths:
 
 def _of_fence(box: Fence, kids: Sequence[Widths]) -> Widths:
     tall = box.tall
-    return _together(kids[0], _mark(box.left, tall), _mark(box.right, tall))
+    return _beside(_beside(kids[0], _mark(box.left, tall)), _mark(box.right, tall))
+
+
+def _beside(a: Widths, b: Widths) -> Widths:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
 
 
 def _together(*widths: Widths) -> Widths:
@@ -179,7 +183,7 @@ def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
     _, _, script, tiny = map(max, zip(*scripts, strict=True))
     leans = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters in _LEANING
     gap = 0.05 - (0.13 if leans and box.above is None else 0.0)  # where a letter leans, a subscript is tucked
-    whole = _together(base, (script + gap, script + gap, tiny + gap, tiny + gap))
+    whole = _beside(base, (script + gap, script + gap, tiny + gap, tiny + gap))
     return (max(base[_DISPLAY], script), *whole[_TEXT:]) if is_large(box.base) else whole
 
 
@@ -266,7 +270,7 @@ _WIDTHS: Mapping[type[Box], Callable[[Any, Sequence[Widths]], Widths]] = {
     Function: lambda box, kids: kids[0],
     Fence: _of_fence,
     Matrix: _of_matrix,
-    Differential: lambda box, kids: _together(kids[0], _D),
+    Differential: lambda box, kids: _beside(kids[0], _D),
     Space: lambda box, kids: (box.width,) * 4,
     Code: lambda box, kids: _letters(_ink(box.source), "italic"),
 }
