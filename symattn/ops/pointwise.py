@@ -116,7 +116,7 @@ sigmoid_op, sigmoid = _function(
     lambda x: 1 / (1 + sympy.exp(-x)),
     lambda x, y: multiply(y, subtract(1, y)),
     notation=function("sigmoid", Function(Name("σ"))),
-    bounded="1 / (1 + exp(-x)) with an exponential that is positive",
+    bounded="1 divided by 1 and an exponential, which is positive",
 )
 softplus_op, softplus = _function(
     "softplus", "log(1 + exp(x))", lambda x: sympy.log(1 + sympy.exp(x)), lambda x, y: sigmoid(x)
