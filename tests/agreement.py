@@ -117,7 +117,7 @@ def evaluations(roots: Sequence[sa.Tensor], count: int = POINTS, first: int = 0)
         rng = np.random.default_rng(seed)
         values = scalars_for(scalars, rng)
         arrays = arrays_for(tensors, index_limits(nodes, sizes), sizes, rng)
-        keywords = {key.name: sizes[key] for key in compute.plan.keywords}
+        keywords = {key.name: sizes[key] for key in compute.takes.keywords}
         try:
             with np.errstate(all="ignore"):
                 results = compute(*arrays, *values, **keywords)

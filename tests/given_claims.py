@@ -188,7 +188,7 @@ def points(question: Question, rng: np.random.Generator) -> Iterator[tuple[dict[
         for k, x in enumerate(tensors):
             if x.kind == "binary":
                 arrays[k] = rng.random(arrays[k].shape) < rng.choice([0.2, 0.6])
-        keywords = {key.name: sizes[key] for key in compute.plan.keywords}
+        keywords = {key.name: sizes[key] for key in compute.takes.keywords}
         try:
             with np.errstate(all="ignore"):
                 values = compute(*arrays, **keywords)

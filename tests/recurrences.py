@@ -363,7 +363,7 @@ def apart(question: Question) -> float:
         others = iter(_OTHERS if steps < 6 else (1, 2, 2))
         sizes = {s: steps if s in (T, B, L) else next(others) for s in symbols}
         arrays = [_array(x, sizes, rng) for x in tensors]
-        keywords = {key.name: sizes[key] for key in compute.plan.keywords}
+        keywords = {key.name: sizes[key] for key in compute.takes.keywords}
         try:
             with np.errstate(all="ignore"):
                 values = compute(*arrays, *_scalars(scalars, rng), **keywords)

@@ -52,7 +52,7 @@ def values(roots: Sequence[sa.Tensor], sizes: dict[Any, int], seed: int, positiv
 
 
 def keywords(f: Any) -> list[str]:
-    return [s.name for s in f.plan.keywords]
+    return [s.name for s in f.takes.keywords]
 
 
 def differs(a: sa.Tensor, b: sa.Tensor, seeds: Iterable[int] = range(2), positive: bool = False) -> bool:

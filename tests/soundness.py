@@ -111,7 +111,7 @@ def differs_there(left: sa.Tensor, right: sa.Tensor, point: Counterexample) -> b
         return True
     arrays = point.arrays_numpy()
     compute = sa.lambdify([*arrays, *point.scalars], [left, right])
-    keywords = {key.name: point.sizes[key] for key in compute.plan.keywords}
+    keywords = {key.name: point.sizes[key] for key in compute.takes.keywords}
     try:
         with np.errstate(all="ignore"):
             a, b = compute(*arrays.values(), *map(float, point.scalars.values()), **keywords)

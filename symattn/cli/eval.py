@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         arguments, names = arguments_of([output], declared), [str(output.name)]
         f = lambdify(arguments, [output])
     settings = _settings(options.set)
-    if missing := [name for s in f.plan.keywords if (name := in_python(s.name)) not in settings]:
+    if missing := [name for s in f.takes.keywords if (name := in_python(s.name)) not in settings]:
         raise EvaluationError(f"the arrays do not tell {', '.join(missing)}: add --set {missing[0]}=NUMBER")
     results = _computed(f, _load(options.data, arguments), settings)
     found = dict(zip(names, results, strict=True))

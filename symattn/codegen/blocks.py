@@ -22,7 +22,6 @@ from ..ops.broadcasting import sum_op
 from ..ops.leaves import computed, constant, cotangent_op, scalar_value
 from .graph import Graph
 from .loop_axes import LoopAxes, arguments_below, without_real_numbers
-from .plan import Plan
 from .program.axes import BLOCK, axes_of
 from .program.body import Body
 from .program.build import GAP, Program
@@ -32,6 +31,7 @@ from .program.schedule import Loop
 from .source import Writer
 from .spelling import Spelling
 from .statements import is_atom, parsed, sum_of_rows, written_into
+from .takes import Takes
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
 LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
@@ -52,12 +52,12 @@ class BlockWriter(Spelling):
 
     writer = Writer
 
-    def __init__(self, name: str, plan: Plan, graph: Graph, program: Program, rows: int | None = None) -> None:
+    def __init__(self, name: str, takes: Takes, graph: Graph, program: Program, rows: int | None = None) -> None:
         named = _names(graph, program.outputs)
-        super().__init__(plan, graph, named)
+        super().__init__(takes, graph, named)
         self.name, self.program, self.rows_given = name, program, rows
         order = computed(program.outputs)
-        below = arguments_below(plan, program.outputs)
+        below = arguments_below(takes, program.outputs)
         self.whole = without_real_numbers(order, below)
         self.needs_dtype = True
         self.fixed = {n: self.identifier(n) for n in ("i0", "i1", "n", "j0", "j1", "m", "p", "q", "at", "loops")}
@@ -73,7 +73,7 @@ class BlockWriter(Spelling):
         self.slot_names: list[str] = []
 
     def _outputs(self, graph: Graph) -> list[Output]:
-        axes, found, taken = LoopAxes(self.plan, graph), list[Output](), set[str]()
+        axes, found, taken = LoopAxes(self.takes, graph), list[Output](), set[str]()
         for y, node in zip(graph.outputs, self.program.outputs, strict=True):
             name = self.names.get(node, "")
             if not name or name in taken or not node.inputs:
@@ -94,7 +94,7 @@ class BlockWriter(Spelling):
 
     def write(self, as_tuple: bool) -> tuple[str, str]:
         """The imports and the helpers that the function needs, and the function."""
-        for a in self.plan.tensors:
+        for a in self.takes.tensors:
             self.text[a] = self.names[a]
         self._constants()
         for stage in self.program.stages:
@@ -109,17 +109,17 @@ class BlockWriter(Spelling):
 
     def _function(self, as_tuple: bool) -> list[str]:
         loops, at = self.fixed["loops"], self.fixed["at"]
-        alls = {a: self.identifier(f"{self.names[a]}_all") for a in self.plan.tensors}
-        shown = ", ".join(x.brief() for x in self.plan.tensors)
+        alls = {a: self.identifier(f"{self.names[a]}_all") for a in self.takes.tensors}
+        shown = ", ".join(x.brief() for x in self.takes.tensors)
         lines = textwrap.wrap(f'"""{shown}, block by block; loop axes may stand in front."""', 100)
         given = self._given(alls)
         made = [self._made(y) for y in self.outputs]
         slots = zip(self.slot_names, self.slots, strict=True)
         buffers = [f"{name} = np.empty({_largest(lengths)}, dtype)" for name, lengths in slots]
-        shapes = ", ".join(self._loop_text(a) for a in self.plan.tensors)
+        shapes = ", ".join(self._loop_text(a) for a in self.takes.tensors)
         lines += [*self.sizes_read(), self.dtype_read(), f"{loops} = np.broadcast_shapes({shapes})"]
         lines += [*given, *self.head, *buffers, *(line for part in made for line in part[0])]
-        inner = [f"{self.names[a]} = {self._part(alls[a], a)}" for a in self.plan.tensors]
+        inner = [f"{self.names[a]} = {self._part(alls[a], a)}" for a in self.takes.tensors]
         inner += [line for part in made for line in part[1]]
         inner += [*self.body, *(line for part in made for line in part[2])]
         lines += [f"for {at} in np.ndindex(*{loops}):", *("    " + line for line in inner)]
@@ -143,7 +143,7 @@ class BlockWriter(Spelling):
         """Before the loop axes, at each place, and after it: the array of an output, and its part."""
         at, loops, whole = self.fixed["at"], self.fixed["loops"], f"{y.name}_all"
         self.taken.add(whole)
-        tensors = [a for k, a in enumerate(self.plan.tensors) if y.own >> k & 1]
+        tensors = [a for k, a in enumerate(self.takes.tensors) if y.own >> k & 1]
         own = f"np.broadcast_shapes({', '.join(map(self._loop_text, tensors))})" if tensors else "()"
         core, part = self.shape(y.node.shape), self.helper("part", whole, at, str(y.node.rank))
         if y.full is None:

@@ -25,7 +25,7 @@ def check_function(f: NumPyFunction, seeds: Sequence[int] = (0, 1)) -> str:
     """Compare at two generic size assignments; return what agreed, raise EvaluationError at the first difference."""
     lines = []
     for seed in seeds:
-        point = sample_point(f.outputs, f.plan.tensors, seed)
+        point = sample_point(f.outputs, f.takes.tensors, seed)
         got = point.called(f)
         lines += _against_entries(f, got, point)
         lines += _against_differences(f, got, point)
@@ -47,13 +47,13 @@ class Point:
 
     def called(self, f: NumPyFunction) -> list[np.ndarray]:
         """What compiled code gives, output by output."""
-        arguments = [self.arrays[a] if isinstance(a, Tensor) else self.known[a] for a in f.plan.arguments]
+        arguments = [self.arrays[a] if isinstance(a, Tensor) else self.known[a] for a in f.takes.arguments]
         result = f(*arguments, **self.keywords(f))
         return list(map(np.asarray, result if f.several else (result,)))
 
     def keywords(self, f: NumPyFunction) -> dict[str, Any]:
         """The sizes and scalars that are not read off arrays."""
-        return {in_python(s.name): self.known[s] for s in f.plan.keywords}
+        return {in_python(s.name): self.known[s] for s in f.takes.keywords}
 
     def with_arrays(self, arrays: Mapping[Tensor, Any]) -> Point:
         """The same point with other arrays, or with more of them."""

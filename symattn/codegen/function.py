@@ -19,11 +19,11 @@ from ..ops.leaves import as_tensor, computed, variable
 from .gate import REFUSED, admitted
 from .graph import Graph
 from .module import module_of
-from .plan import Binding, Plan, size_conditions
 from .planned import InBlocks
 from .signature import needs_no_check, signatures
 from .source import Writer
 from .straight import Signature, Straight, bytes_kept
+from .takes import Binding, Takes, size_conditions
 
 FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
 _MOST = 256  # signatures that are remembered
@@ -71,28 +71,28 @@ class NumPyFunction:
         self.outputs, self.several = tuple(outputs), several
         graph = Graph(outputs)
         order = computed(graph.outputs)
-        self.plan = Plan(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
-        missing = [node.brief() for node in order if node.op is variable and node not in self.plan.tensors]
+        self.takes = Takes(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
+        missing = [node.brief() for node in order if node.op is variable and node not in self.takes.tensors]
         if missing:
             raise OperandError(
                 f"the outputs depend on {', '.join(missing)}, which are not among the arguments "
-                f"{', '.join(a.brief() if isinstance(a, Tensor) else a.name for a in self.plan.arguments)}"
+                f"{', '.join(a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments)}"
             )
         self.__name__ = "f"
-        writer = Writer(self.__name__, self.plan, graph, several)
+        writer = Writer(self.__name__, self.takes, graph, several)
         needed, own = writer.write()
         self._text = needed, own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
-        self.binding = Binding(self.plan, self.keywords, size_conditions(order))
+        self.binding = Binding(self.takes, self.keywords, size_conditions(order))
         namespace: dict[str, Any] = {"__name__": "symattn.generated"}
         exec(_compiled(needed), namespace)  # the generator's own text: only identifiers that it made
         exec(compile("\n" * needed.count("\n") + own, "<symattn>", "exec"), namespace)
         self._function = namespace[self.__name__]
         self._straight = Straight(own, namespace, [not y.rank for y in graph.outputs])
-        self._gradients = _loops_of(graph, self.plan)
+        self._gradients = _loops_of(graph, self.takes)
         self._nested = graph.nested
-        self._in_blocks = InBlocks(graph, self.plan)
-        self._signature = signatures(self.plan.arguments, self._by_keyword())
+        self._in_blocks = InBlocks(graph, self.takes)
+        self._signature = signatures(self.takes.arguments, self._by_keyword())
         self._known: dict[Hashable, Callable[..., Any]] = {}
 
     def _by_keyword(self) -> dict[str, sympy.Symbol]:
@@ -109,10 +109,10 @@ class NumPyFunction:
         return [*signature(self._function).parameters]
 
     def __reduce__(self) -> Any:
-        return type(self), (self.plan.arguments, self.outputs, self.several)
+        return type(self), (self.takes.arguments, self.outputs, self.several)
 
     def __repr__(self) -> str:
-        shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.plan.arguments]
+        shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments]
         return f"<NumPy function of {', '.join(shown)}>"
 
     def check(self) -> str:
@@ -138,12 +138,12 @@ class NumPyFunction:
 
     def _first(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """The first call of its signature, with all checks; later ones need none where values need none."""
-        if len(arrays) != len(self.plan.arguments):
-            names = ", ".join(str(a.name) for a in self.plan.arguments)
+        if len(arrays) != len(self.takes.arguments):
+            names = ", ".join(str(a.name) for a in self.takes.arguments)
             raise EvaluationError(
-                f"the function takes ({names}) by position, {len(self.plan.arguments)} in all, not {len(arrays)}"
+                f"the function takes ({names}) by position, {len(self.takes.arguments)} in all, not {len(arrays)}"
             )
-        bound, narrow = admitted(self.plan.arguments, arrays)
+        bound, narrow = admitted(self.takes.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
         self._check_loops(bound)
         given = {name: scalars[s] for s, name in self.keywords.items()}
@@ -156,7 +156,7 @@ class NumPyFunction:
             raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
         if narrow is not None:
             result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
-        elif needs_no_check(self.plan.arguments, arrays, bound, self._by_keyword(), keywords):
+        elif needs_no_check(self.takes.arguments, arrays, bound, self._by_keyword(), keywords):
             sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
             self._remember(arrays, keywords, sizes, run)
         return result
@@ -195,7 +195,7 @@ class NumPyFunction:
 
     def _small(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> Callable[..., Any]:
         """The function for small arrays of these shapes and types."""
-        rows = list(zip(self.plan.arguments, arrays, strict=True))
+        rows = list(zip(self.takes.arguments, arrays, strict=True))
         real = [x for a, x in rows if isinstance(a, Tensor) and a.kind == "real"]
         signature = Signature([np.shape(x) for x in arrays], np.result_type(*real, 1.0), sizes)
         loops = {np.shape(x)[: np.ndim(x) - a.rank] for a, x in rows if isinstance(a, Tensor)}
@@ -222,7 +222,7 @@ class NumPyFunction:
         """Loop axes broadcast; a cotangent has all those of its output."""
         loops = {
             a: x.shape[: x.ndim - a.rank]
-            for a, x in zip(self.plan.arguments, arrays, strict=True)
+            for a, x in zip(self.takes.arguments, arrays, strict=True)
             if isinstance(a, Tensor)
         }
         every = _joined(loops)
@@ -263,7 +263,7 @@ def _joined(loops: Mapping[Tensor, tuple[int, ...]]) -> tuple[int, ...]:
         raise EvaluationError(f"the loop axes do not broadcast: {_shown_loops(loops)}") from None
 
 
-def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[Tensor]]]]:
+def _loops_of(graph: Graph, takes: Takes) -> list[list[tuple[Tensor, Tensor, list[Tensor]]]]:
     """For each gradient: its outputs, their cotangents, and the arguments that each output depends on."""
     found: dict[Any, list[tuple[Tensor, Tensor, list[Tensor]]]] = {}
     for node in graph.gradients:
@@ -273,7 +273,7 @@ def _loops_of(graph: Graph, plan: Plan) -> list[list[tuple[Tensor, Tensor, list[
         rows = []
         for y, c in zip(pairs[::2], pairs[1::2], strict=True):
             below = [x for x in topological([y]) if x.op is variable]
-            if all(x in plan.tensors for x in below):
+            if all(x in takes.tensors for x in below):
                 rows.append((y, c, below))
         found[pairs] = rows
     return list(found.values())

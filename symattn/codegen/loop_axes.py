@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from ..core.node import Tensor, topological
 from ..ops.leaves import cotangent_op, operands, variable
 from .graph import Graph
-from .plan import Plan
+from .takes import Takes
 
 
 def arguments_below(
-    plan: Plan, roots: Sequence[Tensor], inputs: Callable[[Tensor], Sequence[Tensor]] | None = None
+    takes: Takes, roots: Sequence[Tensor], inputs: Callable[[Tensor], Sequence[Tensor]] | None = None
 ) -> dict[Tensor, int]:
     """For each node the arguments that it is made from, a bit of a number each; a last bit for what is missing."""
-    bits = {a: 1 << k for k, a in enumerate(plan.tensors)}
+    bits = {a: 1 << k for k, a in enumerate(takes.tensors)}
     below: dict[Tensor, int] = {}
     for node in topological(roots, inputs=inputs):
         below[node] = bits.get(node, 1 << len(bits)) if node.op is variable else 0
@@ -44,10 +44,10 @@ def without_real_numbers(order: Sequence[Tensor], below: Mapping[Tensor, int]) -
 class LoopAxes:
     """The arguments below each node of a graph, and those whose values it needs."""
 
-    def __init__(self, plan: Plan, graph: Graph) -> None:
-        self.plan, self.graph, self.outputs = plan, graph, graph.outputs
-        self.below = arguments_below(plan, self.outputs)
-        self.read = arguments_below(plan, self.outputs, operands)
+    def __init__(self, takes: Takes, graph: Graph) -> None:
+        self.takes, self.graph, self.outputs = takes, graph, graph.outputs
+        self.below = arguments_below(takes, self.outputs)
+        self.read = arguments_below(takes, self.outputs, operands)
 
     def beyond(self, y: Tensor) -> int:
         """The arguments whose loop axes an output has without reading them: those that no output reads.
@@ -57,7 +57,7 @@ class LoopAxes:
         """
         if self.graph.gradients and not self.graph.nested and not self.graph.is_free_of_gradients(y):
             return 0
-        every = (1 << len(self.plan.tensors)) - 1
+        every = (1 << len(self.takes.tensors)) - 1
         read = 0
         for other in self.outputs if self.read[y] else ():
             read |= self.read[other]
@@ -69,5 +69,5 @@ class LoopAxes:
         full, own = 0, self.below[of]
         for y in pairs[::2]:
             full |= self.below[y]
-        known = pairs and full | own and not (full | own) >> len(self.plan.tensors)
+        known = pairs and full | own and not (full | own) >> len(self.takes.tensors)
         return (full, own) if known else None

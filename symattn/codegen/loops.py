@@ -12,7 +12,7 @@ from ..core.node import Tensor
 from ..ops.leaves import computed, variable
 from ..recurrence.body import Step, number_of_steps
 from .graph import Graph
-from .plan import Plan
+from .takes import Takes
 
 if TYPE_CHECKING:
     from .spelling import Spelling
@@ -32,7 +32,7 @@ def _written(code: Spelling, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
     """The source of the loop, and the sizes that it takes by keyword."""
     graph = Graph(step.roots)
     symbols = {s for x in computed(graph.outputs) for s in x.own_symbols if x.op is not variable}
-    inner = code.writer("step", Plan(step.leaves, symbols), graph, as_tuple=True)
+    inner = code.writer("step", Takes(step.leaves, symbols), graph, as_tuple=True)
     inner.given, inner.taken = code.given, inner.taken | code.taken
     _, own = inner.write()
     code.helpers |= inner.helpers

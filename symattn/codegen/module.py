@@ -35,7 +35,7 @@ def module_of(f: NumPyFunction, needed: str, own: str) -> str:
 def _told(f: NumPyFunction) -> str:
     """The shapes of the arguments and the formula of each result and of what has a name on the way."""
     results = ", ".join(y.name or y.brief() for y in f.outputs)
-    arguments = [f"{a.name}{show_shape(a.shape)}" if isinstance(a, Tensor) else a.name for a in f.plan.arguments]
+    arguments = [f"{a.name}{show_shape(a.shape)}" if isinstance(a, Tensor) else a.name for a in f.takes.arguments]
     of = ", ".join(arguments) or "no arrays"
     head = textwrap.wrap(f"{results} of {of}; loop axes may stand in front.", _WIDTH)
     formulas = list(_formulas(f.outputs))
@@ -101,8 +101,8 @@ def _bare_forms(outputs: Sequence[Tensor]) -> dict[Tensor, Tensor]:
 
 def _parameters(f: NumPyFunction) -> dict[Any, str]:
     """What each argument and each keyword is called in the code."""
-    names = f.parameters[: len(f.plan.arguments)]
-    return {**dict(zip(f.plan.arguments, names, strict=True)), **f.keywords}
+    names = f.parameters[: len(f.takes.arguments)]
+    return {**dict(zip(f.takes.arguments, names, strict=True)), **f.keywords}
 
 
 def _tested(place: int, y: Tensor, places: Mapping[Tensor, int], parameters: Mapping[Any, str]) -> _Tested | None:
@@ -139,7 +139,7 @@ def _row(row: _Tested) -> str:
 
 def _example(f: NumPyFunction, parameters: Mapping[Any, str]) -> dict[str, str] | None:
     """Arguments at which all results are finite, as text: of normal entries, or of positive ones."""
-    roots = [*f.outputs, *f.plan.tensors]
+    roots = [*f.outputs, *f.takes.tensors]
     try:
         sizes = generic_sizes(roots)
     except EvaluationError:

@@ -20,9 +20,9 @@ from ..errors import NoRuleError
 from ..ops.leaves import computed
 from .blocks import BlockWriter
 from .graph import Graph
-from .plan import Plan
 from .program.build import program
 from .program.extent import Extent
+from .takes import Takes
 
 _WORTH, _WORTH_A_PLACE = 1 << 20, 1 << 15  # bytes of the largest value, over all loop axes and at one place of them
 _MOST_NODES = 2000  # of a graph that is planned
@@ -35,14 +35,14 @@ class Planned:
     def __init__(
         self,
         graph: Graph,
-        plan: Plan,
+        takes: Takes,
         sizes: Mapping[sympy.Symbol, int],
         several: bool,
         puts_off: bool = True,
         rows: int | None = None,
     ) -> None:
-        self.program = program(graph, plan, sizes, puts_off)
-        writer = BlockWriter("f", plan, graph, self.program, rows)
+        self.program = program(graph, takes, sizes, puts_off)
+        writer = BlockWriter("f", takes, graph, self.program, rows)
         needed, own = writer.write(several)
         self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
@@ -56,8 +56,8 @@ class Planned:
 class InBlocks:
     """What computes the outputs of a graph block by block, for each class of sizes once it is met."""
 
-    def __init__(self, graph: Graph, plan: Plan) -> None:
-        self.graph, self.plan = graph, plan
+    def __init__(self, graph: Graph, takes: Takes) -> None:
+        self.graph, self.takes = graph, takes
         self.nodes = computed(graph.outputs)
         self.symbols = {s for x in self.nodes for size in x.shape for s in size.free_symbols}
         self.largest: dict[Hashable, int] = {}
@@ -87,14 +87,14 @@ class InBlocks:
 
     def _dtype(self, arrays: Sequence[Any]) -> np.dtype[Any] | None:
         """The one type of all real arrays, where it is one that matrix products are fast in."""
-        pairs = zip(self.plan.arguments, arrays, strict=True)
+        pairs = zip(self.takes.arguments, arrays, strict=True)
         real = [x for a, x in pairs if isinstance(a, Tensor) and a.kind == "real"]
         found = {x.dtype for x in real if isinstance(x, np.ndarray)}
         usual = len(found) == 1 and found <= _TYPES and all(isinstance(x, (np.ndarray, float)) for x in real)
         return found.pop() if usual else None
 
     def _loops(self, arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-        pairs = zip(self.plan.arguments, arrays, strict=True)
+        pairs = zip(self.takes.arguments, arrays, strict=True)
         return [np.shape(x)[: np.ndim(x) - a.rank] for a, x in pairs if isinstance(a, Tensor)]
 
     def _sums_over_all(self, fast: Planned, loops: Sequence[tuple[int, ...]]) -> bool:
@@ -112,16 +112,16 @@ class InBlocks:
 
     def _found(self, sizes: Mapping[sympy.Symbol, int], puts_off: bool) -> Planned | None:
         try:
-            found = Planned(self.graph, self.plan, sizes, True, puts_off)
+            found = Planned(self.graph, self.takes, sizes, True, puts_off)
         except NoRuleError:
             return None
-        numbers = {s for s in self.plan.keywords if not s.is_integer}
+        numbers = {s for s in self.takes.keywords if not s.is_integer}
         return found if found.program.loops and found.keywords.keys() <= {*sizes, *numbers} else None
 
     def _run(self, fast: Planned, sizes: Mapping[sympy.Symbol, int], /, *arrays: Any, **given: Any) -> Any:
         with np.errstate(all="ignore"):
             results = None
-            if not fast.skips or all(map(_is_finite, self.plan.arguments, arrays)):
+            if not fast.skips or all(map(_is_finite, self.takes.arguments, arrays)):
                 results = _called(fast, sizes, arrays, given)
                 if all(map(_is_finite, self.graph.outputs, results)):
                     return results

@@ -16,8 +16,8 @@ from ..ops.inverse import inv_op
 from ..ops.leaves import computed, constant, cotangent_op, operands, variable
 from .graph import Graph
 from .loop_axes import LoopAxes, without_real_numbers
-from .plan import Plan
 from .spelling import Spelling
+from .takes import Takes
 
 _TOLD = 60  # the height of a graph that is still printed for a comment
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
@@ -26,12 +26,12 @@ _INLINE = 64  # characters of an unnamed expression that may still stand inside 
 class Writer(Spelling):
     """The source under construction; records call it back as ``code``."""
 
-    def __init__(self, name: str, plan: Plan, graph: Graph, as_tuple: bool) -> None:
-        super().__init__(plan, graph, graph.names)
+    def __init__(self, name: str, takes: Takes, graph: Graph, as_tuple: bool) -> None:
+        super().__init__(takes, graph, graph.names)
         self.name, self.as_tuple, self.writer = name, as_tuple, type(self)
         self.outputs = graph.outputs
         self.order = computed(self.outputs)
-        self.axes = LoopAxes(plan, graph)
+        self.axes = LoopAxes(takes, graph)
         self.whole = without_real_numbers(self.order, self.axes.below)
         self.loops = self._with_loops()
         self.loop_shapes: dict[int, str] = {}
@@ -136,7 +136,7 @@ class Writer(Spelling):
             return text
         (full, own), text = loops, self.line(text)
         core = f" + {text}.shape[-{node.rank}:]" if node.rank else ""
-        given = sum(1 << k for k, a in enumerate(self.plan.tensors) if a in pairs[1::2])
+        given = sum(1 << k for k, a in enumerate(self.takes.tensors) if a in pairs[1::2])
         if not given & self.axes.read[body]:  # no cotangent brings the loop axes in
             text = f"np.broadcast_to({text}, {self._loop_shape(full)}{core})"
         if full == own:
@@ -147,7 +147,7 @@ class Writer(Spelling):
     def _loop_shape(self, below: int) -> str:
         """The loop axes of what is made from these arguments; a line of its own where that is long."""
         if below not in self.loop_shapes:
-            arguments = [a for k, a in enumerate(self.plan.tensors) if below >> k & 1]
+            arguments = [a for k, a in enumerate(self.takes.tensors) if below >> k & 1]
             loops = [f"{self.names[a]}.shape" + (f"[:-{a.rank}]" if a.rank else "") for a in arguments]
             text = "()" if not loops else loops[0] if len(loops) == 1 else f"np.broadcast_shapes({', '.join(loops)})"
             if len(text) > _INLINE:
@@ -159,7 +159,7 @@ class Writer(Spelling):
 
     def _preparation(self) -> list[str]:
         """The docstring, the sizes that are used, and the dtype if constants need one."""
-        shapes = [f"{self.names[a]}{show_shape(a.shape)}" for a in self.plan.tensors]
+        shapes = [f"{self.names[a]}{show_shape(a.shape)}" for a in self.takes.tensors]
         doc = f"{', '.join(shapes) or 'no arrays'}; loop axes may stand in front."
         lines = textwrap.wrap(f'"""{doc}"""', 100)
         return [*lines, *self.sizes_read(), *([self.dtype_read()] if self.needs_dtype else [])]

@@ -24,8 +24,8 @@ from .contraction import einsum_code, matmul_code
 from .graph import Graph
 from .helpers import HELPERS, text_of
 from .loops import loop_call
-from .plan import Plan
 from .scalars import ScalarCode
+from .takes import Takes
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 
@@ -38,8 +38,8 @@ class Spelling:
     writer: Callable[..., Any]  # of a function inside, such as a step
     solved: Collection[Tensor] = frozenset()  # inverses that serve one product alone
 
-    def __init__(self, plan: Plan, graph: Graph, names: Mapping[Tensor, str]) -> None:
-        self.plan, self.graph = plan, graph
+    def __init__(self, takes: Takes, graph: Graph, names: Mapping[Tensor, str]) -> None:
+        self.takes, self.graph = takes, graph
         self.lines: list[str] = []
         self.helpers: set[str] = set()
         self.given: dict[str, str] = {}
@@ -48,8 +48,8 @@ class Spelling:
         self.used: dict[sympy.Symbol, None] = {}
         self.needs_dtype, self.writing_whole = False, False
         self.taken = set(_RESERVED)
-        self.symbols = {s: self.identifier(s.name) for s in plan.symbols}
-        self.names = {a: self.identifier(a.params["name"]) for a in plan.tensors}
+        self.symbols = {s: self.identifier(s.name) for s in takes.symbols}
+        self.names = {a: self.identifier(a.params["name"]) for a in takes.tensors}
         self.names.update((node, self.identifier(name)) for node, name in names.items())
         self.text: dict[Tensor, str] = {}
 
@@ -58,12 +58,12 @@ class Spelling:
 
     def keywords(self) -> list[sympy.Symbol]:
         """The keywords that the code needs, once it is written."""
-        return [s for s in self.plan.keywords if s in self.used]
+        return [s for s in self.takes.keywords if s in self.used]
 
     # --- parts of a module ---
 
     def signature(self) -> str:
-        positional = [self.names[a] if isinstance(a, Tensor) else self.symbols[a] for a in self.plan.arguments]
+        positional = [self.names[a] if isinstance(a, Tensor) else self.symbols[a] for a in self.takes.arguments]
         keywords = [self.symbols[s] for s in self.keywords()]
         return ", ".join([*positional, *(["*", *keywords] if keywords else [])])
 
@@ -71,13 +71,13 @@ class Spelling:
         """The sizes that are used, each read off a shape."""
         return [
             f"{self.symbols[symbol]} = {self.names[array]}.shape[{axis}]"
-            for symbol, (array, axis) in self.plan.source.items()
+            for symbol, (array, axis) in self.takes.source.items()
             if symbol in self.used
         ]
 
     def dtype_read(self) -> str:
         """The common floating type of the arguments."""
-        arrays = [self.names[a] for a in self.plan.tensors if a.kind == "real"]
+        arrays = [self.names[a] for a in self.takes.tensors if a.kind == "real"]
         arrays += [name for s, name in self.symbols.items() if s in self.used and not s.is_integer]
         return f"dtype = np.result_type({', '.join(arrays)})" if arrays else "dtype = np.dtype(np.float64)"
 

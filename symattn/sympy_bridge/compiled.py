@@ -43,7 +43,7 @@ class Compiled:
         result = expand_dims(body, -1) if x.rank == 1 else body
         self._function = lambdify([columns.get(v, v) for v in variables], result)
         self._ranks = tuple(v.rank for v in variables)
-        self.scalars = tuple(self._function.plan.keywords)
+        self.scalars = tuple(self._function.takes.keywords)
         self.name = f"_symattn_{next(_numbers)}"
         _functions[self.name] = self
 

@@ -279,7 +279,7 @@ class Reference:
         exact = [np.asarray(x, np.float64) if _is_floating(x) else x for x in arguments]
         try:
             with np.errstate(all="ignore"):
-                values = compute(*exact, **{in_python(s.name): known[s] for s in compute.plan.keywords})
+                values = compute(*exact, **{in_python(s.name): known[s] for s in compute.takes.keywords})
         except (EvaluationError, np.linalg.LinAlgError):
             return None
         return list(map(np.asarray, values))

@@ -36,7 +36,7 @@ def arrays(x, rng):
 
 def run(x, given):
     f = sa.lambdify(list(x.tensors), x)
-    known = {s.name: SIZES[s] for s in f.plan.keywords}
+    known = {s.name: SIZES[s] for s in f.takes.keywords}
     return f(*(given[t] for t in x.tensors), **known)
 
 

@@ -11,10 +11,10 @@ import sympy
 
 import symattn as sa
 from symattn.codegen.graph import Graph
-from symattn.codegen.plan import Plan
 from symattn.codegen.planned import Planned
 from symattn.codegen.program.axes import axes_of
 from symattn.codegen.program.schedule import Loop
+from symattn.codegen.takes import Takes
 from symattn.ops.broadcasting import broadcast_to
 from symattn.ops.leaves import computed, variable
 
@@ -33,7 +33,7 @@ def planned(arguments, outputs, sizes, **options):
     flat = [y for x in outputs for y in ([x] if isinstance(x, sa.Tensor) else x.values())]
     graph = Graph(flat)
     free = {s for x in computed(graph.outputs) for s in x.own_symbols if x.op is not variable}
-    return Planned(graph, Plan(arguments, free), sizes, True, **options)
+    return Planned(graph, Takes(arguments, free), sizes, True, **options)
 
 
 def with_gradient(y, wrt):
@@ -48,7 +48,7 @@ def assert_same(arguments, outputs, values, sizes, tolerance=1e-12, **options):
     known = {s: SIZES[s] for s in program.keywords}
     with np.errstate(all="ignore"):
         got = program.function(*values, **{name: known[s] for s, name in program.keywords.items()})
-        want = f(*values, **{s.name: SIZES[s] for s in f.plan.keywords})
+        want = f(*values, **{s.name: SIZES[s] for s in f.takes.keywords})
     for y, x in zip(got, want, strict=True):
         assert y.shape == np.shape(x)
         assert y.dtype == np.asarray(x).dtype

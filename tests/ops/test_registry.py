@@ -219,7 +219,7 @@ def run(y, point):
     tensors = [n for n in topological([y]) if n.op.name == "tensor"]
     f = sa.lambdify(tensors, y)
     known = {s.name: v for s, v in {**point.sizes, **point.scalars}.items()}
-    return np.asarray(f(*(point.arrays[t] for t in tensors), **{s.name: known[s.name] for s in f.plan.keywords}))
+    return np.asarray(f(*(point.arrays[t] for t in tensors), **{s.name: known[s.name] for s in f.takes.keywords}))
 
 
 @pytest.mark.parametrize(("name", "x"), VALUED)
@@ -319,7 +319,7 @@ def test_loop_axes_are_what_a_python_loop_gives(name, x):
     point = sample_point([x], tensors, 3)
     f = sa.lambdify(tensors, x)
     known = {s.name: v for s, v in {**point.sizes, **point.scalars}.items()}
-    keywords = {s.name: known[s.name] for s in f.plan.keywords}
+    keywords = {s.name: known[s.name] for s in f.takes.keywords}
     leads = itertools.cycle([(3, 2), (2,), (3, 1), ()])
     rng = np.random.default_rng(4)
     arrays = []
@@ -356,7 +356,7 @@ def test_dtype_is_kept(name, x):
     known = {s.name: v for s, v in {**point.sizes, **point.scalars}.items()}
     for dtype in (np.float32, np.float64):
         arrays = [point.arrays[t] if t.kind == "binary" else point.arrays[t].astype(dtype) for t in tensors]
-        got = f(*arrays, **{s.name: known[s.name] for s in f.plan.keywords})
+        got = f(*arrays, **{s.name: known[s.name] for s in f.takes.keywords})
         assert got.dtype == (np.bool_ if x.kind == "binary" else dtype)
 
 

@@ -377,7 +377,7 @@ def test_what_is_printed_reads_back_to_the_values_of_the_tensor(x, first):
     known = {s: SIZES[s] for s in x.free_symbols}
     arrays = {t: rng.normal(size=[int(size.subs(SIZES)) for size in t.shape]) for t in x.tensors}
     f = sa.lambdify(list(arrays), x)
-    want = np.asarray(f(*arrays.values(), **{s.name: known[s] for s in f.plan.keywords}))
+    want = np.asarray(f(*arrays.values(), **{s.name: known[s] for s in f.takes.keywords}))
     pads = {t: [(first, 0)] * array.ndim for t, array in arrays.items()}
     counted = {t: np.pad(a, pads[t], constant_values=np.nan) if pads[t] else a for t, a in arrays.items()}
     spelled = {index(t).partition("_{")[0]: array for t, array in counted.items()}

@@ -40,7 +40,7 @@ def values_of(sides: list[sa.Tensor], seed: int) -> list[np.ndarray]:
             arrays[x] = array @ np.roll(array.T, 1, axis=0)
     symbols = [symbol for symbol in scalars if any(symbol in side.free_symbols for side in sides)]
     compute = sa.lambdify([*tensors, *symbols], sides)
-    keywords = {key.name: sizes[key] for key in compute.plan.keywords}
+    keywords = {key.name: sizes[key] for key in compute.takes.keywords}
     return [np.asarray(y) for y in compute(*arrays.values(), *(scalars[x] for x in symbols), **keywords)]
 
 

@@ -93,7 +93,7 @@ def computed(id, rng):
     values = {**arrays, **dict(zip(numbers, rng.uniform(0.5, 1.5, len(numbers)), strict=True)), **sizes}
     used = [x for x in [*tensors, *numbers] if any(x in (*y.tensors, *y.free_symbols) for y in roots)]
     compute = sa.lambdify(used, roots)
-    keywords = {key.name: values[key] for key in compute.plan.keywords}
+    keywords = {key.name: values[key] for key in compute.takes.keywords}
     needed = [name.replace("_prime", "'") for name in inspect.signature(NUMPY[id]).parameters]
     return compute(*(values[x] for x in used), **keywords), NUMPY[id](*(values[names[name]] for name in needed))
 

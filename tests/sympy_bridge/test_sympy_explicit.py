@@ -26,7 +26,7 @@ def test_explicit_entries_agree_with_numpy_at_sizes_one_to_three(y, rng):
             scalars = generic_scalars([y], rng)
             keywords = {s.name: v for s, v in {**sizes, **scalars}.items()}
             f = sa.lambdify(list(y.tensors), y)
-            want = np.asarray(f(*arrays.values(), **{s.name: keywords[s.name] for s in f.plan.keywords}), float)
+            want = np.asarray(f(*arrays.values(), **{s.name: keywords[s.name] for s in f.takes.keywords}), float)
             explicit = y.as_explicit(sizes)
         except (sa.ShapeError, sa.EvaluationError, IndexError, sa.NoRuleError):
             continue  # these sizes are too small, or a symbolic mask stands under a sparse normaliser

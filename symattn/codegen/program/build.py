@@ -13,7 +13,7 @@ from ...core.node import Tensor, topological
 from ...ops.leaves import computed, constant, from_index_op, variable
 from ...scalars.affine import expanded
 from ..graph import Graph
-from ..plan import Plan
+from ..takes import Takes
 from .extent import Extent
 from .lowering import Lowering
 from .masks import columns_of
@@ -45,16 +45,16 @@ class Program:
         return max(map(self.extent.of, nodes), default=0)
 
 
-def program(graph: Graph, plan: Plan, sizes: Mapping[sympy.Symbol, int], puts_off: bool = True) -> Program:
+def program(graph: Graph, takes: Takes, sizes: Mapping[sympy.Symbol, int], puts_off: bool = True) -> Program:
     """The program of a graph; where ``puts_off`` is False, all is computed as it is written."""
     extent = Extent(sizes)
     outputs = Lowering(extent, puts_off).lowered(graph.outputs)
-    limit = _KEPT * max(map(extent.of, [*outputs, *plan.tensors]))
+    limit = _KEPT * max(map(extent.of, [*outputs, *takes.tensors]))
     constants, diagonals = _known_before(outputs, limit, extent)
-    known = {*plan.tensors, *constants, *diagonals}
+    known = {*takes.tensors, *constants, *diagonals}
     made = stages(outputs, known, limit, extent)
     if puts_off:
-        whole = known.difference(plan.tensors)
+        whole = known.difference(takes.tensors)
         made = [x._replace(columns=columns_of(x, whole)) if isinstance(x, Loop) else x for x in made]
     return Program(outputs, constants, diagonals, made, extent)
 

@@ -26,7 +26,7 @@ Argument: TypeAlias = Tensor | sympy.Symbol
 Known: TypeAlias = dict[sympy.Symbol, Any]
 
 
-class Plan:
+class Takes:
     """The arguments in order, the keywords, and a source for every size that a shape can give."""
 
     def __init__(self, arguments: Sequence[Any], symbols: Iterable[sympy.Symbol]) -> None:
@@ -148,13 +148,13 @@ def _of_edges(node: Tensor) -> Iterator[Condition]:
 class Binding:
     """Reads the sizes off the arrays, completes them from keywords, and holds every axis against them."""
 
-    def __init__(self, plan: Plan, needed: Collection[sympy.Symbol], conditions: Sequence[Condition]) -> None:
-        self.plan, self.needed, self.conditions = plan, needed, conditions
-        arguments = set(map(id, plan.arguments))
-        self.keywords = {in_python(s.name): s for s in plan.symbols if id(s) not in arguments}
+    def __init__(self, takes: Takes, needed: Collection[sympy.Symbol], conditions: Sequence[Condition]) -> None:
+        self.takes, self.needed, self.conditions = takes, needed, conditions
+        arguments = set(map(id, takes.arguments))
+        self.keywords = {in_python(s.name): s for s in takes.symbols if id(s) not in arguments}
         axes = [
             (place, axis, size)
-            for place, a in enumerate(plan.arguments)
+            for place, a in enumerate(takes.arguments)
             if isinstance(a, Tensor)
             for axis, size in enumerate(a.shape, -a.rank)
         ]
@@ -164,12 +164,12 @@ class Binding:
     def sizes(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> Known:
         """The value of every size and keyword; raises EvaluationError where an axis or a keyword does not fit."""
         known = {self._keyword(name): checked_scalar(self.keywords[name], value) for name, value in given.items()}
-        known.update((a, x) for a, x in zip(self.plan.arguments, arrays, strict=True) if isinstance(a, sympy.Symbol))
+        known.update((a, x) for a, x in zip(self.takes.arguments, arrays, strict=True) if isinstance(a, sympy.Symbol))
         for place, axis, size in self.plain:
             if known.setdefault(size, arrays[place].shape[axis]) != arrays[place].shape[axis]:
                 self._misfit(arrays, place, axis, known)
         if self.composite:
-            known = self.plan.solved(known, self._shapes(arrays))
+            known = self.takes.solved(known, self._shapes(arrays))
             for place, axis, size in self.composite:
                 if size.free_symbols <= known.keys() and at_sizes(size, known) != arrays[place].shape[axis]:
                     self._misfit(arrays, place, axis, known)
@@ -191,13 +191,13 @@ class Binding:
         return self.keywords[name]
 
     def _shapes(self, arrays: Sequence[Any]) -> dict[Tensor, tuple[int, ...]]:
-        pairs = zip(self.plan.arguments, arrays, strict=True)
+        pairs = zip(self.takes.arguments, arrays, strict=True)
         return {a: x.shape[x.ndim - a.rank :] for a, x in pairs if isinstance(a, Tensor)}
 
     def _misfit(self, arrays: Sequence[Any], place: int, axis: int, known: Known) -> None:
-        a, x = self.plan.arguments[place], arrays[place]
+        a, x = self.takes.arguments[place], arrays[place]
         size = a.shape[axis]
-        others = [b.brief() for b in self.plan.tensors if b is not a and size in b.shape]
+        others = [b.brief() for b in self.takes.tensors if b is not a and size in b.shape]
         source = f" (as in {', '.join(others)})" if others else ""
         wanted = f"{size}{source}" if size.is_Integer else f"{size} = {at_sizes(size, known)}{source}"
         raise EvaluationError(
