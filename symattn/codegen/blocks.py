@@ -82,8 +82,8 @@ class BlockWriter(Spelling):
             own, full = axes.read[y] | axes.beyond(y), None
             if y.op is cotangent_op:
                 loops = axes.of_gradient(y)
-                if loops is None or graph.nested:
-                    raise NoRuleError("the loop axes of a gradient of gradients are not those of a program")
+                if loops is None:
+                    raise NoRuleError("the loop axes of a gradient are not known")
                 full, own = loops
             if not graph.numeric[len(found)]:
                 raise NoRuleError("the outputs of a program are numbers")

@@ -17,7 +17,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..errors import NoRuleError
-from ..ops.leaves import computed
+from ..ops.leaves import computed, operands
 from .blocks import BlockWriter
 from .graph import Graph
 from .program.build import program
@@ -59,6 +59,8 @@ class InBlocks:
     def __init__(self, graph: Graph, takes: Takes) -> None:
         self.graph, self.takes = graph, takes
         self.nodes = computed(graph.outputs)
+        read = {x for node in self.nodes for x in operands(node)}
+        self.uses_gradients = graph.nested or not read.isdisjoint(graph.gradients)  # as summed over loop axes
         self.symbols = {s for x in self.nodes for size in x.shape for s in size.free_symbols}
         self.largest: dict[Hashable, int] = {}
         self.planned: dict[Hashable, Planned | None] = {}
@@ -66,7 +68,7 @@ class InBlocks:
     def function(self, arrays: Sequence[Any], known: Mapping[sympy.Symbol, Any]) -> Callable[..., Any] | None:
         """The function for such arrays, of these and of keywords that are no sizes; None where blocks do not pay."""
         dtype, loops = self._dtype(arrays), self._loops(arrays)
-        if dtype is None or len(self.nodes) > _MOST_NODES:
+        if dtype is None or len(self.nodes) > _MOST_NODES or self.uses_gradients:
             return None
         sizes = {s: value for s, value in known.items() if s.is_integer}
         largest = self._largest(sizes) * dtype.itemsize

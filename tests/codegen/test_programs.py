@@ -307,3 +307,13 @@ def test_infinite_values_behind_a_mask_are_met_as_without_blocks(rng):
     with np.errstate(invalid="ignore"):
         got, want = f(*values), f._run(*values)
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+
+
+def test_gradients_that_others_are_made_from_are_summed_over_loop_axes_first(rng):
+    G = sa.tensor("G", T, d)
+    g = sa.gradient({sa.softmax(X @ X.T) @ X @ W: G}, [W])
+    f = sa.lambdify([X, W, G], [W - g[W] / 100])
+    values = [rng.normal(size=(2, 400, 8)), rng.normal(size=(8, 8)), rng.normal(size=(2, 400, 8))]
+    [got], [want] = f(*values), f._run(*values)
+    assert got.shape == (8, 8)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
