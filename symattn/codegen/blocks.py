@@ -69,6 +69,7 @@ class BlockWriter(Spelling):
         self.body: list[str] = []
         self.numbers = itertools.count()
         self.ones: dict[Any, str] = {}
+        self.rows: dict[int, tuple[str, str]] = {}  # of each loop, the name and the text of the rows of a block
         self.slots: list[list[str]] = []  # of each buffer, the lengths that it must have
         self.slot_names: list[str] = []
 
@@ -248,10 +249,15 @@ class BlockWriter(Spelling):
 
     def block_rows(self, loop: Loop) -> str:
         """The name of the number of rows of a block, which is found from the sizes."""
-        name, length = self.identifier("rows"), self.size(loop.length)
-        if self.rows_given is not None:
-            self.head.append(f"{name} = {self.rows_given}")
-            return name
+        name = self.identifier("rows")
+        text = str(self.rows_given) if self.rows_given is not None else self._rows(loop)
+        self.rows[id(loop)] = name, text
+        self.head.append(f"{name} = {text}")
+        return name
+
+    def _rows(self, loop: Loop) -> str:
+        """How many rows a block has: as many as near memory holds, but not so few that all wait for what is far."""
+        length = self.size(loop.length)
         extent, itemsize = self.program.extent, "dtype.itemsize"
         largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
         row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
@@ -262,8 +268,7 @@ class BlockWriter(Spelling):
             least = f"min({4 * LEAST_ROWS}, max({LEAST_ROWS}, {itemsize} * ({read}) // {_READ_PER_ROW}))"
         most = f", max({LEAST_ROWS // 2}, ({length}) // 8)" if loop.columns is not None else ""
         share = f"{BUDGET} // ({itemsize} * ({self.size(row)}))"
-        self.head.append(ast.unparse(ast.parse(f"{name} = min({length}, max({least}, {share}){most})")))
-        return name
+        return ast.unparse(ast.parse(f"min({length}, max({least}, {share}){most})"))
 
     def slot(self, number: int, length: str) -> str:
         """The name of the memory of a buffer, of at least that length."""

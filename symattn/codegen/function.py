@@ -16,6 +16,7 @@ from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
+from .described import Description, described, told_sizes
 from .gate import REFUSED, admitted
 from .graph import Graph
 from .module import module_of
@@ -114,6 +115,22 @@ class NumPyFunction:
     def __repr__(self) -> str:
         shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments]
         return f"<NumPy function of {', '.join(shown)}>"
+
+    def plan(self, **sizes: int) -> Description:
+        """How large calls are computed: what is done block by block, kept, or done again, and the memory that takes.
+
+        Sizes are given by name, and usual ones are taken for the others; small calls are computed straight.
+
+        >>> import symattn as sa
+        >>> Q, K, V = sa.tensor("Q", "T d"), sa.tensor("K", "S d"), sa.tensor("V", "S e")
+        >>> f = sa.lambdify([Q, K, V], sa.let("O", sa.softmax(Q @ K.T) @ V))
+        >>> print(f.plan(T=4096, S=4096))
+        At T = 4096, d = 64, S = 4096, e = 64, at each place of the loop axes:
+        1. T in blocks of 128: 10 values; written O[T, e].
+        Beside arguments and outputs this takes 2.0 MiB in float32.
+        """
+        known = told_sizes(self.takes, sizes)
+        return described(self._in_blocks.at(known), known)
 
     def check(self) -> str:
         """Hold the code against entries and against finite differences, at generic sizes; say what agreed.

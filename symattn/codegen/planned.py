@@ -42,7 +42,7 @@ class Planned:
         rows: int | None = None,
     ) -> None:
         self.program = program(graph, takes, sizes, puts_off)
-        writer = BlockWriter("f", takes, graph, self.program, rows)
+        self.writer = writer = BlockWriter("f", takes, graph, self.program, rows)
         needed, own = writer.write(several)
         self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
@@ -104,6 +104,10 @@ class InBlocks:
         every = np.broadcast_shapes(*loops)
         below = ([x for k, x in enumerate(loops) if full >> k & 1] for full in fast.full_loops)
         return all(np.broadcast_shapes(*shapes) == every for shapes in below)
+
+    def at(self, sizes: Mapping[sympy.Symbol, int]) -> Planned | None:
+        """What is planned for sizes, were they large enough; None where nothing can be had block by block."""
+        return None if self.uses_gradients else self._at(sizes, True)
 
     def _at(self, sizes: Mapping[sympy.Symbol, int], puts_off: bool) -> Planned | None:
         """What is planned for sizes of these magnitudes; None where that has no block."""

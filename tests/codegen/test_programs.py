@@ -317,3 +317,25 @@ def test_gradients_that_others_are_made_from_are_summed_over_loop_axes_first(rng
     [got], [want] = f(*values), f._run(*values)
     assert got.shape == (8, 8)
     np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_a_plan_says_what_is_blocked_written_added_up_and_skipped():
+    G, outputs = with_gradient(sa.let("O", attention(where=by_index(lambda i, j: j <= i))), [Q, K, V])
+    f = sa.lambdify([Q, K, V, G], outputs)
+    plan = f.plan(T=4096, S=4096)
+    first, loop, last = str(plan).splitlines()
+    assert first == "At T = 4096, d = 64, S = 4096, e = 64, at each place of the loop axes:"
+    assert loop == (
+        "1. T in blocks of 128: 25 values; written O[T, e], dQ[T, d]; added up dV[S, e], dK[S, d]; "
+        "rows i0 to i1 see the columns 0 to i1 of S, and others are skipped."
+    )
+    assert last == f"Beside arguments and outputs this takes {plan.memory / 2**20:.1f} MiB in float32."
+    assert plan.memory < 8 << 20
+    exec(plan.source, space := {})
+    assert callable(space["f"])
+    with pytest.raises(sa.errors.EvaluationError, match="'n' is no size of this function; it knows T, d, S, e"):
+        f.plan(n=3)
+
+
+def test_what_has_no_loop_is_computed_straight():
+    assert str(sa.lambdify([W], sa.inv(W)).plan()) == "All is computed straight: nothing can be had block by block."
