@@ -161,7 +161,7 @@ class Composer:
             result=result,
             given=tuple(map(self._row_of_given, [*self.given, *self._cotangents()])),
             conventions=conventions(
-                boxes, self._gradient_convention(), self._own_functions(), self.printer.table.letters()
+                boxes, self._further_conventions(), self._own_functions(), self.printer.table.letters()
             ),
             sections=sections,
             references=tuple(map(self.words, self.derivation.references)),
@@ -173,6 +173,17 @@ class Composer:
         """The letters of functions that the derivation speaks of by a name of its own."""
         own = [s.box for s in self.printer.table.values() if s.role == "function"]
         return {box.letters for box in own if isinstance(box, Name)}
+
+    def _further_conventions(self) -> Words:
+        """What is said of gradients, and of the places of recurrences."""
+        said = [words for words in (self._gradient_convention(), self._counting()) if words]
+        return listed(said)
+
+    def _counting(self) -> Words:
+        """From where places are counted, where steps of a recurrence count them."""
+        loops = self.printer.table.loops.values()
+        states = "" if any(loop.back for loop in loops) else ", and states by the steps before them"
+        return (f"places are counted from {self.first_index}{states}",) if loops else ()
 
     def _gradient_convention(self) -> Words:
         """What the letters of a gradient mean that does not name the loss."""

@@ -248,7 +248,7 @@ def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any], **
     return entrywise(
         name,
         lambda a, b: choose(compared(relation, a, b), a, b),
-        slopes=lambda y, a, b: (wins(a, b), subtract(1, wins(a, b))),
+        slopes=lambda y, a, b: _shares(name, wins, a, b),
         numpy=lambda code, node, a, b: f"np.{name}({a}, {b})",
         notation=lambda p, node: call(p, name, node),
         reason=f"the cotangent of a {name} goes to the entry that it takes",
@@ -256,6 +256,16 @@ def _extreme(name: str, relation: Any, wins: Callable[[Tensor, Tensor], Any], **
         nonsmooth=f"{name} is not differentiable where its two inputs are equal; the first is taken there",
         **record,
     )
+
+
+def _shares(name: str, wins: Callable[[Tensor, Tensor], Any], a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """1 for the one that is taken, and 0 for the other."""
+    if a.holds_minus_infinity and b.holds_minus_infinity:
+        raise OperandError(
+            f"the derivative of {name} asks which of {a.brief()} and {b.brief()} is larger, and both may be -oo: mask "
+            "what it gives, and not what it takes"
+        )
+    return wins(a, b), subtract(1, wins(a, b))
 
 
 def _maximum(a: Tensor, b: Tensor) -> Tensor:

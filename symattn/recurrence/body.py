@@ -125,7 +125,11 @@ class Body(Graph):
 
 
 def closed(step: Step) -> Body:
-    """The body of a step, over placeholders instead of its leaves, without names of what is inside."""
+    """The body of a step, over placeholders instead of its leaves, without names of what is inside.
+
+    A name would tell apart bodies that are one, of which proofs have to know that they are; what is long and is read
+    twice has a letter in print, whether or not it had a name.
+    """
     roles = ("state",) * len(step.states) + ("read",) * len(step.reads) + ("fixed",) * len(step.fixed)
     numbers = (n for group in step[:3] for n in range(len(group)))
     new = {

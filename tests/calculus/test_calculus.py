@@ -455,3 +455,12 @@ def test_what_the_calculus_named_is_written_below_the_text(make, names):
 def test_the_gradient_of_a_function_of_a_trace_is_a_number_times_the_identity():
     A = sa.tensor("A", "n n")
     assert sa.gradient(sa.cos(sa.trace(A)), A).steps[-1].expression is -sa.sin(sa.trace(A)) * sa.eye("n")
+
+
+def test_the_derivative_of_a_maximum_of_what_may_be_minus_infinity_says_why_it_is_none():
+    x, y, m = sa.tensor("x", "T"), sa.tensor("y", "T"), sa.tensor("m", "T", binary=True)
+    masked = sa.maximum(sa.where(m, x, -sympy.oo), sa.where(m, y, -sympy.oo))
+    with pytest.raises(sa.OperandError, match="both may be -oo: mask what it gives"):
+        sa.gradient(sa.sum(sa.exp(masked)), [x])
+    whole = sa.where(m, sa.maximum(x, y), -sympy.oo)
+    assert sa.gradient(sa.sum(sa.exp(whole)), [x])[x].shape == x.shape
