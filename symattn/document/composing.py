@@ -45,7 +45,7 @@ from ..printing.prose import Statement as PageStatement
 from ..printing.stated import sentence_words
 from ..printing.symbols import symbol
 from ..printing.table import Spellings, SymbolTable, symbol_table
-from ..probability.notation import Mean, Variance, box_writer
+from ..probability.notation import Mean, Variance, bound_by_letters, box_writer
 from ..probability.report import Moments
 from ..probability.steps import ScalarLine
 from ..proof.claims import RELATIONS, Claim
@@ -289,7 +289,7 @@ class Composer:
             lines = [row(step.left, EQUALS, step.right) for step in self._moments(part) if step.left is not None]
             if part.quantity not in self.printer.names:  # a letter of the calculation, which stands further below
                 name = self.printer.table.scalar(part.explanation.name)
-                yield row(name, DEFINED, self.printer.box(part.quantity))
+                yield row(name, DEFINED, self._quantity(part))
             yield from (row(line, *self._doubt(part)) for line in lines)
         elif isinstance(part, Verdict):
             yield row(*(Text(piece) if isinstance(piece, str) else piece for piece in self._said(part)))
@@ -306,6 +306,13 @@ class Composer:
         values = {Mean: moments.mean, Variance: moments.variance}
         written, name = self._writer(moments, list(values.values())), moments.explanation.name
         return [Step(written(sign(name)), written(value)) for sign, value in values.items()]
+
+    def _quantity(self, moments: Moments) -> Box:
+        """What the moments are of: a tensor, or a scalar formula of entries."""
+        if isinstance(moments.quantity, Tensor):
+            return self.printer.box(moments.quantity)
+        formula = bound_by_letters(moments.quantity)
+        return self._writer(moments, [formula])(formula)
 
     def _writer(self, moments: Moments, values: list[Any]) -> Callable[[Any], Box]:
         """What writes values of moments; the quantity has the name under which it is shown."""
