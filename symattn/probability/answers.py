@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -194,6 +195,7 @@ def _is_quotient(e: sympy.Expr) -> bool:
     return isinstance(e, Choice) and isinstance(e.args[0], sympy.Ne) and e.args[2] == 0
 
 
+@lru_cache(maxsize=4096)
 def plainest(value: sympy.Expr) -> sympy.Expr:
     """The shorter of the expanded and the factored form; sums and entries stay as they are."""
     plain = _real(expanded(value))
