@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from ..core.node import Tensor
-from ..errors import NoRuleError
+from ..errors import SymattnError
 from ..ops.leaves import computed, operands
 from .blocks import BlockWriter
 from .graph import Graph
@@ -119,7 +119,7 @@ class InBlocks:
     def _found(self, sizes: Mapping[sympy.Symbol, int], puts_off: bool) -> Planned | None:
         try:
             found = Planned(self.graph, self.takes, sizes, True, puts_off)
-        except NoRuleError:
+        except SymattnError:  # of what has no such form
             return None
         numbers = {s for s in self.takes.keywords if not s.is_integer}
         return found if found.program.loops and found.keywords.keys() <= {*sizes, *numbers} else None

@@ -53,9 +53,8 @@ class Facts:
 
 def facts(node: Tensor) -> Facts:
     """The facts about a node; they depend on its operation, parameters and shapes alone."""
-    infinite = tuple(x.holds_minus_infinity for x in node.inputs)
     params = tuple(sorted(node.params.items()))
-    return _facts(node.op, params, tuple(x.shape for x in node.inputs), infinite)
+    return _facts(node.op, params, tuple((x.shape, x.kind, x.holds_minus_infinity) for x in node.inputs))
 
 
 _SCALAR_PARAMETERS = {"formula", "function", "rowwise"}  # which say nothing of shapes
@@ -75,9 +74,8 @@ def is_own(node: Tensor) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _facts(op: Operation, params: tuple[Any, ...], shapes: tuple[Shape, ...], infinite: tuple[bool, ...]) -> Facts:
-    inputs = enumerate(zip(shapes, infinite, strict=True))
-    node = op.node(*(stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in inputs), **dict(params))
+def _facts(op: Operation, params: tuple[Any, ...], inputs: tuple[tuple[Shape, str, bool], ...]) -> Facts:
+    node = op.node(*(stand_in(f"x{k}", *known) for k, known in enumerate(inputs)), **dict(params))
     try:
         entry = template(node)
     except Exception:  # an entry formula that cannot be read so: nothing is known, and no rule applies

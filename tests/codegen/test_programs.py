@@ -339,3 +339,27 @@ def test_a_plan_says_what_is_blocked_written_added_up_and_skipped():
 
 def test_what_has_no_loop_is_computed_straight():
     assert str(sa.lambdify([W], sa.inv(W)).plan()) == "All is computed straight: nothing can be had block by block."
+
+
+def test_what_fails_in_a_block_is_said_by_its_own_name(rng):
+    t = sa.tensor("t", T, integer=True)
+    f = sa.lambdify([X, t], sa.sum(sa.softmax(X @ X.T, axis=0) @ sa.take(X, t, 0), axis=0))
+    x, places = rng.normal(size=(400, 8)), rng.integers(0, 400, 400)
+    np.testing.assert_allclose(f(x, places), f._run(x, places), rtol=1e-12)
+    places[300] = 400
+    with pytest.raises(sa.errors.EvaluationError, match="index 400 of t is not a whole number from 0 to 399"):
+        f(x, places)
+
+
+def test_a_large_recurrence_with_a_mask_beside_it(rng):
+    x, m = sa.tensor("x", T, d), sa.tensor("m", T, d, binary=True)
+
+    def step(state, read):
+        now, kept = read
+        after = sa.where(kept, state / 2 + now, state)
+        return after, after
+
+    _, y = sa.scan(step, sa.zeros(d), (x, m))
+    f = sa.lambdify([x, m], y)
+    values = rng.normal(size=(64, 4096)), rng.random((64, 4096)) < 0.5
+    np.testing.assert_array_equal(f(*values), f._run(*values))

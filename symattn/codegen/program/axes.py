@@ -55,7 +55,7 @@ class Axes(NamedTuple):
 
 def axes_of(node: Tensor) -> Axes:
     """The axes of a node; they depend on its operation, parameters and shapes alone."""
-    inputs = tuple((x.shape, x.holds_minus_infinity) for x in node.inputs)
+    inputs = tuple((x.shape, x.kind, x.holds_minus_infinity) for x in node.inputs)
     return _axes(node.op, tuple(sorted(node.params.items())), inputs)
 
 
@@ -71,8 +71,8 @@ def cut_shape(shape: Shape, axis: int | None, size: Any = BLOCK) -> Shape:
 
 
 @lru_cache(maxsize=4096)
-def _axes(op: Operation, params: tuple[Any, ...], inputs: tuple[tuple[Shape, bool], ...]) -> Axes:
-    node = op.node(*(stand_in(f"x{k}", shape, infinite=low) for k, (shape, low) in enumerate(inputs)), **dict(params))
+def _axes(op: Operation, params: tuple[Any, ...], inputs: tuple[tuple[Shape, str, bool], ...]) -> Axes:
+    node = op.node(*(stand_in(f"x{k}", *known) for k, known in enumerate(inputs)), **dict(params))
     if not inputs:
         return Axes({}, (), ())
     groups = facts(node).groups
@@ -92,7 +92,7 @@ def _is_cut(node: Tensor, axis: int | None, places: Places) -> bool:
         if len(at) > 1:
             return False
         shape = cut_shape(x.shape, at[0] if at else None)
-        inputs.append(stand_in(f"x{k}", shape, infinite=x.holds_minus_infinity) if at else x)
+        inputs.append(stand_in(f"x{k}", shape, x.kind, x.holds_minus_infinity) if at else x)
     shape = cut_shape(node.shape, axis)
     try:
         block = at_shape(node, tuple(inputs), shape)
