@@ -19,7 +19,8 @@ import symattn as sa
 
 A = sa.attention
 h, T, d, n, C = sa.sizes("h T d n C")
-Q, K, V = (sa.tensor(name, h, T, d) for name in "QKV")
+Q, K, V = (sa.tensor(name, T, d) for name in "QKV")  # heads are loop axes
+Q_h, K_h, V_h = (sa.tensor(name, h, T, d) for name in "QKV")  # heads are declared
 
 
 class Variant(NamedTuple):
@@ -42,7 +43,7 @@ def of_scores(output: sa.Tensor, heads: int, length: int, **how: Any) -> Variant
     given = arrays(*[(heads, length, 64)] * 3)
     return Variant(
         output,
-        [Q, K, V],
+        [x for x in (Q, K, V, Q_h, K_h, V_h) if x in output.tensors],
         given,
         lambda q, k, v: by_hand.forward(q, k, v, **how),
         lambda q, k, v, g: by_hand.backward(q, k, v, g, **how),
@@ -51,6 +52,11 @@ def of_scores(output: sa.Tensor, heads: int, length: int, **how: Any) -> Variant
 
 def causal(heads: int, length: int) -> Variant:
     masked = A.scaled_dot_product(Q, K, V, mask=A.causal_mask(T))
+    return of_scores(masked, heads, length, edit=by_hand.future_hidden, columns=by_hand.up_to_the_row)
+
+
+def causal_heads(heads: int, length: int) -> Variant:
+    masked = A.scaled_dot_product(Q_h, K_h, V_h, mask=A.causal_mask(T))
     return of_scores(masked, heads, length, edit=by_hand.future_hidden, columns=by_hand.up_to_the_row)
 
 
@@ -68,17 +74,17 @@ def capped(heads: int, length: int) -> Variant:
 
 def biased(heads: int, length: int) -> Variant:
     slopes = sa.from_index((h,), lambda k: sympy.Integer(2) ** (-8 * (k + 1) / h))
-    Z = A.scores(Q, K) - slopes[:, None, None] * sa.from_index((T, T), lambda i, j: sympy.Abs(i - j))
+    Z = A.scores(Q_h, K_h) - slopes[:, None, None] * sa.from_index((T, T), lambda i, j: sympy.Abs(i - j))
     by_head = 2.0 ** (-8 * (np.arange(heads) + 1) / heads)
-    return of_scores(sa.softmax(Z) @ V, heads, length, edit=by_hand.biased(by_head.astype(np.float32)))
+    return of_scores(sa.softmax(Z) @ V_h, heads, length, edit=by_hand.biased(by_head.astype(np.float32)))
 
 
 def grouped(heads: int, length: int) -> Variant:
     Q = sa.tensor("Q", 2 * h, T, d)
     given = arrays((heads, length, 64), (heads // 2, length, 64), (heads // 2, length, 64))
     return Variant(
-        A.grouped_query(Q, K, V),
-        [Q, K, V],
+        A.grouped_query(Q, K_h, V_h),
+        [Q, K_h, V_h],
         given,
         lambda q, k, v: by_hand.forward(q, k, v, shared=2),
         lambda q, k, v, g: by_hand.backward(q, k, v, g, shared=2),
@@ -101,7 +107,7 @@ def cross_entropy(heads: int, length: int) -> Variant:
     return Variant(loss, [X, W, target], [*arrays((length, 64), (64, classes)), chosen], by_hand.cross_entropy)
 
 
-VARIANTS = (causal, window, capped, biased, grouped, projected_norm, cross_entropy)
+VARIANTS = (causal, causal_heads, window, capped, biased, grouped, projected_norm, cross_entropy)
 
 
 def without_blocks(f: Any) -> Callable[..., Any]:
