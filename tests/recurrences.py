@@ -176,7 +176,7 @@ def _online() -> Question:
 def _backwards() -> Question:
     after = sa.sum(x) - sa.cumsum(x) + x
     _, rest = sa.scan(summed, 0, x, reverse=True)
-    return Question(rest, after, by(lambda y: sa.sum(y), lambda y: sa.cumsum(y)))
+    return Question(rest, after, by(lambda y: sa.sum(y), lambda y: sa.cumsum(y, reverse=True)))
 
 
 QUESTIONS: dict[str, Callable[[], Question]] = {

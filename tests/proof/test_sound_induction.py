@@ -279,7 +279,7 @@ RULES: dict[str, tuple[str, Callable[[], tuple[Any, ...]]]] = {
             sa.sum(x * sa.from_index((T,), lambda i: i + 1)),
         ),
     ),
-    "what has been read": ("_the_same_for_all_lengths", lambda: (summed(x[::-1])[0], COUNT * x[0])),
+    "what has been read": ("_the_same_for_all_lengths", lambda: (summed(x[-1] * sa.ones(T))[0], sa.sum(x))),
     "state 0": ("_first_step", lambda: (summed(x, 1)[0], sa.sum(x))),
     "one step more": ("_next_step", lambda: (summed(x)[0], x[0])),
     "output 0 of the first n steps": (

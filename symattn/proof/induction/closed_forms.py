@@ -17,11 +17,13 @@ from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import same_shape, show_shape, sizes
 from ...errors import NamingError, ShapeError
 from ...graph.names import symbol_names
+from ...ops.gather import flip
 from ...ops.leaves import computed, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import Loop, loop_of, without_labels
 from ...recurrence.record import scan_op
 from ...recurrence.scans import all_states, is_value_of, states_and_outputs
+from ...recurrence.telling import from_end
 from ..argument import Given
 from ..claims import Claim, eq
 from ..generalised import any_tensor, may_stand_for
@@ -64,6 +66,7 @@ class ClosedForm:
 
     ``source`` is a value of the loop. The forms are about its ``sequences``, which stand for those of the loop, and may
     speak of the last values of ``free`` states, one named tensor for each. No name that it brings in is ``taken``.
+    Of a loop that runs ``back``, sequences and outputs are in the order in which they are given.
     """
 
     source: Tensor
@@ -74,15 +77,20 @@ class ClosedForm:
     taken: frozenset[str]
 
     @property
+    def back(self) -> bool:
+        """Whether the last element is read first."""
+        return runs_back(loop_of(self.source))
+
+    @property
     def loop(self) -> Loop:
-        return loop_of(self.source)._replace(sequences=self.sequences)
+        return loop_of(self.source)._replace(sequences=tuple(in_steps(x, self.back) for x in self.sequences))
 
     @property
     def roots(self) -> list[Tensor]:
         """All that it speaks of."""
         loop = self.loop
         forms = [x for x in (*self.final, *self.outputs) if x is not None]
-        return [*loop.first, *loop.sequences, *loop.given, *forms]
+        return [*loop.first, *self.sequences, *loop.given, *forms]
 
     @property
     def steps(self) -> sympy.Symbol:
@@ -120,7 +128,7 @@ class ClosedForm:
     def actual(self) -> dict[Tensor, Tensor]:
         """The sequences of the loop by those that stand for them."""
         pairs = zip(self.sequences, loop_of(self.source).sequences, strict=True)
-        return {x: y for x, y in pairs if x is not y}
+        return {x: given for x, y in pairs if (given := in_steps(y, self.back)) is not x}
 
     def put(self, roots: Sequence[Tensor]) -> dict[Tensor, Tensor]:
         """What the values of the loop below some roots come to, by its sequences and any values of its free states."""
@@ -134,7 +142,7 @@ class ClosedForm:
             form = self.outputs[k]
         if form is None:
             raise NoInductionError(f"no closed form of output {k} is given")
-        return form
+        return in_steps(form, self.back) if what == "output" else form
 
     @property
     def states(self) -> Forms:
@@ -180,8 +188,9 @@ def closed_form(node: Tensor, plan: Induction, names: frozenset[str]) -> ClosedF
     Raises NoInductionError where it does not fit.
     """
     loop, taken = loop_of(node), {*names}
+    back = runs_back(loop)
     free = tuple((k, any_tensor(new_name("m", taken), x)) for k, x in _states(plan.free, loop))
-    sequences = loop.sequences
+    sequences = tuple(in_steps(x, back) for x in loop.sequences)
     if callable(plan.final) or callable(plan.outputs):
         sequences = tuple(x if x.op is variable else any_tensor(new_name("y", taken), x) for x in sequences)
         if len(set(sequences)) < len(sequences):
@@ -193,6 +202,17 @@ def closed_form(node: Tensor, plan: Induction, names: frozenset[str]) -> ClosedF
         raise NoInductionError(f"the closed form cannot be written: {problem}") from None
     _check_fits(loop, final, outputs, plan.free)
     return ClosedForm(node, sequences, final, outputs, free, names)
+
+
+def runs_back(loop: Loop) -> bool:
+    """Whether a loop reads all sequences from the end."""
+    given = [from_end(x) for x in loop.sequences]
+    return bool(given) and all(x is not None and flip(x, 0) is y for x, y in zip(given, loop.sequences, strict=True))
+
+
+def in_steps(x: Tensor, back: bool) -> Tensor:
+    """What runs along with the steps in their order, of that in which it is given, or the other way round."""
+    return flip(x, 0) if back else x
 
 
 def without_labels_of(forms: Forms) -> Forms:
@@ -239,17 +259,22 @@ def loop_symbols(loop: Loop) -> set[sympy.Symbol]:
 
 def _the_same_for_all_lengths(form: ClosedForm) -> Iterator[Obligation]:
     """That what the loop begins with and what stays do not depend on the number of steps, nor what has been read."""
-    T, n, loop = form.steps, form.before, form.loop
+    T, n, loop, back = form.steps, form.before, form.loop, form.back
     for what, several in (("where it begins", loop.first), ("what a step takes", loop.given)):
         for x in several:
             if any(T in size.free_symbols for size in x.shape):
                 raise NoInductionError(f"{what}, {x.brief()}, has the number of steps {T} as a size")
             if T in x.free_symbols:
-                yield Obligation("before", what, eq(at_length(x, T, n + 1), cut(x, T, n)))
-    for x in loop.sequences:
-        whole, small = at_length(x, T, n + 1)[:n], cut(x, T, n)
+                yield Obligation("before", what, eq(at_length(x, T, n + 1), cut(x, T, n, back)))
+    for x in form.sequences:
+        whole, small = _kept(at_length(x, T, n + 1), n, back), cut(x, T, n, back)
         if whole is not small:
             yield Obligation("before", "what has been read", eq(whole, small))
+
+
+def _kept(x: Tensor, n: sympy.Symbol, back: bool) -> Tensor:
+    """Of n + 1 places those of the n steps before the last."""
+    return x[1:] if back else x[:n]
 
 
 def _first_step(form: ClosedForm) -> Iterator[Obligation]:
@@ -263,7 +288,7 @@ def _first_step(form: ClosedForm) -> Iterator[Obligation]:
 
 
 def _next_step(form: ClosedForm) -> Iterator[Obligation]:
-    T, n = form.steps, form.before
+    T, n, back = form.steps, form.before, form.back
     after, outputs = _run(form, _next_leaves(form))
     last = {x: after[k] for k, x in form.free}
     for k, x in _given(form.states):
@@ -272,21 +297,21 @@ def _next_step(form: ClosedForm) -> Iterator[Obligation]:
         if last.keys() & set(topological([x])):
             raise NoInductionError("the closed form of an output may not speak of the last value of a free state")
         whole = at_length(x, T, n + 1)
-        yield Obligation("next", f"output {k} of the first n steps", eq(whole[:n], cut(x, T, n)))
-        yield Obligation("next", f"output {k} of the last step", eq(whole[-1], outputs[k]))
+        yield Obligation("next", f"output {k} of the first n steps", eq(_kept(whole, n, back), cut(x, T, n, back)))
+        yield Obligation("next", f"output {k} of the last step", eq(whole[0 if back else -1], outputs[k]))
 
 
 def _first_leaves(form: ClosedForm) -> list[Tensor]:
     """What the first step is made on."""
     first, sequences, given = ([at_length(x, form.steps, 1) for x in part] for part in form.loop[1:4])
-    return [*first, *(x[0] for x in sequences), *given]
+    return [*first, *(x[0] for x in sequences), *given]  # which has one place only
 
 
 def _next_leaves(form: ClosedForm) -> list[Tensor]:
     """What the step after n others is made on: the closed forms of n steps, and the last of n + 1 places."""
     T, n, loop, free = form.steps, form.before, form.loop, dict(form.free)
-    before = [cut(x, T, n) if x is not None else free[k] for k, x in enumerate(form.states)]
-    elements = [at_length(x, T, n + 1)[-1] for x in loop.sequences]
+    before = [cut(x, T, n, form.back) if x is not None else free[k] for k, x in enumerate(form.states)]
+    elements = [at_length(x, T, n + 1)[0 if form.back else -1] for x in form.sequences]
     return [*before, *elements, *(at_length(x, T, n + 1) for x in loop.given)]
 
 

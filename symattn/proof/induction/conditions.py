@@ -75,8 +75,9 @@ def _first_parts(form: ClosedForm) -> tuple[Nodes, Nodes]:
     """What stands for the sequences of a part of an induction, as first parts of those of the claim."""
     n, T = form.before, form.steps
     leaves = sequences_in(form.roots, T)
-    new = {at_length(x, T, length): part_of(x, T, T, length) for x in leaves for length in (1, n + 1)}
-    return new | {part_of(x, T, n + 1, n): part_of(x, T, T, n) for x in leaves}, form.actual
+    back = form.back
+    new = {at_length(x, T, length): part_of(x, T, T, length, back) for x in leaves for length in (1, n + 1)}
+    return new | {part_of(x, T, n + 1, n, back): part_of(x, T, T, n, back) for x in leaves}, form.actual
 
 
 def _put(several: Sequence[Tensor], parts: Sequence[Nodes]) -> list[Tensor]:

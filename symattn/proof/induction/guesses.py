@@ -25,20 +25,23 @@ class _NoGuessError(Exception):
     """The step does something else."""
 
 
-def guessed(loop: Loop) -> tuple[Tensor, ...] | None:
-    """The last states of a loop; None where one of them does more than to decay and to be added to."""
+def guessed(loop: Loop, back: bool = False) -> tuple[Tensor, ...] | None:
+    """The last states of a loop; None where one of them does more than to decay and to be added to.
+
+    Its sequences are in the order of the steps, or the last element is read first.
+    """
     try:
-        return tuple(_last(loop, k) for k in range(len(loop.step.states)))
+        return tuple(_last(loop, k, back) for k in range(len(loop.step.states)))
     except _NoGuessError:
         return None
 
 
-def _last(loop: Loop, k: int) -> Tensor:
+def _last(loop: Loop, k: int, back: bool) -> Tensor:
     state, first, terms = loop.step.states[k], loop.first[k], [*_terms(loop.step.after[k])]
     kept = [x for x in terms if state in computed([x])]
     if len(kept) != 1 or len(terms) == 1:
         raise _NoGuessError
-    weights, start = _decay(loop, state, first, kept[0])
+    weights, start = _decay(loop, state, first, kept[0], back)
     whole, *others = (_summed(loop, x, weights, state) for x in terms if x is not kept[0])
     for x in others:
         whole = whole + x
@@ -68,7 +71,9 @@ def _summed(loop: Loop, added: Tensor, weights: Tensor | None, state: Tensor) ->
     return sum_op(several, axes=(-several.rank,), keepdims=False)
 
 
-def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor) -> tuple[Tensor | None, Tensor]:
+def _decay(
+    loop: Loop, state: Tensor, first: Tensor, kept: Tensor, back: bool
+) -> tuple[Tensor | None, Tensor]:
     """How much of what each step adds is left at the end, and what is left of the start. Raises _NoGuessError."""
     T = loop.length
     if kept is state:
@@ -78,7 +83,7 @@ def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor) -> tuple[Tens
         raise _NoGuessError
     if not rate.rank and (rate in loop.step.fixed or rate.op is constant):
         number = rebuild([rate], dict(zip(loop.step.fixed, loop.given, strict=True)))[0]
-        left = power(number, from_index((T,), lambda i: T - 1 - i))
+        left = power(number, from_index((T,), lambda i: i if back else T - 1 - i))
         return left, multiply(power(number, from_index((), lambda: T)), first)
     rates = _at_all_steps(loop, rate)
     if not _is_positive(rates):
@@ -86,7 +91,8 @@ def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor) -> tuple[Tens
     logs = log(rates)
     total = sum_op(logs, axes=(-logs.rank,), keepdims=True)
     whole = sum_op(logs, axes=(-logs.rank,), keepdims=False)
-    return exp(total - cumsum(logs, axis=0)), multiply(exp(whole), first)
+    so_far = cumsum(logs, axis=0)
+    return exp(so_far - logs if back else total - so_far), multiply(exp(whole), first)
 
 
 def _is_positive(x: Tensor) -> bool:

@@ -30,9 +30,11 @@ def induction(final: Any = (), outputs: Any = (), free: Any = (), inner: Any = (
 
     ``final`` holds the closed form of each state after T steps, and ``outputs`` those of the outputs that the claim
     reads (None for another): a tensor or a tuple. A function in their place takes the sequences, and its closed form
-    is proved for any sequences. ``free`` lists states by whose last value the others are given, as the running
-    maximum of online softmax; ``final`` is then a function of these, before the sequences. ``inner`` holds the
-    inductions for recurrences within a step. Raises OperandError for what is none of this.
+    is proved for any sequences. Of a loop in ``reverse``, sequences and outputs are in the order in which the loop
+    takes and gives them, so that a running sum from the end is ``sa.cumsum(x, reverse=True)``. ``free`` lists states
+    by whose last value the others are given, as the running maximum of online softmax; ``final`` is then a function of
+    these, before the sequences. ``inner`` holds the inductions for recurrences within a step. Raises OperandError for
+    what is none of this.
 
     >>> import symattn as sa
     >>> T, d, e = sa.sizes("T d e")

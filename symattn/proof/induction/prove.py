@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.node import Tensor, rebuild
 from ...core.sizes import same_shape
+from ...ops.index import index_op
 from ...ops.leaves import bare, computed
 from ...printing.matrix import names_in
 from ...recurrence.body import loop_of
@@ -18,7 +19,7 @@ from ..argument import Argument, Given
 from ..claims import Claim
 from ..generalised import Generalised
 from .argument import ByInduction, inherited, is_plain, put_in
-from .closed_forms import ClosedForm, Obligation, closed_form
+from .closed_forms import ClosedForm, Obligation, closed_form, in_steps, runs_back
 from .conditions import check_meaning
 from .guesses import guessed
 from .images import Image
@@ -155,17 +156,21 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     Both sides may be the same function of that. What states come to is guessed where one side is an output, and where
     the claim asks for nothing else.
     """
-    step, found = loop_of(node).step, guessed(loop_of(node))
+    loop = loop_of(node)
+    step, back = loop.step, runs_back(loop)
+    found = guessed(loop._replace(sequences=tuple(in_steps(x, back) for x in loop.sequences)), back)
     for left, right in (claim.sides, claim.sides[::-1]) if claim.relation == "=" else ():
         value, form = _where_they_part(left, right)
+        if back and value.rank and form.rank and value.op is index_op and is_value_of(node, in_steps(value, True)):
+            value, form = in_steps(value, True), in_steps(form, True)
         if is_value_of(node, value) and same_shape(value.shape, form.shape):
             what, k = value.params["take"]
             if what == "final" and len(step.states) == 1:
                 return Induction((form,))
             if what == "output" and len(step.states) == 1 and step.outputs[k] is step.after[0]:
-                return Induction((form[-1],), (*(None,) * k, form))
+                return Induction((form[-1],), (*(None,) * k, in_steps(form, back)))
             if what == "output" and found is not None:
-                return Induction(found, (*(None,) * k, form))
+                return Induction(found, (*(None,) * k, in_steps(form, back)))
     asked = {x.params["take"][0] for x in computed(claim.sides) if is_value_of(node, x)}
     if found is not None and asked == {"final"}:
         return Induction(found)

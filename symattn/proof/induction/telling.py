@@ -14,6 +14,7 @@ import sympy
 from ...core.boxes import Box, Fence, Row, Script, Sign, commas, row
 from ...core.naming import free_letters, new_name
 from ...core.node import Tensor, rebuild, topological
+from ...ops.gather import flip
 from ...ops.leaves import definition, is_named, let_op
 from ...ops.notation import Binding, fenced
 from ...printing.matrix import Printer, latex_printer, names_in
@@ -24,7 +25,7 @@ from ...recurrence.record import scan_op
 from ...recurrence.scans import is_value_of, states_and_outputs
 from ...recurrence.telling import Letters, Recursion, in_blocks, merges_blocks
 from ..claims import RELATIONS, Claim
-from .closed_forms import ClosedForm
+from .closed_forms import ClosedForm, in_steps
 from .images import Image
 from .prefixes import at_length, sequences_in
 
@@ -41,7 +42,7 @@ class Told(Recursion):
         self._blocks = {x.inputs[0] for x in topological([*claim.sides, *form.roots]) if merges_blocks(x)}
         told = _told_as(form.source, within)
         letters = Letters(names_in(form.roots) | _letters_of(told))
-        super().__init__(form.loop, labels_of(form.source, claim, within), p, letters)
+        super().__init__(form.loop, labels_of(form.source, claim, within), p, letters, form.back)
         self.go_on(told)
         self.n, self.last = self.scalar(form.before), self.scalar(form.steps)
         self.free = dict(form.free)
@@ -88,6 +89,8 @@ class Told(Recursion):
     def _first(self, x: Tensor, box: Box, length: Any) -> Box:
         """The first places of what has a place for each step, or the first blocks of what has one for each."""
         first = Row((Sign(":"), self.scalar(length)))
+        if self.back:
+            first = Row((self.scalar(sympy.expand(self.form.steps - length + self.base)), Sign(":")))
         in_blocks = self.in_blocks(x) or self.form.steps not in x.shape
         return Script(box, Fence(first, "[", "]") if in_blocks else first)
 
@@ -103,7 +106,7 @@ class Told(Recursion):
         """Each state and output after some steps, equal to one thing after the other, each with why."""
         lines = {k: [(self.plainly(x), why) for x, why in line] for k, line in lines.items()}
         printer = self.printer([x for line in lines.values() for x, _ in line])
-        heads, at = self.heads(steps), self.place(steps - 1)
+        heads, at = self.heads(steps), self.scalar(self.base) if self.back else self.place(steps - 1)
         for k, line in lines.items():
             met = dict[Tensor, Words]()
             for x, why in line:
@@ -120,14 +123,15 @@ class Told(Recursion):
         step = self.loop.step
         asked = zip((*step.after, *step.outputs), self.asked, strict=True)
         below = set(topological([x for x, wanted in asked if wanted]))
-        return [x for leaf, x in zip(step.reads, self.loop.sequences, strict=True) if leaf in below]
+        return [x for leaf, x in zip(step.reads, self.form.sequences, strict=True) if leaf in below]
 
     @property
     def names(self) -> Words:
         """What the first places of the sequences are called: ``K_{:n} and V_{:n}``."""
         whole = {**{x.inputs[0] if in_blocks(x) else x: self.plain(x) for x in self._read}, **self.named}
         shown = [(self._first(x, box, self.form.before),) for x, box in whole.items()]
-        return (", so for the first ", self.n, " of each: ", *listed(shown, ", ", " and ")) if shown else ()
+        which = ", so for the last " if self.back else ", so for the first "
+        return (which, self.n, " of each: ", *listed(shown, ", ", " and ")) if shown else ()
 
     @property
     def whatever(self) -> Words:
@@ -190,13 +194,20 @@ class Told(Recursion):
         letters = self.shown(boxes, [*self.loop.step.states, *self._whole_outputs])
         kept = {*self.free, *(j for others in self.by_letter.values() for j in others)}
         T, whole = self.form.steps, self._whole
-        forms = {x: letters[k] if k in kept else self._closed(k, T, letters, whole) for x, k in places.items()}
-        by_letters = rebuild(sides, {x: letters[k] for x, k in places.items() if x is values[x]})
+        named = {k: in_steps(letters[k], self.back and k >= len(self.states)) for k in places.values()}
+        closed = {
+            k: in_steps(self._closed(k, T, letters, whole), self.back and k >= len(self.states))
+            for k in places.values()
+            if k not in kept
+        }
+        forms = {x: closed.get(k, named[k]) for x, k in places.items()}
+        by_letters = rebuild(sides, {x: named[k] for x, k in places.items() if x is values[x]})
         left, right, into, end = map(self.plainly, (*by_letters, *rebuild(sides, forms)))
         chain = [(left, EQUALS), (into, EQUALS), (end, RELATIONS[claim.relation]), (right, EQUALS)]
         printer = self.printer([x for x, _ in chain])
         texts = [printer.written(printer.box(x)) for x, _ in chain]
-        if texts[1] == texts[2] and (sides[0] in places or sides[1] in places):
+        shown = [*sides, *(flip(x, 0) for x in sides if self.back and x.rank)]
+        if texts[1] == texts[2] and not places.keys().isdisjoint(shown):
             return
         told = [chain[k] for k in (1, 2, 3) if texts[k] != texts[k - 1]]
         first = (printer.box(left), *(None for _ in told[1:]))

@@ -34,7 +34,7 @@ def of_linear(by_what: Any) -> Asked:
     states = by(lambda K, V: K.T @ V, lambda K, V: so_far(sa.tril(ones, -1), K, V))
 
     def backwards(Q: Any, K: Any, V: Any, S: Any, dO: Any) -> Any:
-        behind = so_far(ones, Q, dO)
+        behind = so_far(ones.T, Q, dO)
         by_query = sa.einsum("tke,te->tk", S, dO) + K * sa.sum(V * dO, axis=1, keepdims=True)
         return by_query, sa.einsum("tke,te->tk", behind, V), sa.einsum("tke,tk->te", behind, K)
 
@@ -55,12 +55,12 @@ def of_decayed(by_what: Any) -> Asked:
     )
 
     def backwards(a: Any, Q: Any, K: Any, V: Any, S: Any, dO: Any) -> Any:
-        behind = so_far(D(a) * a[None, :] / a[:, None], Q, dO)
+        behind = so_far(D(a).T, Q, dO)
         by_query = sa.einsum("tke,te->tk", a[:, None, None] * S, dO) + K * sa.sum(V * dO, axis=1, keepdims=True)
         by_decay = sa.einsum("tke,tke->t", behind, S)
         return by_decay, by_query, sa.einsum("tke,te->tk", behind, V), sa.einsum("tke,tk->te", behind, K)
 
-    last = by(lambda a, Q, K, V, S, dO: Q.T @ ((D(a)[-1] * a)[:, None] * dO), backwards)
+    last = by(lambda a, Q, K, V, S, dO: Q.T @ (sa.exp(sa.cumsum(sa.log(a)))[:, None] * dO), backwards)
     whole = (Q @ K.T * SSD) @ V
     return gradients(run(decayed, a, Q, K, V)[1], whole, by_what, [a, Q, K, V], (states, last))
 

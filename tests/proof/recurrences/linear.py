@@ -100,9 +100,9 @@ def backwards() -> Asked:
     _, O = sa.scan(linear, START, (Q, K, V), reverse=True)
 
     def seen(Q: Any, K: Any, V: Any) -> Any:
-        return sa.tril(Q @ K.T) @ V
+        return sa.triu(Q @ K.T) @ V
 
-    return Asked(O, sa.triu(Q @ K.T) @ V, by(lambda Q, K, V: K.T @ V, seen))
+    return Asked(O, seen(Q, K, V), by(lambda Q, K, V: K.T @ V, seen))
 
 
 def retained(rate: Any, late: int = 0, verdict: str = "proved") -> Asked:
@@ -280,7 +280,33 @@ def linear_in_chunks() -> Asked:
     return Asked(in_a_row(O), whole, by(K_ALL.T @ V_ALL, *blocks(whole)))
 
 
+def from_the_end(rate: Any = 1, by_what: Any = None, whole: Any = None, verdict: str = "proved") -> Asked:
+    """Linear attention or retention with the last token first."""
+
+    def step(S: Any, read: Any) -> Any:
+        q, k, v = read
+        S = rate * S + sa.outer(k, v)
+        return S, q @ S
+
+    weights = sa.triu(sa.from_index((T, T), lambda i, j: sympy.sympify(rate) ** (j - i)))
+    found = (weights * (Q @ K.T)) @ V if whole is None else whole
+    return Asked(sa.scan(step, START, (Q, K, V), reverse=True)[1], found, by_what, verdict)
+
+
+def gated_from_the_end(late: bool = False, verdict: str = "proved") -> Asked:
+    """Each step forgets by a number of its own, of what is read before it: of what comes behind."""
+    so_far = sa.cumsum(g) - g if not late else sa.cumsum(g)
+    weights = sa.exp(so_far[None, :] - so_far[:, None])
+    whole = sa.triu(weights * (Q @ K.T)) @ V
+    return Asked(sa.scan(decayed, START, (sa.exp(g), Q, K, V), reverse=True)[1], whole, verdict=verdict)
+
+
 TABLE: Table = {
+    "backwards: by nothing": lambda: from_the_end(),
+    "backwards: retention": lambda: from_the_end(sympy.Rational(1, 2)),
+    "backwards: gated": gated_from_the_end,
+    "backwards: by tensors": lambda: from_the_end(1, by(K.T @ V, sa.triu(Q @ K.T) @ V)),
+    "backwards: the last state": lambda: Asked(sa.scan(linear, START, (Q, K, V), reverse=True)[0], K.T @ V),
     "retention at a half": lambda: retained(sympy.Rational(1, 2)),
     "retention at 9/10": lambda: retained(sympy.Rational(9, 10)),
     "growth by two": lambda: retained(2),

@@ -91,6 +91,9 @@ def sums_of_blocks() -> Asked:
 STRICT = sa.tril(Q @ K.T, -1) @ V
 OVERLAPS = beta[:, None] * (K @ K.T)
 TABLE: Table = {
+    "backwards: as if forwards": lambda: linear.from_the_end(1, by(K.T @ V, linear.CAUSAL), linear.CAUSAL, "unknown"),
+    "backwards: without the step itself": lambda: linear.from_the_end(1, None, sa.triu(Q @ K.T, 1) @ V, "unknown"),
+    "backwards: a decay of another step": lambda: linear.gated_from_the_end(True, "unknown"),
     "retention at a half, a step late": lambda: linear.retained(sympy.Rational(1, 2), 1, "unknown"),
     "growth by two, a step early": lambda: linear.retained(2, -1, "unknown"),
     "without the step itself": lambda: linear_outputs(STRICT),
