@@ -17,6 +17,7 @@ from .claims import Claim, Independence
 from .definedness import conditions
 from .equality.entrywise import Residual
 from .given import applied
+from .induction.conditions import not_said_for_all
 from .refute.counterexample import Agreement, Counterexample
 from .witness import Witness
 from .wording import Telling, Wording
@@ -63,7 +64,8 @@ class Proof(_Worded):
         """What must hold besides: for the two sides to have values, and what the argument divides by."""
         sides = self.claim.sides if isinstance(self.claim, Claim) else (self.claim.output,)
         own = conditions(self.argument.restated(sides), Given.of(self.given), self.argument.divisors, fit=sides)
-        return tuple(dict.fromkeys([*own, *self.argument.side_conditions]))
+        listed = self.argument.side_conditions
+        return tuple(dict.fromkeys([*not_said_for_all(own, listed), *listed]))
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -111,6 +111,20 @@ def _for_all(found: Sequence[str], n: sympy.Symbol, T: sympy.Symbol, roots: Sequ
         yield _ranged(c, n, last) if whole is None else stated_in(text_printer([*roots, *whole.tensors]), whole)
 
 
+def not_said_for_all(own: Sequence[str], listed: Sequence[str]) -> list[str]:
+    """The conditions of a claim but for those that a condition for every n is at the last one."""
+    at_the_end = set()
+    for said in listed:
+        match said.parts if isinstance(said, Sentence) else ():
+            case (Stated(formula=Condition() as formula), " for ", _, " <= ", sympy.Symbol() as n, " <= ", last):
+                at_the_end.add(_key(formula, {n: last}))
+    return [c for c in own if not (isinstance(c, Stated) and _key_of(c) in at_the_end)]
+
+
+def _key_of(c: Stated) -> Any:
+    return _key(c.formula, {}) if isinstance(c.formula, Condition) else None
+
+
 def _ranged(c: str, n: sympy.Symbol, last: sympy.Expr) -> str:
     """A condition, for which n if it speaks of n."""
     return Sentence(c, " for ", sympy.Symbol("1"), " <= ", n, " <= ", last) if n in _symbols(c) else c
