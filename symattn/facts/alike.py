@@ -146,9 +146,9 @@ class _Reading:
 
     def _groups(self) -> Iterator[Group]:
         """The classes of joined indices and positions in which nothing is stuck and all sizes are one."""
-        for group in connected_components((list(self.sizes), self.joined)):
-            size = self.sizes[group[0]]
-            if self.stuck.isdisjoint(group) and all(same_size(size, self.sizes[item]) for item in group):
+        items = dict.fromkeys([*self.sizes, *(item for pair in self.joined for item in pair)])
+        for group in connected_components((list(items), self.joined)):
+            if self.stuck.isdisjoint(group) and all(same_size(self.sizes[group[0]], self.sizes[x]) for x in group):
                 inputs = tuple(item for item in self.sizes if item in group and isinstance(item, tuple))
                 places = enumerate(self.entry.index, -self.node.rank)
                 outputs = tuple(place for place, i in places if i in group)

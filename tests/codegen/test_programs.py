@@ -293,6 +293,29 @@ def test_blocks_see_the_columns_that_a_mask_allows(name, fill, rng):
         assert all((loop.columns is not None) == skips for loop in program.program.loops)
 
 
+PAD = sa.tensor("p", S, binary=True)
+WRITTEN = {  # masks that are written otherwise than as one condition
+    "two conditions": lambda: attention(where=by_index(lambda i, j: j <= i) & by_index(lambda i, j: i - j < 4)),
+    "a condition and an argument": lambda: attention(where=by_index(lambda i, j: j <= i) & PAD),
+    "an argument and a condition": lambda: attention(where=PAD & by_index(lambda i, j: j <= i)),
+    "zeros and -oo": lambda: attention(lambda z: z + by_index(lambda i, j: choice((0, j <= i), (-sympy.oo, True)))),
+    "slope": lambda: attention(lambda z: z + by_index(lambda i, j: choice((-sympy.oo, j > i), (j - i, True)))),
+}
+choice = sympy.Piecewise
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_blocks_see_the_columns_that_a_mask_allows_however_it_is_written(name, rng):
+    G, outputs = with_gradient(WRITTEN[name](), [Q, K, V])
+    values = [rng.normal(size=size) for size in ((7, 4), (9, 4), (9, 3), (7, 3))]
+    arguments = [Q, K, V, G]
+    if "argument" in name:
+        arguments.append(PAD)
+        values.append(rng.random(9) < 0.6)
+    program = assert_same(arguments, outputs, values, LONG, rows=3)
+    assert [loop.columns is not None for loop in program.program.loops] == [True]
+
+
 def test_what_is_returned_is_zero_outside_of_the_mask(rng):
     P = sa.softmax(Q @ K.T, where=by_index(lambda i, j: j <= i))
     values = [rng.normal(size=size) for size in ((7, 4), (9, 4), (9, 3))]
@@ -363,3 +386,12 @@ def test_a_large_recurrence_with_a_mask_beside_it(rng):
     f = sa.lambdify([x, m], y)
     values = rng.normal(size=(64, 4096)), rng.random((64, 4096)) < 0.5
     np.testing.assert_array_equal(f(*values), f._run(*values))
+
+
+def test_a_sum_over_a_part_of_an_axis_cuts_nothing_nor_does_its_derivative():
+    x, k = sa.tensor("x", T), sympy.Symbol("k", integer=True)
+    rest = sa.operation("rest", shape="n -> n", entry=lambda i, s: sympy.Sum(s[k] ** 2, (k, i[0] + 1, s.shape[0] - 1)))
+    nodes = computed([rest(x), *sa.gradient(rest(x), x).values()])
+    declared = [node for node in nodes if "rest" in node.op.name]
+    assert declared
+    assert not any(axes_of(node).cuts for node in declared)

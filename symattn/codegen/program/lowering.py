@@ -21,8 +21,8 @@ from ...ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply
 from ...ops.broadcasting import sum_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import transpose, transpose_op
-from ...ops.leaves import as_tensor, computed, cotangent_op, scalar_value
-from ...ops.logic import where
+from ...ops.leaves import as_tensor, computed, cotangent_op, from_index_op, is_zero, scalar_value
+from ...ops.logic import and_op, where
 from ...ops.pointwise import exp, maximum
 from ...ops.rows import _count, mean_op, softmax_op
 from ..stable import softmax_vjp_op
@@ -155,8 +155,8 @@ class Lowering:
         if node.params["empty"] != "zero" or not same_shape(z.shape, node.shape):
             return None
         seen, axes = self.value(z), node.params["axes"]
-        for mask in masks:
-            seen = where(self.value(mask), seen, as_tensor(-sympy.oo))
+        for part in _conjuncts(masks):
+            seen = where(self.value(part), seen, as_tensor(-sympy.oo))
         top = top_op(seen, axes=axes, keepdims=True)
         weights = self._keep(exp(add(seen, multiply(-1, top))))
         total = self._keep(maximum(sum_op(weights, axes=axes, keepdims=True), as_tensor(1)))
@@ -219,9 +219,40 @@ class Lowering:
         return Scaled(c * k, self._joined(s, r), matmul_of(a, b, (2, 2)))
 
     def _add(self, node: Tensor) -> Scaled | None:
+        for x, bias in (node.inputs, node.inputs[::-1]):
+            if (found := _as_choice(bias)) is not None and same_shape(x.shape, node.shape):
+                condition, value = found
+                seen = self.value(x) if is_zero(value) else add(self.value(x), value)
+                return Scaled(ONE, None, where(condition, seen, as_tensor(-sympy.oo)))
         (c, s, a), (k, r, b) = (self.forms[x] for x in node.inputs)
         same = s is r and c == k and same_shape(a.shape, b.shape)
         return Scaled(c, s, add(a, b)) if same and (s is not None or c != 1) else None
+
+
+def _conjuncts(masks: Sequence[Tensor]) -> list[Tensor]:
+    """The masks that all have to hold."""
+    found, waiting = [], list(masks)
+    while waiting:
+        mask = waiting.pop()
+        if mask.op is and_op:
+            waiting += mask.inputs
+        else:
+            found.append(mask)
+    return found
+
+
+def _as_choice(bias: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The condition and the values of a matrix of indices that is -oo elsewhere."""
+    formula = bias.params.get("formula") if bias.op is from_index_op else None
+    if not isinstance(formula, sympy.Piecewise) or len(formula.args) != 2:
+        return None
+    (first, condition), (second, _) = formula.args
+    if first == -sympy.oo:
+        first, second, condition = second, first, sympy.Not(condition)
+    if second != -sympy.oo or first.has(sympy.oo, -sympy.oo):
+        return None
+    shape = bias.shape
+    return from_index_op(formula=condition, shape=shape), from_index_op(formula=first, shape=shape)
 
 
 def _with_input(x: Tensor, k: int, put: Callable[[], Tensor]) -> Tensor:

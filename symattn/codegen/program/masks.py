@@ -18,7 +18,7 @@ from ...core.sizes import same_shape
 from ...ops.leaves import from_index_op, is_minus_infinity, is_zero
 from ...ops.logic import where_op
 from ...ops.template import template
-from ...scalars.formulas import Max
+from ...scalars.formulas import Choice, Max
 from .axes import Places, axes_of
 from .columns import Columns, bounds_of
 from .schedule import Loop
@@ -55,6 +55,11 @@ def _is_mask(x: Tensor) -> bool:
 def _is_empty(part: Any) -> bool:
     """Whether a part of a formula is a sum of zeros."""
     return isinstance(part, sympy.Sum) and part.function == 0
+
+
+def _is_no_choice(part: Any) -> bool:
+    """Whether a part of a formula is a choice between two that are the same."""
+    return isinstance(part, Choice) and part.args[1] == part.args[2]
 
 
 class _Needed(Exception):
@@ -138,6 +143,7 @@ class _Followed:
                     raise _Needed
         if x in self.axes:
             value = entry.formula.xreplace(known).replace(_is_empty, lambda part: sympy.S.Zero)
+            value = value.replace(_is_no_choice, lambda part: part.args[1])
             self.outside[x] = value if value in _OUTSIDE else None
             if x in self.loop.stored and value != 0:
                 raise _Needed
