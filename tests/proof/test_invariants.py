@@ -17,7 +17,7 @@ from symattn.proof.given import applied, sorted_out
 T, d = sa.sizes("T d")
 x, u, X, X_1 = sa.tensor("x", T), sa.tensor("u", d), sa.tensor("X", T, d), sa.tensor("X", 1, d)
 P, R = sa.tensor("P", d, d, permutation=True), sa.tensor("R", d, d, orthogonal=True)
-M = sa.tensor("M", d, d)
+M, M_ALL = sa.tensor("M", d, d), sa.tensor("W", T, d, d)
 
 
 def last(step: Callable[..., Any], start: Any = 0, xs: Any = x) -> Any:
@@ -26,6 +26,11 @@ def last(step: Callable[..., Any], start: Any = 0, xs: Any = x) -> Any:
 
 def rows(step: Callable[..., Any], start: Any = 0, xs: Any = x) -> Any:
     return sa.scan(lambda s, t: (step(s, t),) * 2, start, xs)[1]
+
+
+def symmetric(step: Callable[..., Any], xs: Any, start: Any = None) -> tuple[Any, ...]:
+    S = last(step, sa.eye(d) if start is None else start, xs)
+    return (sa.eq(S, S.T),)
 
 
 def summed(s: Any, t: Any) -> Any:
@@ -52,6 +57,8 @@ TRUE: dict[str, Callable[[], tuple[Any, ...]]] = {
     "an average of one thing": lambda: (
         sa.eq(last(lambda s, t: (1 - sa.sigmoid(t)) * s + sa.sigmoid(t) * u, u), u),
     ),
+    "a sum of squares of vectors": lambda: symmetric(lambda S, k: S + sa.outer(k, k), X),
+    "moved from both sides": lambda: symmetric(lambda S, W: W @ S @ W.T, M_ALL),
     "the last of all states": lambda: (sa.eq(rows(summed)[-1], last(summed)),),
     "the last of running sums": lambda: (sa.eq(rows(summed)[-1], sa.sum(x)),),
     "the first output": lambda: (sa.eq(rows(lambda s, t: sa.tanh(s + t))[0], sa.tanh(x[0])),),
@@ -71,6 +78,13 @@ FALSE: dict[str, Callable[[], tuple[Any, ...]]] = {
     "what is given of less": lambda: (sa.le(0, last(summed)), sa.le(-1, x)),
     "what is given of the last": lambda: (sa.le(0, last(summed)), sa.le(0, x[-1])),
     "what is given of a few steps": lambda: (sa.le(last(lambda s, t: s + 1), 5), sympy.Le(T, 6)),
+    "not negative but the first": lambda: (sa.eq(last(lambda s, t: s + sa.abs(t)), sa.sum(x)), sa.le(0, x[1:])),
+    "not negative in sums": lambda: (sa.eq(last(lambda s, t: s + sa.abs(t)), sa.sum(x)), sa.le(0, sa.cumsum(x))),
+    "not negative at the end": lambda: (sa.eq(last(lambda s, t: s + sa.abs(t)), sa.sum(x)), sa.le(0, x[-1])),
+    "not negative as a whole": lambda: (sa.eq(last(lambda s, t: s + sa.abs(t)), sa.sum(x)), sa.le(0, sa.sum(x))),
+    "moved from one side": lambda: symmetric(lambda S, W: W @ S, M_ALL),
+    "a start that is not symmetric": lambda: symmetric(lambda S, k: S + sa.outer(k, k), X, M),
+    "an outer product of two": lambda: symmetric(lambda S, k: S + sa.outer(k, u), X),
     "a sum of products": lambda: (sa.eq(sa.sum(last(lambda s, t: M @ s, u)), sa.sum(u)),),
     "a fixed point of another start": lambda: (sa.eq(last(lambda s, t: s * s * t, 1), 1),),
     "a sign": lambda: (sa.eq(last(lambda s, t: -s, 1), 1),),

@@ -17,7 +17,7 @@ from ...core.node import Tensor, rebuild
 from ...core.sizes import sizes
 from ...errors import SymattnError
 from ...ops.broadcasting import broadcast_to, broadcast_to_op
-from ...ops.leaves import bare, computed, from_index, from_index_op
+from ...ops.leaves import bare, computed, from_index, from_index_op, variable
 from ...printing.matrix import latex_printer, names_in
 from ...printing.prose import Chain, Fold, Paragraph, Part, Step
 from ...printing.table import SymbolTable
@@ -119,11 +119,17 @@ def _passed(claim: Claim, given: Given) -> list[_Passed] | None:
         states = {loop_key(x): [any_tensor(new_name("s", taken), s) for s in loop_of(x).step.states] for x in values}
         before = {any_values[x]: s for x in values if (s := _before(x, states[loop_key(x)])) is not None}
         known = [replaced(about, before)] if len(before) == len(values) else []
+        symmetric = {s: _declared(s) for fact in known for s in fact.sides if _says_symmetric(fact, s)}
         first = {any_values[x]: _run(x, loop_of(x).first, 0, m) for x in values}
         later = {any_values[x]: _run(x, states[loop_key(x)], n, n + m) for x in values}
         return [
             _Passed("After the first step", replaced(about, first), _of_length(given, T, m)),
-            _Passed("after one more step", replaced(about, later), _of_length(given, T, n + m, known), known),
+            _Passed(
+                "after one more step",
+                replaced(replaced(about, later), symmetric),
+                _of_length(given, T, n + m, [] if symmetric else known),
+                known,
+            ),
         ]
     except SymattnError:
         return None
@@ -139,6 +145,16 @@ def _at_a_step(claim: Claim, any_values: Mapping[Tensor, Tensor], n: sympy.Symbo
             return None
         sides.append(any_values[x] if x in any_values else _row(x, n))
     return Claim(sides[0], claim.relation, sides[1])
+
+
+def _says_symmetric(fact: Claim, s: Tensor) -> bool:
+    """Whether a claim is that a tensor is its own transpose."""
+    return fact.relation == "=" and s.op is variable and s.rank == 2 and {*fact.sides} == {s, s.T}
+
+
+def _declared(s: Tensor) -> Tensor:
+    """The tensor, declared to be symmetric."""
+    return variable(name=s.name, shape=s.shape, hypotheses=(*s.params["hypotheses"], "symmetric"))
 
 
 def _row(x: Tensor, n: sympy.Symbol) -> Tensor:
