@@ -35,7 +35,7 @@ from .takes import Takes
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
 LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
-_READ_PER_ROW = 1 << 13  # bytes of what every block reads whole, for which a block has one row more
+_READ_PER_ROW = 1 << 11  # bytes that every block reads from far memory, for which it has one row more
 
 
 class Output(NamedTuple):
@@ -261,14 +261,17 @@ class BlockWriter(Spelling):
         extent, itemsize = self.program.extent, "dtype.itemsize"
         largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
         row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
+        a_row = f"{itemsize} * ({self.size(row)})"
         whole = max(loop.whole(), key=extent.of, default=None)
-        least = f"{LEAST_ROWS}"
+        limits = [[f"{LEAST_ROWS}", f"{BUDGET} // ({a_row})"]]
+        if loop.columns is not None:
+            limits.append([f"{LEAST_ROWS // 2}", f"({length}) // 8"])  # or there is little to skip
         if whole is not None and whole.rank:
-            read = self.size(sympy.Mul(*whole.shape))
-            least = f"min({4 * LEAST_ROWS}, max({LEAST_ROWS}, {itemsize} * ({read}) // {_READ_PER_ROW}))"
-        most = f", max({LEAST_ROWS // 2}, ({length}) // 8)" if loop.columns is not None else ""
-        share = f"{BUDGET} // ({itemsize} * ({self.size(row)}))"
-        return ast.unparse(ast.parse(f"min({length}, max({least}, {share}){most})"))
+            far = f"({itemsize} * ({self.size(sympy.Mul(*whole.shape))}) - {BUDGET}) // {_READ_PER_ROW}"
+            for limit in limits:
+                limit.append(f"min({4 * LEAST_ROWS}, {far}, {4 * BUDGET} // ({a_row}))")
+        extremes = ", ".join(f"max({', '.join(limit)})" for limit in limits)
+        return ast.unparse(ast.parse(f"min({length}, {extremes})"))
 
     def slot(self, number: int, length: str) -> str:
         """The name of the memory of a buffer, of at least that length."""
