@@ -89,7 +89,11 @@ def _stage(planned: Planned, stage: Loop | list[Tensor], known: _Known) -> str:
     rows = known.values[writer.rows[id(stage)][0]]
     parts = [f"{stage.length} in blocks of {rows}: {count} value{'s' * (count != 1)}"]
     written = [x for x in stage.stored if x not in stage.added]
-    for what, nodes in (("written", written), ("added up", list(stage.added)), ("computed again", stage.again)):
+    for what, nodes in (
+        ("written", written),
+        ("added up", [x for x in stage.order if x in stage.added]),
+        ("computed again", stage.again),
+    ):
         if nodes:
             parts.append(f"{what} {_listed(planned, nodes)}")
     if stage.columns is not None:

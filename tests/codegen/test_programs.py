@@ -349,7 +349,7 @@ def test_a_plan_says_what_is_blocked_written_added_up_and_skipped():
     first, loop, last = str(plan).splitlines()
     assert first == "At T = 4096, d = 64, S = 4096, e = 64, at each place of the loop axes:"
     assert loop == (
-        "1. T in blocks of 128: 25 values; written O[T, e], dQ[T, d]; added up dV[S, e], dK[S, d]; "
+        "1. T in blocks of 128: 25 values; written O[T, e], dQ[T, d]; added up dK[S, d], dV[S, e]; "
         "rows i0 to i1 see the columns 0 to i1 of S, and others are skipped."
     )
     assert last == f"Beside arguments and outputs this takes {plan.memory / 2**20:.1f} MiB in float32."
