@@ -38,12 +38,6 @@ class Program:
         """The stages that go block by block."""
         return [stage for stage in self.stages if isinstance(stage, Loop)]
 
-    @property
-    def largest(self) -> int:
-        """The entries of the largest node that is computed whole or block by block."""
-        nodes = (x for stage in self.stages for x in (stage.order if isinstance(stage, Loop) else stage))
-        return max(map(self.extent.of, nodes), default=0)
-
 
 def program(graph: Graph, takes: Takes, sizes: Mapping[sympy.Symbol, int], puts_off: bool = True) -> Program:
     """The program of a graph; where ``puts_off`` is False, all is computed as it is written."""
