@@ -31,6 +31,7 @@ class Live:
     def __init__(self, outputs: Sequence[Tensor], known: Collection[Tensor]) -> None:
         self.outputs, self.known = list(outputs), known
         self.order = [x for x in topological(outputs, stop=known) if x not in known]
+        self.axes = {x: axes_of(x) for x in self.order}
         self.users: dict[Tensor, list[Tensor]] = {x: [] for x in self.order}
         for x in self.order:
             for y in dict.fromkeys(x.inputs):
@@ -121,7 +122,7 @@ class _Trace:
         self.seen.add(x)
         if x in self.whole:
             raise _Moved("before", [x])
-        places = axes_of(x).cuts.get(self.axes[x])
+        places = self.live.axes[x].cuts.get(self.axes[x])
         if places is None:
             raise _Moved("", [x])
         self.down.append((x, places))
@@ -131,7 +132,7 @@ class _Trace:
 
     def _meet_user(self, x: Tensor, user: Tensor) -> None:
         at = {(k, self.axes[x]) for k, y in enumerate(user.inputs) if y is x}
-        facts = axes_of(user)
+        facts = self.live.axes[user]
         outs, fold = facts.cut_at(at), facts.sum_over(at)
         if len(outs) == 1:
             if self.axes.setdefault(user, outs[0]) != outs[0]:
@@ -157,7 +158,7 @@ class _Trace:
             return
         if y in self.after or y in self.added:
             raise _Moved("after", [user])
-        if self.axes.setdefault(y, axis) != axis or axis not in axes_of(y).cuts:
+        if self.axes.setdefault(y, axis) != axis or axis not in self.live.axes[y].cuts:
             raise _Moved("after", [user]) if y in self.made else _Moved("before", [y])
         if y not in self.seen:
             self.work.append(y)
