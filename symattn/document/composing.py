@@ -98,7 +98,7 @@ class Composer:
         self.gradients = checked_gradients(gradients)
         if first_index and any(isinstance(part, (Statement, Calculation, Cases)) for part in steps(parts)):
             raise OperandError("latex: first_index=1 is for gradients and lines: claims and moments count from 0")
-        self.parts = derivation.completed(parts)
+        self.parts = derivation._completed(parts)
         tensors = (x for x in derivation.given if isinstance(x, Tensor))
         self.roots = [*roots(self.parts), *roots(derivation.result), *tensors]
         self.printer = printer_in(style, self.roots, names, gradients, first_index)

@@ -295,9 +295,9 @@ class Derivation:
         of_result = tuple(_checked(x, f"result {k}", checker) for k, (x, _) in enumerate(self.asserted, 1))
         self._verified, self._of_result = parts, of_result
         self.sentences = asserted(self._sayings, self.parts, self._spoken, checker)
-        return Report((*checks_of(self.completed(parts), names), *of_result, *self.sentences.values()))
+        return Report((*checks_of(self._completed(parts), names), *of_result, *self.sentences.values()))
 
-    def completed(self, parts: Sequence[Part]) -> list[Part]:
+    def _completed(self, parts: Sequence[Part]) -> list[Part]:
         """Its parts, with a line for each name that nobody has defined."""
         mentioned = roots(x for x in self.result if not isinstance(x, Moments))
         return completed(parts, self._names, mentioned)
