@@ -382,7 +382,7 @@ def test_every_step_of_a_derivation_agrees_numerically_too(path, without_proofs)
         report = D.verify()
     except sa.NoRuleError as problem:  # a function that is known by its name only
         pytest.skip(str(problem))
-    each = [len(step.moments) if isinstance(step, Cases) else 1 for step in steps(D.completed(D.parts))]
+    each = [len(step.moments) if isinstance(step, Cases) else 1 for step in steps(D._completed(D.parts))]
     besides = [check for check in report if check.name.endswith((", what holds", "$")) or check.name[:7] == "result "]
     assert len(report) - len(besides) == sum(each)
     alike = ("by definition", "computed again, exactly")
