@@ -153,7 +153,10 @@ def _from_index_notation(p: Any, node: Tensor) -> Written:
     used = INDICES[: len(shape)]
     letters = p.index_names(node, formula, used)
     given = letters if p.code else [letter if size != 1 else 0 for letter, size in zip(letters, shape, strict=True)]
-    shown = p.scalar(p.at_letters(formula.xreplace(dict(zip(used, given, strict=True))), letters))
+    value = formula.xreplace(dict(zip(used, given, strict=True)))
+    if not p.code and value in (sympy.true, sympy.false):
+        value = Choice(value, sympy.S.One, sympy.S.Zero)
+    shown = p.scalar(p.at_letters(value, letters))
     if p.code:
         rule = row(Code(f"lambda {', '.join(map(str, letters))}: "), shown)
         return source("from_index", p.scalar(shape), rule), Binding.ATOM

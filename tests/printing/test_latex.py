@@ -353,3 +353,12 @@ def test_a_tree_too_large_to_read_says_so_instead_of_printing():
     with pytest.raises(sa.OperandError, match=r"a tree of 8191 nodes, too large to read: name its parts by sa\.let"):
         sa.latex(t)
     assert str(t) == "<(... @ ...)[n, n], 13 nodes>"
+
+
+@pytest.mark.parametrize(("made", "written"), [
+    (sa.from_index((T, T), lambda i, j: j < i).subs({T: 1}) @ sa.tensor("y", 1), "(0) y"),
+    (sa.from_index((T, S), lambda i, j: j < i).subs({T: 1}), r"[0]_{j}^{\top}"),
+    (sa.from_index((T, S), lambda i, j: j >= 0), "[1]_{i j}"),
+], ids=["one row and column", "one row", "all"])  # fmt: skip
+def test_a_condition_that_sizes_decide_is_the_number_1_or_0(made, written):
+    assert sa.latex(made) == written
