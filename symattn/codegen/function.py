@@ -16,15 +16,15 @@ from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
 from ..ops.leaves import as_tensor, computed, variable
-from .described import Description, described, told_sizes
-from .gate import REFUSED, admitted
+from .call.gate import REFUSED, admitted
+from .call.signature import needs_no_check, signatures
+from .call.takes import Binding, Takes, size_conditions
+from .forms.described import Description, described, told_sizes
+from .forms.planned import InBlocks
+from .forms.straight import Signature, Straight, bytes_kept
 from .graph import Graph
 from .module import module_of
-from .planned import InBlocks
-from .signature import needs_no_check, signatures
-from .source import Writer
-from .straight import Signature, Straight, bytes_kept
-from .takes import Binding, Takes, size_conditions
+from .text.source import Writer
 
 FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
 _MOST = 256  # signatures that are remembered

@@ -12,7 +12,7 @@ from ..core.node import Graph, Tensor, topological
 from ..errors import EvaluationError
 from ..ops.leaves import variable
 from ..ops.opaque import stop_gradient_op
-from .takes import size_conditions
+from .call.takes import size_conditions
 
 _VALUES = 11  # from 2 on, that are tried while they suffice
 

@@ -10,11 +10,11 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.codegen.call.takes import Takes
+from symattn.codegen.forms.planned import Planned
 from symattn.codegen.graph import Graph
-from symattn.codegen.planned import Planned
 from symattn.codegen.program.axes import axes_of
 from symattn.codegen.program.schedule import Loop
-from symattn.codegen.takes import Takes
 from symattn.ops.broadcasting import broadcast_to
 from symattn.ops.leaves import computed, variable
 

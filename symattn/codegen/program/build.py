@@ -12,8 +12,8 @@ from ...core.exact import INDICES
 from ...core.node import Tensor, topological
 from ...ops.leaves import computed, constant, from_index_op, variable
 from ...scalars.affine import expanded
+from ..call.takes import Takes
 from ..graph import Graph
-from ..takes import Takes
 from .extent import Extent
 from .lowering import Lowering
 from .masks import columns_of

@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from ..core.node import Tensor
-from ..core.sizes import ONE, Shape
-from ..errors import NoRuleError
-from ..ops.arithmetic import add_op, multiply_op
-from ..ops.broadcasting import sum_op
-from ..ops.leaves import computed, constant, cotangent_op, scalar_value
-from .graph import Graph
-from .loop_axes import LoopAxes, arguments_below, without_real_numbers
-from .program.axes import BLOCK, axes_of
-from .program.body import Body
-from .program.build import GAP, Program
-from .program.columns import FIRST, START, STOP, WIDTH, Bounds
-from .program.records import IN_PLACE
-from .program.schedule import Loop
-from .source import Writer
-from .spelling import Spelling
-from .statements import is_atom, parsed, sum_of_rows, written_into
-from .takes import Takes
+from ...core.node import Tensor
+from ...core.sizes import ONE, Shape
+from ...errors import NoRuleError
+from ...ops.arithmetic import add_op, multiply_op
+from ...ops.broadcasting import sum_op
+from ...ops.leaves import computed, constant, cotangent_op, scalar_value
+from ..call.takes import Takes
+from ..graph import Graph
+from ..program.axes import BLOCK, axes_of
+from ..program.body import Body
+from ..program.build import GAP, Program
+from ..program.columns import FIRST, START, STOP, WIDTH, Bounds
+from ..program.records import IN_PLACE
+from ..program.schedule import Loop
+from ..text.loop_axes import LoopAxes, arguments_below, without_real_numbers
+from ..text.source import Writer
+from ..text.spelling import Spelling
+from ..text.statements import is_atom, parsed, sum_of_rows, written_into
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
 LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.node import Tensor
-from ..ops.contraction import label_roles
+from ...core.node import Tensor
+from ...ops.contraction import label_roles
 
 
 def matmul_code(code: Any, node: Tensor, a: str, b: str) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..core.naming import in_python
-from ..core.node import Tensor
-from ..core.sizes import show_shape
-from ..errors import EvaluationError
+from ...core.naming import in_python
+from ...core.node import Tensor
+from ...core.sizes import show_shape
+from ...errors import EvaluationError
+from ..call.takes import Takes
+from ..program.schedule import Loop
 from .planned import Planned
-from .program.schedule import Loop
-from .takes import Takes
 
 _LONG, _SHORT = 1024, 64  # sizes that nobody told: of axes in front of an axis of another size, and of others
 _LISTED = 6  # nodes that are told by name

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from ..core.naming import new_name
-from ..core.node import Tensor
+from ...core.naming import new_name
+from ...core.node import Tensor
 from .gate import DECLARED
 
 Argument: TypeAlias = Tensor | sympy.Symbol

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..core.node import Tensor
-from ..errors import EvaluationError, described
+from ...core.node import Tensor
+from ...errors import EvaluationError, described
 
 DECLARED: dict[str, Callable[[Any], bool]] = {  # what formulas are simplified by
     "positive": lambda x: x > 0, "negative": lambda x: x < 0, "zero": lambda x: x == 0, "nonzero": lambda x: x != 0,

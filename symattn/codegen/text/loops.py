@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from ..core.node import Tensor
-from ..ops.leaves import computed, variable
-from ..recurrence.body import Step, number_of_steps
-from .graph import Graph
-from .takes import Takes
+from ...core.node import Tensor
+from ...ops.leaves import computed, variable
+from ...recurrence.body import Step, number_of_steps
+from ..call.takes import Takes
+from ..graph import Graph
 
 if TYPE_CHECKING:
     from .spelling import Spelling

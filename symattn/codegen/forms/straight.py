@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.naming import new_name
-from .helpers import HELPERS
-from .quick import Quick, quick
+from ...core.naming import new_name
+from ..text.helpers import HELPERS
+from ..text.quick import Quick, quick
 
 _KNOWN = {"np", "math", "special", *HELPERS, *dir(builtins)}
 _FRESH = {"softmax", "masked_softmax", "softmax_vjp", "log_softmax", "sigmoid", "silu", "unit_rows", "over_length"}

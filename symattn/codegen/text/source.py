@@ -9,15 +9,15 @@ import ast
 import textwrap
 from collections import Counter
 
-from ..core.node import Tensor
-from ..core.sizes import show_shape
-from ..ops.contraction import matmul_op
-from ..ops.inverse import inv_op
-from ..ops.leaves import computed, constant, cotangent_op, operands, variable
-from .graph import Graph
+from ...core.node import Tensor
+from ...core.sizes import show_shape
+from ...ops.contraction import matmul_op
+from ...ops.inverse import inv_op
+from ...ops.leaves import computed, constant, cotangent_op, operands, variable
+from ..call.takes import Takes
+from ..graph import Graph
 from .loop_axes import LoopAxes, without_real_numbers
 from .spelling import Spelling
-from .takes import Takes
 
 _TOLD = 60  # the height of a graph that is still printed for a comment
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another

@@ -15,17 +15,17 @@ from typing import Any
 
 import sympy
 
-from ..core.exact import ARGUMENTS, INDICES
-from ..core.naming import in_python, new_name
-from ..core.node import Tensor
-from ..errors import NoRuleError
-from ..ops.leaves import constant, is_eye
+from ...core.exact import ARGUMENTS, INDICES
+from ...core.naming import in_python, new_name
+from ...core.node import Tensor
+from ...errors import NoRuleError
+from ...ops.leaves import constant, is_eye
+from ..call.takes import Takes
+from ..graph import Graph
 from .contraction import einsum_code, matmul_code
-from .graph import Graph
 from .helpers import HELPERS, text_of
 from .loops import loop_call
 from .scalars import ScalarCode
-from .takes import Takes
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..core.node import Tensor
-from ..errors import SymattnError
-from ..ops.leaves import computed, operands
+from ...core.node import Tensor
+from ...errors import SymattnError
+from ...ops.leaves import computed, operands
+from ..call.takes import Takes
+from ..graph import Graph
+from ..program.build import program
+from ..program.extent import Extent
 from .blocks import BlockWriter
-from .graph import Graph
-from .program.build import program
-from .program.extent import Extent
-from .takes import Takes
 
 _WORTH, _WORTH_A_PLACE = 1 << 20, 1 << 15  # bytes of the largest value, over all loop axes and at one place of them
 _MOST_NODES = 2000  # of a graph that is planned

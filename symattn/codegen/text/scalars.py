@@ -9,10 +9,10 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from ..core.naming import is_long
-from ..errors import NoRuleError, described
-from ..ops.arithmetic import is_wide
-from ..scalars.functions import FUNCTIONS
+from ...core.naming import is_long
+from ...errors import NoRuleError, described
+from ...ops.arithmetic import is_wide
+from ...scalars.functions import FUNCTIONS
 from .helpers import HELPERS
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..core.node import Tensor, topological
-from ..ops.leaves import cotangent_op, operands, variable
-from .graph import Graph
-from .takes import Takes
+from ...core.node import Tensor, topological
+from ...ops.leaves import cotangent_op, operands, variable
+from ..call.takes import Takes
+from ..graph import Graph
 
 
 def arguments_below(

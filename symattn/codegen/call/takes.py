@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 
-from ..core.naming import check_name, in_python
-from ..core.node import Tensor
-from ..core.sizes import at_sizes
-from ..errors import EvaluationError, NamingError, OperandError, described
-from ..ops.domain import sizes_of
-from ..ops.gather import tile_op
-from ..ops.index import edges, embed_op, index_op, items_read, lies_inside
-from ..ops.layout import repeat_op
-from ..ops.leaves import as_tensor, variable
+from ...core.naming import check_name, in_python
+from ...core.node import Tensor
+from ...core.sizes import at_sizes
+from ...errors import EvaluationError, NamingError, OperandError, described
+from ...ops.domain import sizes_of
+from ...ops.gather import tile_op
+from ...ops.index import edges, embed_op, index_op, items_read, lies_inside
+from ...ops.layout import repeat_op
+from ...ops.leaves import as_tensor, variable
 from .gate import checked_scalar
 
 Argument: TypeAlias = Tensor | sympy.Symbol

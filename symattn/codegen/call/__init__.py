@@ -1,0 +1,1 @@
+"""Calls: what a compiled function takes, the gate that it goes through, and what one call shares with the next."""

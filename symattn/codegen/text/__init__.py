@@ -1,0 +1,1 @@
+"""Text: how records, scalars and whole graphs are written as NumPy."""
