@@ -34,6 +34,7 @@ _HOMES = {
     "sympy_bridge": "from_sympy",
     "reading.latex.read": "parse_latex",
     "document.derivation": "Derivation",
+    "checking.diagnosis": "diagnose",
     "declare.operation": "operation",
     "declare.verify": "verify",
     "probability.laws": "iid iid_pair normal sphere",

@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checking.arrays import TOLERANCES, as_array, floating, scale_of
 from ..errors import OperandError, described
-
-# The errors that rounding may leave in a chain of a few products and a softmax, in units of the largest entry.
-TOLERANCES = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-5, "float64": 1e-9}
-_SMALLEST_SCALE = 0.1  # below it errors are absolute: a gradient that is zero comes out as rounding
 
 
 class Wanted(NamedTuple):
@@ -50,7 +47,7 @@ def problems(
     if not isinstance(results, (tuple, list)) or len(results) != len(labels):
         count = f"{len(results)} results" if isinstance(results, (tuple, list)) else f"one {type(results).__name__}"
         return [f"{what} gave {count}, not {len(labels)}: {', '.join(labels)}"]
-    dtypes = {name for x in arguments if (name := _floating(x)) is not None}
+    dtypes = {name for x in arguments if (name := floating(x)) is not None}
     lines = []
     for label, got, want in zip(labels, results, wanted, strict=True):
         problem = None if want is None else _problem(got, want, tolerance) or _other_dtype(got, dtypes)
@@ -58,15 +55,9 @@ def problems(
     return lines
 
 
-def _floating(x: Any) -> str | None:
-    """``float32`` of an array of that dtype, of any library; None of what is no array of a floating dtype."""
-    name = str(getattr(x, "dtype", "")).rpartition(".")[2]
-    return name if name.startswith(("float", "bfloat")) else None
-
-
 def _other_dtype(result: Any, dtypes: set[str]) -> str | None:
     """That a result has another floating dtype than the arguments, which have one."""
-    found = _floating(result)
+    found = floating(result)
     if found is None or len(dtypes) != 1 or found in dtypes:
         return None
     (wanted,) = dtypes
@@ -76,7 +67,7 @@ def _other_dtype(result: Any, dtypes: set[str]) -> str | None:
 def _problem(result: Any, want: Wanted, tolerance: float) -> str | None:
     """What is wrong with the values of one result, if anything is."""
     right = want.value
-    scale = max(_SMALLEST_SCALE, float(np.abs(right).max()))
+    scale = scale_of(right)
     allowed = tolerance + want.moved / scale
     if result is None:
         return None if np.abs(right).max() <= allowed * scale else "None was given, but it is not zero"
@@ -96,15 +87,3 @@ def _problem(result: Any, want: Wanted, tolerance: float) -> str | None:
     size = f"{broken} entries are not finite" if broken else f"largest error {error.max():.2g} of the largest entry"
     entry = f"first differing entry {list(place)} is {got[place]:.8g}, but {right[place]:.8g} is right"
     return f"{size}, tolerance {allowed:.0e}; {len(wrong)} of {right.size} entries differ; {entry}"
-
-
-def as_array(result: Any) -> np.ndarray:
-    """A float64 array of anything NumPy reads; a PyTorch tensor is first taken off its graph and its device."""
-    if hasattr(result, "detach"):
-        result = result.detach().cpu()
-        result = result.double() if hasattr(result, "double") else result  # NumPy has no bfloat16
-        result = result.numpy()
-    array = np.asarray(result)
-    if np.iscomplexobj(array):
-        raise TypeError("its entries are complex")
-    return np.asarray(array, np.float64)

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checking.arrays import TOLERANCES
+from ..checking.diagnosis import diagnose
 from ..core.arguments import seeded
-from ..errors import OperandError, described, listed
+from ..errors import OperandError, SymattnError, described, listed
 from .autograd import has_libraries, pullback_of
 from .calls import Adaptation, called
-from .comparing import TOLERANCES, checked_tolerance, dtype_name, problems
+from .comparing import checked_tolerance, dtype_name, problems
 from .reference import Point, Reference
 
 
@@ -101,11 +103,36 @@ class _Tested(NamedTuple):
         arguments = self.adapted(point.arrays)
         result = called("fn", self.fn, arguments, point.where)
         found = problems("fn", result, reference.labels, point.outputs, self.allowed, arguments)
+        if found:
+            found += self._explained(reference, point, reference.outputs, reference.outputs, result)
         if self.grad is not None:
             gradients = called("grad", self.grad, self.adapted(point.arrays, point.cotangents), point.where)
-            wanted = [point.gradients.get(a) for a in reference.args]
-            return found + problems("grad", gradients, _labels(reference), wanted, self.allowed, arguments)
+            return found + self._of_gradients("grad", reference, point, gradients, reference.wrt, arguments)
         return found or (self._of_its_library(reference, point, result) if reference.wrt else [])
+
+    def _of_gradients(
+        self, what: str, reference: Reference, point: Point, gradients: Any, by: Sequence[Any], arguments: Sequence[Any]
+    ) -> list[str]:
+        """A line for each gradient that is wrong, and what explains them."""
+        wanted = [point.gradients.get(a) if a in by else None for a in reference.args]
+        labels = [f"gradient by {described(a)}" for a in reference.args]
+        found = problems(what, gradients, labels, wanted, self.allowed, arguments)
+        if found:
+            found += self._explained(reference, point, reference.gradient, reference.args, gradients)
+        return found
+
+    def _explained(self, reference: Reference, point: Point, of: Any, names: Sequence[Any], results: Any) -> list[str]:
+        """The known mistakes that explain what was found."""
+        several = results if isinstance(results, (tuple, list)) else [results]
+        found = {x: y for x, y in zip(names, several, strict=False) if y is not None and x in of}
+        arguments = zip([*reference.args, *reference.cotangents], [*point.arrays, *point.cotangents], strict=True)
+        if not found:
+            return []
+        try:
+            diagnosis = diagnose(found, of, dict(arguments), tolerance=self.allowed)
+        except (SymattnError, TypeError, ValueError):  # what was found are no arrays, as the lines above say
+            return []
+        return [f"known mistake: {mistake}" for mistake in diagnosis.likeliest]
 
     def _of_its_library(self, reference: Reference, point: Point, result: Any) -> list[str]:
         """What is wrong with the gradients by PyTorch or JAX; nothing where the function has no derivative."""
@@ -124,9 +151,5 @@ class _Tested(NamedTuple):
         gradients = called("the derivative of fn", pullback, [self.fn, inputs, places, cotangents], point.where)
         if gradients is None:
             return []
-        wanted = [point.gradients.get(a) if k in places else None for k, a in enumerate(reference.args)]
-        return problems("the derivative of fn", gradients, _labels(reference), wanted, self.allowed, inputs)
-
-
-def _labels(reference: Reference) -> list[str]:
-    return [f"gradient by {described(a)}" for a in reference.args]
+        by = [reference.args[k] for k in places]
+        return self._of_gradients("the derivative of fn", reference, point, gradients, by, inputs)

@@ -97,8 +97,8 @@ class Reference:
         taken = names_in([*self.outputs, *map(as_tensor, self.args)])
         outputs = self.outputs if wrt else []
         self.cotangents = [tensor(fresh_name(f"G{k}", taken), *y.shape) for k, y in enumerate(outputs)]
-        g = gradient(dict(zip(outputs, self.cotangents, strict=True)), wrt) if wrt else {}
-        results = [g[a] for a in wrt]
+        self.gradient = gradient(dict(zip(outputs, self.cotangents, strict=True)), wrt) if wrt else None
+        results = [self.gradient[a] for a in wrt] if self.gradient is not None else []
         self.roots = [*self.outputs, *map(as_tensor, self.args), *self.cotangents, *results]
         self.wanted = [*self.outputs, *results]
         self.compute = self._compiled(self.wanted)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checking.arrays import TOLERANCES, as_array
 from ..codegen.sampling import generic_arrays, generic_sizes
 from ..core.arguments import one_of, seeded
 from ..core.naming import fresh_name
@@ -18,7 +19,7 @@ from ..ops.leaves import as_tensor, tensor, variable
 from ..printing.matrix import names_in
 from ..proof.claims import eq
 from .calls import called
-from .comparing import TOLERANCES, Wanted, as_array, problems
+from .comparing import Wanted, problems
 from .proved import demand
 
 _TRIALS, _ELEMENTS = 3, 3

@@ -63,7 +63,8 @@ def test_a_wrong_output_fails_with_sizes_error_tolerance_and_entry():
     assert re.fullmatch(
         r"no match with O\[T, e\] at S = 3, T = 2, d = 4, e = 5:\n"
         r"  O: largest error 2 of the largest entry, tolerance 1e-05; 10 of 10 entries differ; "
-        r"first differing entry \[0, 0\] is (-?[\d.]+), but (-?[\d.]+) is right",
+        r"first differing entry \[0, 0\] is (-?[\d.]+), but (-?[\d.]+) is right\n"
+        r"  known mistake: O is the right one with the opposite sign",
         message,
     )
 

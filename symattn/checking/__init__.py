@@ -1,0 +1,1 @@
+"""Other people's mathematics: which mistake it is."""
