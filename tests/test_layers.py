@@ -13,8 +13,8 @@ import symattn
 
 PACKAGE = Path(symattn.__file__).parent
 LAYERS = (
-    "cli _pytest_plugin testing checking plot document reading attention language sympy_bridge declare probability proof "
-    "codegen recurrence calculus normal_form printing facts graph ops scalars core errors"
+    "cli _pytest_plugin testing checking plot document reading attention language sympy_bridge declare probability "
+    "proof codegen recurrence calculus normal_form printing facts graph ops scalars core errors"
 ).split()
 PUBLIC = LAYERS[: LAYERS.index("attention") + 1]  # which may use the public names of the whole
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
