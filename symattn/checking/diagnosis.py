@@ -319,7 +319,7 @@ class _Compared:
 def _by_name(of: Any) -> dict[str, Tensor]:
     """What arrays may be given for: all that has a name in a gradient or in formulas, inputs before users."""
     outputs = list(of.values()) if isinstance(of, Gradient) else [as_tensor(x) for x in _several(of)]
-    roots = [*(of.named.values() if isinstance(of, Gradient) else ()), *outputs]
+    roots = [*of.cotangents, *of.named.values(), *outputs] if isinstance(of, Gradient) else outputs
     names = displayed_names(roots)
     unnamed = {x: f"output {k}" if len(outputs) > 1 else "output" for k, x in enumerate(outputs) if x not in names}
     return {name: x for x in computed(roots) if x.op is not variable and (name := {**names, **unnamed}.get(x))}
