@@ -74,7 +74,7 @@ def pieces(box: Box, room: float) -> list[Piece]:
 
     Tall fences that are wide are broken too, and a fraction that is wider than the ``room`` is written in the line.
     """
-    opening = _AS_A_RULE._replace(levels=_IN_NEED.levels, tall=_AS_A_RULE.width, names=True, fraction=room)
+    opening = _Opening(_IN_NEED.levels, _NARROW, _NARROW, 0.0, True, room)
     return [Piece(piece.price, _line(piece.parts)) for piece in _pieces(box, True, opening)]
 
 
@@ -93,6 +93,7 @@ class _Opening(NamedTuple):
     fraction: float = math.inf
 
 
+_NARROW = 4.0  # em of a fence that is broken in a medium that breaks lines by itself, on a telephone too
 _AS_A_RULE, _IN_NEED = _Opening(2, 9.0, math.inf, 0.0, False), _Opening(4, 2.0, 2.0, 0.7, False)
 
 
@@ -207,7 +208,7 @@ def _price(before: Box, part: Box, factors: bool, names: bool) -> float | None:
         return None
     if _begins_a_factor(part):
         return _BEFORE_FACTOR
-    return _BEFORE_NAME if names and _is_name(before) and _is_name(part) else None
+    return _BEFORE_NAME if names and _is_factor(before) and _is_name(part) else None
 
 
 def _begins_a_factor(box: Box) -> bool:
@@ -215,6 +216,13 @@ def _begins_a_factor(box: Box) -> bool:
     while isinstance(box, Script) and (box.below is None or not isinstance(box.base, Fence)):
         box = box.base
     return isinstance(box, (Fence, Function, Matrix)) or is_large(box)
+
+
+def _is_factor(box: Box) -> bool:
+    """Whether a name that follows is another factor."""
+    while isinstance(box, Script):
+        box = box.base
+    return isinstance(box, Fence) or _is_name(box)
 
 
 def _is_name(box: Box) -> bool:
