@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -30,6 +32,7 @@ _VERBS = {
     "prove": "whether a claim is true for all sizes and values",
     "variance": "mean and variance of what random tensors make",
 }
+SELDOM = (200_000, 10, 10)  # objects that are made before the collector of cycles looks at them
 _OPTION = re.compile(r"-|-h|-o(.*\.npz)?|--([a-z]+(-[a-z]+)*(=.*)?)?", re.S)
 
 
@@ -38,9 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None or sys.stdout.closed:
         print("symattn: error: standard output is closed: give it a file or a terminal", file=sys.stderr)
         return 2
-    options = _parser().parse_args([_as_text(word) for word in (sys.argv[1:] if argv is None else argv)])
+    words = [_as_text(word) for word in (sys.argv[1:] if argv is None else argv)]
     try:
-        code: int = options.run(options)
+        with _collected_seldom():  # also while the verb is loaded
+            options = _parser().parse_args(words)
+            code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has gone, as in ``symattn list | head -1``
         _give_up_output()
@@ -54,6 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             _give_up_output()
         return 2
     return code
+
+
+@contextmanager
+def _collected_seldom() -> Iterator[None]:
+    """Cycles are looked for now and then only: a command ends soon, and each look goes through all that is loaded."""
+    before = gc.get_threshold()
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _said(problem: Exception) -> str:

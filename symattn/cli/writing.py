@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -20,7 +21,7 @@ from ..document.render.files import FORMATS, files
 from ..document.render.pdf import pdf
 from ..errors import EvaluationError, SymattnError
 from ..printing.prose import Document, Status, Words
-from . import notes
+from . import SELDOM, notes
 
 _FEW = 2  # derivations for which no process is started
 
@@ -97,7 +98,8 @@ def all_of(paths: Mapping[str, Path], formats: Iterable[str] = ()) -> dict[str, 
 @contextmanager
 def _pool(tasks: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the block, however that ends."""
-    with ProcessPoolExecutor(min(tasks, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+    workers, context = min(tasks, os.cpu_count() or 1), get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=gc.set_threshold, initargs=SELDOM) as pool:
         try:
             yield pool
         except BaseException:
