@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sympy
@@ -14,12 +14,12 @@ import sympy
 from ..calculus.result import Gradient
 from ..codegen import lambdify
 from ..core.naming import in_python
-from ..core.node import Tensor, rebuild, topological
-from ..errors import EvaluationError, OperandError, SymattnError, described
+from ..core.node import Tensor
+from ..errors import EvaluationError, OperandError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import as_tensor, computed, cotangent_op, definition, is_named, variable
+from ..ops.leaves import as_tensor, computed, cotangent_op, variable
 from .arrays import TOLERANCES, as_array, floating, scale_of
-from .edits import Edited, Formula, edits_at, edits_of_whole
+from .equations import Candidate, Equations
 
 _AT_ONCE = 48  # edited formulas that are compiled together, so that what they share is computed once
 
@@ -117,12 +117,16 @@ def diagnose(
     dK is the right one without the factor 1/sqrt(d)
     dV and dQ agree
     """
-    compared = _Compared.of(found, of, arrays, tolerance)
+    return diagnosed(Compared.of(found, of, arrays, tolerance))
+
+
+def diagnosed(compared: Compared) -> Diagnosis:
+    """Edits of the formulas in order, until one explains all that is wrong."""
     wrong, tried = compared.wrong, 0
     fitting: list[Mistake] = []
-    for several in (one for equations in compared.equations() for one in _batched(equations.candidates(wrong))):
+    for equations, several in ((x, one) for x in compared.equations() for one in _batched(x.candidates(wrong))):
         tried += len(several)
-        fitting += [mistake for mistake in compared.measured(several) if mistake.of]
+        fitting += [mistake for mistake in compared.measured(equations, several) if mistake.of]
         if any(set(mistake.of) == wrong.keys() for mistake in fitting):
             break
     fitting.sort(key=lambda mistake: -len(mistake.of))  # one mistake for all arrays before one for each
@@ -131,124 +135,33 @@ def diagnose(
     return Diagnosis(right, wrong, tuple(fitting), tuple(n for n in wrong if n not in explained), tried)
 
 
-def _batched(candidates: Iterator[_Candidate]) -> Iterator[list[_Candidate]]:
+def _batched(candidates: Iterator[Candidate]) -> Iterator[list[Candidate]]:
     while several := list(islice(candidates, _AT_ONCE)):
         yield several
-
-
-# --- formulas, and those that are edited in one place ---
-
-
-class _Candidate(NamedTuple):
-    """Formulas with one mistake: where it is, in which words, and what is compared with the arrays."""
-
-    words: str
-    places: tuple[str, ...]
-    made: dict[str, Tensor]
-
-
-class _Equations:
-    """A system of named formulas: what is compared, by name, and each named tensor on the way to it."""
-
-    def __init__(self, targets: Mapping[str, Tensor]) -> None:
-        self.targets = targets
-        roots = list(targets.values())
-        self.order = computed(roots)
-        self.names = {**displayed_names(roots), **{x: name for name, x in targets.items()}}
-        self.lines = [x for x in self.order if x in self.names and x.op is not variable]
-        leaves = [x for x in self.order if x.op is variable]
-        sizes = {s: None for x in leaves for size in x.shape for s in sorted(size.free_symbols, key=str)}
-        self.formula = Formula(tuple(sizes), tuple(x for x in self.order if is_named(x)))
-
-    def candidates(self, wrong: Iterable[str]) -> Iterator[_Candidate]:
-        """Every edit of the formulas: of one line, then of all lines in which the same can be written.
-
-        Lines that are compared come first, then the other gradients, then the intermediates of the forward pass: those
-        also as they may be edited in the backward pass alone.
-        """
-        first = [self.targets[name] for name in wrong]
-        backward = [x for x in reversed(self.lines) if x.op is cotangent_op and x not in first]
-        lines = list(dict.fromkeys([*first, *backward, *reversed(self.lines)]))
-        same: dict[str, list[tuple[Tensor, Tensor]]] = {}
-        for line in lines:
-            for words, body in self._edits_of(line):
-                same.setdefault(words, []).append((line, body))
-                yield from self._with({line: body}, words)
-        for words, edited in same.items():
-            yield from self._together(words, dict(edited))
-
-    def _together(self, words: str, edited: dict[Tensor, Tensor]) -> Iterator[_Candidate]:
-        """One edit in several lines at once: in all, in the gradients, and in what these read of the forward pass."""
-        gradients = {x: body for x, body in edited.items() if x.op is cotangent_op}
-        forward = {x: body for x, body in edited.items() if x.op is not cotangent_op}
-        for chosen in (edited, gradients if forward else {}):
-            if len(chosen) > 1:
-                yield from self._with(chosen, words)
-        for chosen in (*({x: body} for x, body in forward.items()), forward if len(forward) > 1 else {}):
-            readers = [x for x in self.lines if x.op is cotangent_op and chosen.keys() & self._read(x)]
-            bodies = {x: body for x in readers if (body := self._reading(x, chosen)) is not None}
-            if readers and len(bodies) == len(readers):
-                yield from self._with(bodies, f"{words} in the backward pass", tuple(self.names[x] for x in chosen))
-
-    def _edits_of(self, line: Tensor) -> Iterator[Edited]:
-        """Right sides of a line with one edit in them; of its shape, but where it is turned as a whole."""
-        body, kept = definition(line), self._read(line)
-        yield from edits_of_whole(body, self.formula)
-        for node in reversed(topological([body], stop=kept)):
-            for words, tensor in edits_at(node, self.formula) if node not in kept else ():
-                edited = self._reading(line, {node: tensor})
-                if edited is not None and edited.shape == body.shape and edited is not body:
-                    yield Edited(words, edited)
-
-    def _reading(self, line: Tensor, new: Mapping[Tensor, Tensor]) -> Tensor | None:
-        """The right side of a line with other tensors in it; None where their shapes do not fit."""
-        try:
-            return rebuild([definition(line)], {**{x: x for x in self._read(line)}, **new})[0]
-        except SymattnError:
-            return None
-
-    def _read(self, line: Tensor) -> set[Tensor]:
-        """The named tensors that a line reads."""
-        body = definition(line)
-        below = topological([body], inputs=lambda x: () if x in self.names and x is not body else x.inputs)
-        return {x for x in below if x in self.names and x is not body}
-
-    def _with(self, bodies: dict[Tensor, Tensor], words: str, places: tuple[str, ...] = ()) -> Iterator[_Candidate]:
-        """What is compared, where lines have other right sides."""
-        new: dict[Tensor, Tensor] = {}
-        try:
-            for line in self.lines:
-                if line in bodies:
-                    new[line] = _with_body(line, rebuild([bodies[line]], new)[0])
-            made = rebuild(list(self.targets.values()), new)
-        except SymattnError:  # shapes that no longer fit
-            return
-        pairs = zip(self.targets.items(), made, strict=True)
-        changed = {name: x for (name, old), x in pairs if definition(x) is not definition(old)}
-        if changed:
-            yield _Candidate(words, places or tuple(self.names[x] for x in self.lines if x in bodies), changed)
-
-
-def _with_body(line: Tensor, body: Tensor) -> Tensor:
-    return line.op.node(body, *line.inputs[1:], **line.params) if line.op is cotangent_op else body
 
 
 # --- arrays ---
 
 
-class _Compared:
+class Compared:
     """The arrays that were found, what is right at the same arguments, and how far they are off."""
 
-    def __init__(self, targets: Mapping[str, Tensor], found: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        self.targets, self.arrays = targets, arrays
+    def __init__(
+        self,
+        targets: Mapping[str, Tensor],
+        found: Mapping[str, Any],
+        arrays: Mapping[str, Any],
+        others: Sequence[Tensor] = (),
+    ) -> None:
+        self.targets, self.arrays, self.others = targets, arrays, others
         self.found = {name: as_array(found[name]) for name in targets}
-        right = self._values(list(targets.values()))
+        right = self._values(list(targets.values()), targets)
         errors = {name: _error(self.found[name], value) for name, value in zip(targets, right, strict=True)}
         self.allowed = max(TOLERANCES.get(floating(x) or "float64", 0.0) for x in found.values())
         self.errors = errors
 
     @classmethod
-    def of(cls, found: Any, of: Any, arrays: Any, tolerance: float | None) -> _Compared:
+    def of(cls, found: Any, of: Any, arrays: Any, tolerance: float | None) -> Compared:
         for what, given in (("found", found), ("arrays", arrays)):
             if not isinstance(given, Mapping) or not given:
                 raise OperandError(f"diagnose: {what} is {{name or tensor: array}}, not {described(given)}")
@@ -267,22 +180,23 @@ class _Compared:
         """What differs, in the order in which it is computed."""
         return {name: error for name, error in self.errors.items() if not error <= self.allowed}
 
-    def equations(self) -> Iterator[_Equations]:
+    def equations(self) -> Iterator[Equations]:
         """The formulas, then those in which sizes that have one value are one size: there more products fit."""
         if not self.wrong:
             return
-        yield _Equations(self.targets)
+        yield Equations(self.targets, self.others)
         symbols: dict[int, sympy.Symbol] = {}
         one: dict[Any, Any] = {}
         for size, value in self._sizes().items():
             if (first := symbols.setdefault(value, size)) is not size:
                 one[size] = first
         if one:
-            yield _Equations({name: x.subs(one) for name, x in self.targets.items()})
+            yield Equations({name: x.subs(one) for name, x in self.targets.items()}, [x.subs(one) for x in self.others])
 
-    def measured(self, candidates: Sequence[_Candidate]) -> Iterator[Mistake]:
+    def measured(self, equations: Equations, candidates: Sequence[Candidate]) -> Iterator[Mistake]:
         """Each candidate with the wrong arrays that it explains; one that spoils a right array explains none."""
-        values = iter(self._values([x for candidate in candidates for x in candidate.made.values()]))
+        edited = [x for candidate in candidates for x in candidate.made.values()]
+        values = iter(self._values(edited, equations.targets))
         for words, places, made in candidates:
             errors = {name: _error(self.found[name], next(values)) for name in made}
             fits = {name for name, error in errors.items() if error <= self.allowed}
@@ -295,9 +209,12 @@ class _Compared:
         shapes = [(x, np.shape(self._given(x))[-x.rank :]) for x in leaves if x.rank]
         return {size: n for x, shape in shapes for size, n in zip(x.shape, shape, strict=True) if size.is_Symbol}
 
-    def _values(self, tensors: Sequence[Tensor]) -> list[np.ndarray | None]:
-        """The values of tensors in float64; None where one has none, as a softmax that refuses empty rows."""
-        leaves = [x for x in computed(tensors) if x.op is variable]
+    def _values(self, tensors: Sequence[Tensor], targets: Mapping[str, Tensor]) -> list[np.ndarray | None]:
+        """The values of tensors in float64; None where one has none, as a softmax that refuses empty rows.
+
+        Sizes are read off all that the targets are made of: zeros are made of nothing.
+        """
+        leaves = [x for x in computed([*targets.values(), *tensors]) if x.op is variable]
         f = lambdify(leaves, list(tensors))
         try:
             arguments = [_exact(self._given(x)) for x in leaves]
@@ -308,7 +225,7 @@ class _Compared:
         except (EvaluationError, np.linalg.LinAlgError):
             if len(tensors) == 1:
                 return [None]
-            return [value for x in tensors for value in self._values([x])]
+            return [value for x in tensors for value in self._values([x], targets)]
 
     def _given(self, x: Tensor | sympy.Symbol) -> Any:
         if x.name not in self.arrays:

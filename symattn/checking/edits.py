@@ -16,7 +16,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..core.exact import INDICES
-from ..core.node import Tensor
+from ..core.node import Tensor, topological
 from ..core.operation import Operation
 from ..core.sizes import show_shape
 from ..errors import SymattnError
@@ -95,13 +95,35 @@ def _other_scale(node: Tensor, formula: Formula) -> Written:
         return
     yield Edited(f"without the factor {_number(scale)}", rest)
     yield Edited(f"with the factor {_number(scale)} twice", scale**2 * rest)
-    for other in (1 / scale, *_with_other_widths(scale, formula)):
+    others = (1 / scale, *_without_one(scale), *_with_other_widths(scale, formula))
+    for other in dict.fromkeys(others):
         yield Edited(f"with the factor {_number(other)} in place of {_number(scale)}", other * rest)
+
+
+def _without_one(scale: sympy.Expr) -> Iterator[sympy.Expr]:
+    factors = sympy.Mul.make_args(scale)
+    yield from (scale / factor for factor in factors if len(factors) > 1)
 
 
 def _with_other_widths(scale: sympy.Expr, formula: Formula) -> Iterator[sympy.Expr]:
     for size in sorted(scale.free_symbols.intersection(formula.sizes), key=str):
         yield from (scale.xreplace({size: other}) for other in formula.sizes if other != size)
+
+
+def _scaled_outside(node: Tensor, formula: Formula) -> Written:
+    """``a * tanh(x)`` for ``tanh(a * x)``: a scale on the other side of a function."""
+    if len(node.inputs) == 1 and node.inputs[0].shape == node.shape and node.op not in _LINEAR:
+        scale, rest = split_scalar(node.inputs[0])
+        for factor in sympy.Mul.make_args(scale) if rest is not None and scale != 1 else ():
+            words = f"with the factor {_number(factor)} outside of {node.op.name}"
+            yield from _if_it_fits(words, partial(_moved_outside, node, scale / factor * rest, factor))
+
+
+_LINEAR = {transpose_op, split_axis_op, merge_axis_op, repeat_op, tile_op, sum_op, mean_op}
+
+
+def _moved_outside(node: Tensor, x: Tensor, factor: sympy.Expr) -> Tensor:
+    return factor * node.op(x, **node.params)
 
 
 def _without_factor(node: Tensor, formula: Formula) -> Written:
@@ -169,8 +191,9 @@ def _sum_or_mean(node: Tensor, formula: Formula) -> Written:
 
 
 def _not_summed(node: Tensor, formula: Formula) -> Written:
-    """One member of a group, where all are added up."""
+    """Terms that are not added up, or one member of a group where all are."""
     x, axes = node.inputs[0], node.params["axes"]
+    yield Edited(f"without the sum over {told(x)}", x)
     if len(axes) == 1 and not node.params["keepdims"]:
         for place, which in ((0, "first"), (-1, "last")):
             at = tuple(place if axis == axes[0] else slice(None) for axis in range(-x.rank, 0))
@@ -303,6 +326,14 @@ def _left_out(node: Tensor, formula: Formula) -> Written:
     yield Edited("left out, as zeros", zeros(*node.shape))
 
 
+def _through_softmax_again(node: Tensor, formula: Formula) -> Written:
+    """``P * (dZ - rowsum(P * dZ))``: a gradient by scores that is taken for one by their softmax."""
+    for p in topological([node]):
+        if bare(p).op is softmax_op and p.shape == node.shape and not is_named(p):
+            centred = node - sum_op(p * node, axes=p.params["axes"], keepdims=True)
+            yield Edited(f"with the Jacobian of {told(p)} once more", p * centred)
+
+
 _OF_OPERATIONS: dict[Operation, tuple[Edit, ...]] = {
     matmul_op: (_one_transposed, _swapped),
     multiply_op: (_other_scale, _without_factor, _diagonal_alone, _one_transposed),
@@ -320,15 +351,18 @@ _OF_OPERATIONS: dict[Operation, tuple[Edit, ...]] = {
     transpose_op: (_reshaped,),
 }
 
+_OF_ALL: tuple[Edit, ...] = (_scaled_outside, _another)
+_OF_A_WHOLE: tuple[Edit, ...] = (_negated, _whole_transposed, _left_out, _through_softmax_again)
+
 
 def edits_at(node: Tensor, formula: Formula) -> Written:
     """What may have been written in place of a node."""
-    return chain.from_iterable(edit(node, formula) for edit in (*_OF_OPERATIONS.get(node.op, ()), _another))
+    return chain.from_iterable(edit(node, formula) for edit in (*_OF_OPERATIONS.get(node.op, ()), *_OF_ALL))
 
 
 def edits_of_whole(right: Tensor, formula: Formula) -> Written:
     """What may have been written in place of the right side of an equation, beside edits within it."""
-    return chain.from_iterable(edit(right, formula) for edit in (_negated, _whole_transposed, _left_out))
+    return chain.from_iterable(edit(right, formula) for edit in _OF_A_WHOLE)
 
 
 def _number(value: sympy.Expr) -> str:
