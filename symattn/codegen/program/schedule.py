@@ -1,21 +1,24 @@
 """The order of a program: nodes that are computed whole, and loops over blocks along an axis.
 
-The largest node is cut along each of its axes in turn, and the cut that keeps least is taken; what comes before and
-after it is planned in the same way. What is larger than every argument and output is not kept for later stages: they
-compute it again, block by block.
+The largest node is cut along each of its axes in turn, and the cut that keeps least is taken; what comes before it is
+planned in the same way, and then what is left. What is larger than every argument and output is not kept for later
+stages: they compute it again, block by block. A loop is found where it lies, so that the time for a plan grows with
+the number of its stages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from ...core.node import Tensor
 from ...ops.leaves import from_index_op
-from .axes import Places, axes_of
+from .axes import Axes, Places, axes_of
 from .columns import Columns
 from .extent import Extent
-from .tracing import Cut, Live, cut_from, is_leaf
+from .live import Live, MadeFrom, is_leaf
+from .tracing import Cut, cut_from
 
 LEAST = 4096  # entries of a node for which a loop is worth while
 
@@ -51,6 +54,9 @@ class Loop(NamedTuple):
 Stage: TypeAlias = "Loop | list[Tensor]"
 
 
+_Seed: TypeAlias = "tuple[bool, int, bool, int, Tensor]"  # whether it is kept, its size, if met before, its place
+
+
 class _Choice(NamedTuple):
     cost: int
     first: list[Tensor]
@@ -62,56 +68,82 @@ class Schedule:
 
     def __init__(self, outputs: Sequence[Tensor], known: set[Tensor], limit: int, extent: Extent) -> None:
         self.extent, self.limit = extent, limit
+        self.known = set(known)
         self.met: set[Tensor] = set()
-        wanted = [y for y in dict.fromkeys(outputs) if not is_leaf(y) and y not in known]
-        self.stages: list[Stage] = self._planned(wanted, known)
+        self._axes: dict[Tensor, Axes] = {}
+        self.stages: list[Stage] = []
+        self._plan([y for y in dict.fromkeys(outputs) if not is_leaf(y)])
 
-    def _planned(self, outputs: Sequence[Tensor], known: set[Tensor]) -> list[Stage]:
-        if not outputs:
-            return []
-        live = Live(outputs, known)
-        found = self._best(live)
-        if found is None:
-            return [[x for x in live.order if x.inputs or x.op is from_index_op]]
-        loop = found.loop
-        before = self._planned([x for x in found.first if x.inputs], known)
-        done = known.union(found.first, loop.stored)
-        self.met.update(loop.order)
-        return [*before, loop, *self._planned([y for y in outputs if y not in done], done)]
+    def _plan(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        """Append the stages that make these nodes known; gives all that is known by them."""
+        live, made = Live(outputs, self.known), list[Tensor]()
+        seeds = self._seeds(live)
+        heapify(seeds)
+        while seeds:
+            *rank, is_again, _, seed = heappop(seeds)
+            if seed not in live:
+                continue
+            if is_again != (seed in self.met):
+                heappush(seeds, (*rank, True, live.place[seed], seed))  # others of that size come before it
+                continue
+            found = self._best(seed, live)
+            if found is not None:
+                known = [*self._plan(found.first), *found.loop.stored]
+                self.stages.append(found.loop)
+                self.known.update(found.loop.stored)
+                self.met.update(found.loop.order)
+                live.settle(known)
+                made += known
+                heappush(seeds, (*rank, True, live.place[seed], seed))  # where it is computed again
+        rest = [x for x in live if x.inputs or x.op is from_index_op]
+        if rest:
+            self.stages.append(rest)
+            self.known.update(rest)
+        return [*made, *rest]
 
-    def _best(self, live: Live) -> _Choice | None:
-        large = [x for x in live.order if x.inputs and not x.op.is_view and self.extent.of(x) >= LEAST]
-        if not large:
-            return None
-        seed = max(large, key=self.extent.of)
-        choices = (self._choice(seed, axis, live) for axis in range(-seed.rank, 0) if seed.shape[axis] != 1)
+    def _seeds(self, live: Live) -> list[_Seed]:
+        """The large nodes, the largest first; last come outputs and their terms, whose memory is taken in any case."""
+        order = list(live)
+        kept = set(live.wanted)
+        for x in reversed(order):
+            users = live.users(x)
+            if users and all(u in kept and u.shape == x.shape for u in users):
+                kept.add(x)
+        large = [x for x in order if x.inputs and not x.op.is_view and self.extent.of(x) >= LEAST]
+        return [(x in kept, -self.extent.of(x), x in self.met, live.place[x], x) for x in large]
+
+    def _axes_of(self, x: Tensor) -> Axes:
+        if x not in self._axes:
+            self._axes[x] = axes_of(x)
+        return self._axes[x]
+
+    def _best(self, seed: Tensor, live: Live) -> _Choice | None:
+        made = MadeFrom(seed, live)
+        choices = (self._choice(seed, axis, live, made) for axis in range(-seed.rank, 0) if seed.shape[axis] != 1)
         return min((c for c in choices if c is not None), key=lambda c: c.cost, default=None)
 
-    def _choice(self, seed: Tensor, axis: int, live: Live) -> _Choice | None:
-        found = cut_from(seed, axis, live)
-        if found is None:
+    def _choice(self, seed: Tensor, axis: int, live: Live, made: MadeFrom) -> _Choice | None:
+        cut = cut_from(seed, axis, live, self._axes_of, made)
+        if cut is None:
             return None
-        cut, before = found
-        first = [x for x in live.order if (x in cut.whole or x in before) and x not in cut]
-        inside = [x for x in live.order if x in cut]
+        inside = live.ordered([*cut.axes, *cut.added])
         stored, repeated = self._stored(cut, inside, live)
-        if not stored:
+        if not stored or sum(not x.op.is_view for x in inside) < 2:
             return None
-        rest = [x for x in live.order if x not in cut and x not in first]
-        kept = [*first, *stored, *rest, *cut.added, *repeated]
         again = [x for x in inside if x in self.met and not x.op.is_view]
-        return _Choice(self._total(kept), first, Loop(cut.axes, cut.added, inside, stored, again))
+        loop = Loop(cut.axes, cut.added, inside, stored, again)
+        cost = self._total([*stored, *cut.added, *repeated]) - self._total(inside)
+        return _Choice(cost, live.ordered(cut.whole), loop)
 
     def _total(self, nodes: Iterable[Tensor]) -> int:
         return sum(self.extent.of(x) for x in nodes if not x.op.is_view)
 
     def _stored(self, cut: Cut, inside: Sequence[Tensor], live: Live) -> tuple[list[Tensor], list[Tensor]]:
         """What is kept of a loop for later, and what later stages compute again because it is too large, or a view."""
-        outputs = set(live.outputs)
-        needed = {y for x in live.order if x not in cut for y in x.inputs} | outputs
+        needed = {x for x in inside if x in live.wanted or any(u not in cut for u in live.users(x))}
         repeated = []
         for x in reversed(inside):
-            if x in needed and x not in cut.added and x not in outputs and self._is_taken_again(x):
+            if x in needed and x not in cut.added and x not in live.wanted and self._is_taken_again(x):
                 needed.discard(x)
                 needed.update(x.inputs)
                 if not x.op.is_view:

@@ -1,16 +1,21 @@
-"""Follows one axis through a graph, from a node down to what it is made from and up to what is made from it.
+"""Follows one axis through a graph, from a node up to what is made from it and down to what it is made from.
 
-What is found is a cut: nodes that are known block by block along an axis, and nodes that are added up over blocks. A
-node that must be whole before, or can only be computed after, is moved there, and the walk begins again.
+What is found is a cut: nodes that are known block by block along an axis, and nodes that are added up over blocks.
+First what is made from the seed is settled, in order: a node that cannot be cut, and all that is made from it, comes
+after the loop. Then demands go down to what the cut nodes read. Last come other users of what is cut by then, which
+share its blocks if they need nothing more. A node that would have to be there both whole and in blocks is computed
+before; the walk then begins again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
-from ...core.node import Tensor, topological
-from .axes import Places, axes_of
+from ...core.node import Tensor
+from .axes import Axes, Places
+from .live import Live, MadeFrom, is_leaf
 
 
 @dataclass(frozen=True)
@@ -25,149 +30,137 @@ class Cut:
         return x in self.axes or x in self.added
 
 
-class Live:
-    """The nodes that are still to be computed, in order, and who uses them."""
+class _Before(Exception):
+    """A node of the loop that has to be computed before it."""
 
-    def __init__(self, outputs: Sequence[Tensor], known: Collection[Tensor]) -> None:
-        self.outputs, self.known = list(outputs), known
-        self.order = [x for x in topological(outputs, stop=known) if x not in known]
-        self.axes = {x: axes_of(x) for x in self.order}
-        self.users: dict[Tensor, list[Tensor]] = {x: [] for x in self.order}
-        for x in self.order:
-            for y in dict.fromkeys(x.inputs):
-                self.users.setdefault(y, []).append(x)
-
-    def made_from(self, seed: Tensor) -> set[Tensor]:
-        """The node and all that is made from it."""
-        found, waiting = {seed}, [seed]
-        while waiting:
-            for user in self.users[waiting.pop()]:
-                if user not in found:
-                    found.add(user)
-                    waiting.append(user)
-        return found
+    def __init__(self, node: Tensor) -> None:
+        self.node = node
 
 
-class _Moved(Exception):
-    """Nodes that belong before or after the loop."""
-
-    def __init__(self, where: str, nodes: Sequence[Tensor]) -> None:
-        self.where, self.nodes = where, nodes
-
-
-def is_leaf(x: Tensor) -> bool:
-    """Whether a node is an argument or a constant, of which any part can be had at any time."""
-    return not x.inputs
-
-
-def cut_from(seed: Tensor, axis: int, live: Live) -> tuple[Cut, set[Tensor]] | None:
-    """The cut that runs through a node along an axis, and what comes before it; None if there is none."""
-    made = live.made_from(seed)
-    before, after = set(live.known), set[Tensor]()
-    for _ in range(4 * len(live.order)):
+def cut_from(seed: Tensor, axis: int, live: Live, axes_of: Callable[[Tensor], Axes], made: MadeFrom) -> Cut | None:
+    """The cut that runs through a node along an axis; None if there is none."""
+    before = set[Tensor]()
+    while axis in axes_of(seed).cuts:
         try:
-            return _Trace(seed, axis, live, made, before, after).traced(), before
-        except _Moved as moved:
-            if not moved.where or not _move(moved, seed, live, made, before, after):
+            return _Trace(seed, axis, live, axes_of, made, before).traced()
+        except _Before as found:
+            if found.node in made:
                 return None
+            before.add(found.node)
     return None
 
 
-def _move(moved: _Moved, seed: Tensor, live: Live, made: set[Tensor], before: set[Tensor], after: set[Tensor]) -> bool:
-    """Note what was found; False if the seed itself would have to move."""
-    if moved.where == "before":
-        before.update(moved.nodes)
-        return made.isdisjoint(moved.nodes)
-    waiting = list(moved.nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in after:
-            after.add(node)
-            waiting += live.users[node]
-    return seed not in after
-
-
 class _Trace:
-    """One walk. What is made from the seed is settled before demands go down to what it is made from."""
+    """One walk; ``whole`` is what is computed before the loop, by demand or because it was found to be so."""
 
     def __init__(
-        self, seed: Tensor, axis: int, live: Live, made: set[Tensor], before: set[Tensor], after: set[Tensor]
+        self,
+        seed: Tensor,
+        axis: int,
+        live: Live,
+        axes_of: Callable[[Tensor], Axes],
+        made: MadeFrom,
+        before: Iterable[Tensor],
     ) -> None:
-        self.live, self.made, self.before, self.after = live, made, before, after
+        self.live, self.axes_of, self.made = live, axes_of, made
         self.axes: dict[Tensor, int] = {seed: axis}
         self.added: dict[Tensor, Places] = {}
-        self.whole: set[Tensor] = set()
-        self.work: list[Tensor] = [seed]
-        self.down: list[tuple[Tensor, Places]] = []
-        self.seen: set[Tensor] = set()
+        self.whole: set[Tensor] = set(before)
+        self.open: list[tuple[Tensor, Places]] = [(seed, axes_of(seed).cuts[axis])]  # whose demands are to be met
 
     def traced(self) -> Cut:
-        place = 0
-        while self.work or place < len(self.down):
-            if self.work:
-                self._settle(self.work.pop())
-            else:
-                self._demand_inputs(*self.down[place])
-                place += 1
-        for u in self.added:  # a sum is known when the loop is done
-            late = [v for v in self.live.users[u] if v not in self.after]
-            if late:
-                raise _Moved("after", late)
+        self._settle_users(self.axes)
+        while self.open:
+            reached = self._meet_demands()
+            self._settle_users(reached)
         return Cut(self.axes, self.added, self.whole)
 
-    def _settle(self, x: Tensor) -> None:
-        """A node that is cut: its own demands are noted, and its users are cut, added up or left for later."""
-        if x in self.seen:
-            return
-        self.seen.add(x)
-        if x in self.whole:
-            raise _Moved("before", [x])
-        places = self.live.axes[x].cuts.get(self.axes[x])
-        if places is None:
-            raise _Moved("", [x])
-        self.down.append((x, places))
-        for user in self.live.users[x]:
-            if user not in self.seen and user not in self.after and user not in self.before:
-                self._meet_user(x, user)
+    # --- up ---
 
-    def _meet_user(self, x: Tensor, user: Tensor) -> None:
-        at = {(k, self.axes[x]) for k, y in enumerate(user.inputs) if y is x}
-        facts = self.live.axes[user]
-        outs, fold = facts.cut_at(at), facts.sum_over(at)
+    def _settle_users(self, cut: Iterable[Tensor]) -> None:
+        """The users of what is cut, in order, so that all that one reads is settled before it."""
+        place = self.live.place
+        waiting = [(place[u], u) for x in cut for u in self.live.users(x)]
+        heapify(waiting)
+        last = -1
+        while waiting:
+            n, u = heappop(waiting)
+            if n == last or u in self or u in self.whole:
+                continue
+            last = n
+            if self._is_taken(u) and u in self.axes:
+                for user in self.live.users(u):
+                    heappush(waiting, (place[user], user))
+
+    def __contains__(self, x: object) -> bool:
+        return x in self.axes or x in self.added
+
+    def _is_taken(self, u: Tensor) -> bool:
+        """Whether a user of cut nodes is cut as well, or added up.
+
+        What is made from the seed may ask for more, if that can be had. Others take what is there.
+        """
+        asks = u in self.made
+        missing = [y for y in u.inputs if y not in self.axes and not self._is_there(y)]
+        if any(not asks or y in self.added or y in self.made for y in missing):
+            return False
+        facts = self.axes_of(u)
+        at = {(k, self.axes[y]) for k, y in enumerate(u.inputs) if y in self.axes}
+        outs = facts.cut_at(at)
         if len(outs) == 1:
-            if self.axes.setdefault(user, outs[0]) != outs[0]:
-                raise _Moved("after", [user])
-            self.work.append(user)
-        elif fold is not None:
-            if user not in self.added:
-                self.added[user] = fold
-                self.down.append((user, fold))
-        else:
-            raise _Moved("after", [user])
+            self.axes[u] = outs[0]
+            self.open.append((u, facts.cuts[outs[0]]))
+            return True
+        fold = facts.sum_over(at)
+        if fold is None:
+            return False
+        self.added[u] = fold
+        self.open.append((u, fold))
+        return True
 
-    def _demand_inputs(self, x: Tensor, places: Places) -> None:
-        for k, y in enumerate(x.inputs):
-            at = [axis for place, axis in places if place == k]
-            if at:
-                self._demand_cut(y, at[0], x)
-            else:
-                self._demand_whole(y, x)
+    def _is_there(self, y: Tensor) -> bool:
+        """Whether a node that is not cut is known before the loop, or is a view of what is."""
+        while y in self.live and y not in self.whole and y not in self and y.op.is_view and len(y.inputs) == 1:
+            [y] = y.inputs
+        return y not in self.live or y in self.whole or is_leaf(y)
 
-    def _demand_cut(self, y: Tensor, axis: int, user: Tensor) -> None:
-        if is_leaf(y) or y in self.before:
-            return
-        if y in self.after or y in self.added:
-            raise _Moved("after", [user])
-        if self.axes.setdefault(y, axis) != axis or axis not in self.live.axes[y].cuts:
-            raise _Moved("after", [user]) if y in self.made else _Moved("before", [y])
-        if y not in self.seen:
-            self.work.append(y)
+    # --- down ---
 
-    def _demand_whole(self, y: Tensor, user: Tensor) -> None:
-        if is_leaf(y) or y in self.before:
-            return
-        if y in self.added or y in self.after or y in self.made:
-            raise _Moved("after", [user])
+    def _meet_demands(self) -> list[Tensor]:
+        """What the nodes read, and what that reads: what is needed whole is noted first, the rest is cut.
+
+        Gives the nodes that were cut on the way.
+        """
+        reached = []
+        while self.open:
+            demands, self.open = self.open, []
+            cuts = []
+            for x, places in demands:
+                for k, y in enumerate(x.inputs):
+                    at = [axis for place, axis in places if place == k]
+                    if is_leaf(y) or y not in self.live or y in self.whole:
+                        continue
+                    if at:
+                        cuts.append((y, at[0]))
+                    elif y in self:
+                        raise _Before(y)
+                    else:
+                        self.whole.add(y)
+            reached += [y for y, axis in cuts if self._is_cut_now(y, axis)]
+        return reached
+
+    def _is_cut_now(self, y: Tensor, axis: int) -> bool:
+        """Whether a node is cut by this demand: not if it was, and not if it has to be there whole."""
+        if y in self.whole:
+            return False
+        if self.axes.get(y, axis) != axis or y in self.added:
+            raise _Before(y)
         if y in self.axes:
-            raise _Moved("before", [y])
-        self.whole.add(y)
+            return False
+        places = self.axes_of(y).cuts.get(axis)
+        if places is None:
+            self.whole.add(y)
+            return False
+        self.axes[y] = axis
+        self.open.append((y, places))
+        return True
