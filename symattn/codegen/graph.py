@@ -38,12 +38,17 @@ class Graph:
         self.outputs = [whole[y] for y in outputs]
         self.gradients = [node for node in whole.values() if node.op is cotangent_op]
         self.numeric = [y.kind != "binary" for y in outputs]  # a gradient is a number even where it is 0 or 1
-        live = set(computed(self.outputs))
-        self.names = {node: name for node, name in self.names.items() if node in live}
+        live = computed(self.outputs)
+        self._holding: set[Tensor] = set()  # a gradient
+        for node in live:
+            if node.op is cotangent_op or not self._holding.isdisjoint(operands(node)):
+                self._holding.add(node)
+        among = set(live)
+        self.names = {node: name for node, name in self.names.items() if node in among}
 
     def is_free_of_gradients(self, y: Tensor) -> bool:
         """Whether an output holds no gradient, which has loop axes of its own."""
-        return all(node.op is not cotangent_op for node in computed([y]))
+        return y not in self._holding
 
     def _with_gradients(self, outputs: Sequence[Tensor], bare: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:
         """The outputs down to the first gradients, which are kept as nodes."""

@@ -51,9 +51,9 @@ def spelled_in_python(value: sympy.Basic) -> sympy.Basic:
     return value.xreplace(kept) if kept else value
 
 
-def fresh_name(wanted: str, taken: Container[str]) -> str:
-    """``wanted``, or ``wanted_1``, ``wanted_2``, ... when it is taken."""
-    name, number = wanted, 0
+def fresh_name(wanted: str, taken: Container[str], number: int = 0) -> str:
+    """``wanted``, or ``wanted_1``, ``wanted_2``, ... when it is taken; no number below ``number`` is tried."""
+    name = f"{wanted}_{number}" if number else wanted
     while name in taken:
         number += 1
         name = f"{wanted}_{number}"

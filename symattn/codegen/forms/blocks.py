@@ -293,7 +293,11 @@ class _Block:
         self.views: dict[str, str] = {}
         self.free: dict[Shape, list[str]] = {}
         self.held: dict[Tensor, str] = {}
-        self.users = {x: [u for u in loop.order if x in u.inputs] for x in loop.order}
+        self.users: dict[Tensor, list[Tensor]] = {x: [] for x in loop.order}
+        for u in loop.order:
+            for x in dict.fromkeys(u.inputs):
+                if x in self.users:
+                    self.users[x].append(u)
         self.inlined = {x for x in loop.order if self._is_inlined(x)}
         self.last = self._last_uses()
         self.begun: list[str] = []

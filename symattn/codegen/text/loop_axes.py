@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from ...core.node import Tensor, topological
 from ...ops.leaves import cotangent_op, operands, variable
@@ -48,6 +50,7 @@ class LoopAxes:
         self.takes, self.graph, self.outputs = takes, graph, graph.outputs
         self.below = arguments_below(takes, self.outputs)
         self.read = arguments_below(takes, self.outputs, operands)
+        self._read_by_some = reduce(or_, map(self.read.__getitem__, self.outputs), 0)
 
     def beyond(self, y: Tensor) -> int:
         """The arguments whose loop axes an output has without reading them: those that no output reads.
@@ -58,10 +61,7 @@ class LoopAxes:
         if self.graph.gradients and not self.graph.nested and not self.graph.is_free_of_gradients(y):
             return 0
         every = (1 << len(self.takes.tensors)) - 1
-        read = 0
-        for other in self.outputs if self.read[y] else ():
-            read |= self.read[other]
-        return every & ~read
+        return every & ~self._read_by_some if self.read[y] else every
 
     def of_gradient(self, node: Tensor) -> tuple[int, int] | None:
         """The arguments whose loop axes its outputs and its variable have; None if there are none or one is missing."""

@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 
 from ...core.exact import ARGUMENTS, INDICES
-from ...core.naming import in_python, new_name
+from ...core.naming import fresh_name, in_python
 from ...core.node import Tensor
 from ...errors import NoRuleError
 from ...ops.leaves import constant, is_eye
@@ -48,13 +48,21 @@ class Spelling:
         self.used: dict[sympy.Symbol, None] = {}
         self.needs_dtype, self.writing_whole = False, False
         self.taken = set(_RESERVED)
+        self._numbers: dict[str, int] = {}  # how often a name was asked for: smaller numbers are taken
+        self._sizes: dict[Any, str] = {}
         self.symbols = {s: self.identifier(s.name) for s in takes.symbols}
         self.names = {a: self.identifier(a.params["name"]) for a in takes.tensors}
         self.names.update((node, self.identifier(name)) for node, name in names.items())
         self.text: dict[Tensor, str] = {}
 
     def identifier(self, name: str) -> str:
-        return new_name(in_python(name).replace("'", "_prime"), self.taken)
+        """A name of its own for what is called so."""
+        wanted = in_python(name).replace("'", "_prime")
+        number = self._numbers.get(wanted, 0)
+        self._numbers[wanted] = number + 1
+        found = fresh_name(wanted, self.taken, number)
+        self.taken.add(found)
+        return found
 
     def keywords(self) -> list[sympy.Symbol]:
         """The keywords that the code needs, once it is written."""
@@ -197,7 +205,9 @@ class Spelling:
 
     def size(self, value: Any) -> str:
         """A size as a Python integer."""
-        return ast.unparse(ast.parse(self._whole(value)))
+        if value not in self._sizes:
+            self._sizes[value] = ast.unparse(ast.parse(self._whole(value)))
+        return self._sizes[value]
 
     def _whole(self, value: Any) -> str:
         above, below = sympy.fraction(sympy.together(sympy.sympify(value)))
