@@ -80,11 +80,11 @@ class Schedule:
         seeds = self._seeds(live)
         heapify(seeds)
         while seeds:
-            *rank, is_again, _, seed = heappop(seeds)
+            is_kept, size, is_again, place, seed = heappop(seeds)
             if seed not in live:
                 continue
             if is_again != (seed in self.met):
-                heappush(seeds, (*rank, True, live.place[seed], seed))  # others of that size come before it
+                heappush(seeds, (is_kept, size, True, place, seed))  # others of that size come before it
                 continue
             found = self._best(seed, live)
             if found is not None:
@@ -94,7 +94,7 @@ class Schedule:
                 self.met.update(found.loop.order)
                 live.settle(known)
                 made += known
-                heappush(seeds, (*rank, True, live.place[seed], seed))  # where it is computed again
+                heappush(seeds, (is_kept, size, True, place, seed))  # where it is computed again
         rest = [x for x in live if x.inputs or x.op is from_index_op]
         if rest:
             self.stages.append(rest)
