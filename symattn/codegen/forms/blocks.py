@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from ..program.schedule import Loop
 from ..text.loop_axes import LoopAxes, arguments_below, without_real_numbers
 from ..text.source import Writer
 from ..text.spelling import Spelling
-from ..text.statements import is_atom, parsed, sum_of_rows, written_into
+from ..text.statements import is_atom, parsed, sum_of_rows, tidied, written_into
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
 LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
@@ -195,7 +196,7 @@ class BlockWriter(Spelling):
             text = f"np.asarray({text}).item()"
         elif self.compares_numbers(node):
             text = f"np.bool_({text})"
-        return ast.unparse(ast.parse(text))
+        return tidied(text)
 
     def _constants(self) -> None:
         """What no argument makes, before the loop axes."""
@@ -476,10 +477,9 @@ class _Block:
             return self.free[shape].pop()
         code, name = self.code, self.code.identifier("a")
         longest = {BLOCK: self.rows, WIDTH: code.size(self._width())}
-        length = " * ".join(longest.get(size) or f"({code.size(size)})" for size in shape)
-        memory = code.slot(len(self.views), ast.unparse(ast.parse(length)))
-        count = " * ".join(f"({code.size(size)})" for size in shape)
-        self.views[name] = ast.unparse(ast.parse(f"{name} = {memory}[:{count}].reshape{code.shape(shape)}"))
+        memory = code.slot(len(self.views), _product([longest.get(size) or code.size(size) for size in shape]))
+        count = _product([code.size(size) for size in shape])
+        self.views[name] = f"{name} = {memory}[:{count}].reshape{code.shape(shape)}"
         return name
 
     def _release(self, n: int) -> None:
@@ -497,6 +497,10 @@ def _names(graph: Graph, outputs: Sequence[Tensor]) -> dict[Tensor, str]:
 
 def _largest(lengths: Sequence[str]) -> str:
     return lengths[0] if len(lengths) == 1 else f"max({', '.join(lengths)})"
+
+
+def _product(factors: Sequence[str]) -> str:
+    return " * ".join(text if re.fullmatch(r"\w+", text) else f"({text})" for text in factors)
 
 
 def _slice(axis: int | None, column: int | None, rank: int, fixed: dict[str, str]) -> str:

@@ -25,7 +25,6 @@ from ..program.extent import Extent
 from .blocks import BlockWriter
 
 _WORTH, _WORTH_A_PLACE = 1 << 20, 1 << 15  # bytes of the largest value, over all loop axes and at one place of them
-_MOST_NODES = 2000  # of a graph that is planned
 _TYPES = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
@@ -68,7 +67,7 @@ class InBlocks:
     def function(self, arrays: Sequence[Any], known: Mapping[sympy.Symbol, Any]) -> Callable[..., Any] | None:
         """The function for such arrays, of these and of keywords that are no sizes; None where blocks do not pay."""
         dtype, loops = self._dtype(arrays), self._loops(arrays)
-        if dtype is None or len(self.nodes) > _MOST_NODES or self.uses_gradients:
+        if dtype is None or self.uses_gradients:
             return None
         sizes = {s: value for s, value in known.items() if s.is_integer}
         largest = self._largest(sizes) * dtype.itemsize

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
@@ -53,10 +54,16 @@ class Axes(NamedTuple):
         return all((k, axis) in self.cuts.get(axis, ()) for axis in range(-x.rank, 0))
 
 
+_known: WeakKeyDictionary[Tensor, Axes] = WeakKeyDictionary()  # a node is asked often while a program is made
+
+
 def axes_of(node: Tensor) -> Axes:
     """The axes of a node; they depend on its operation, parameters and shapes alone."""
-    inputs = tuple((x.shape, x.kind, x.holds_minus_infinity) for x in node.inputs)
-    return _axes(node.op, tuple(sorted(node.params.items())), inputs)
+    found = _known.get(node)
+    if found is None:
+        inputs = tuple((x.shape, x.kind, x.holds_minus_infinity) for x in node.inputs)
+        found = _known[node] = _axes(node.op, tuple(sorted(node.params.items())), inputs)
+    return found
 
 
 def at_shape(node: Tensor, inputs: tuple[Tensor, ...], shape: Shape) -> Tensor:
@@ -76,12 +83,12 @@ def _axes(op: Operation, params: tuple[Any, ...], inputs: tuple[tuple[Shape, str
     if not inputs:
         return Axes({}, (), ())
     groups = facts(node).groups
-    cuts = {g.outputs[0]: g.inputs for g in groups if g.plain and _is_cut(node, g.outputs[0], g.inputs)}
     ends = [(g.outputs[0] if g.outputs else None, g.inputs) for g in groups if len(g.outputs) < 2]
-    folded = [places for axis, places in ends if axis is None]
-    is_sum = bool(folded) and isinstance(template(node).formula, sympy.Sum)
-    sums = tuple(places for places in folded if is_sum and _is_cut(node, None, places))
-    return Axes(cuts, sums, tuple(end for end in ends if end[1] and _is_cut(node, *end)))
+    fit = [end for end in ends if _is_cut(node, *end)]
+    cuts = {g.outputs[0]: g.inputs for g in groups if g.plain and (g.outputs[0], g.inputs) in fit}
+    is_sum = (None in dict(ends)) and isinstance(template(node).formula, sympy.Sum)
+    sums = tuple(places for axis, places in fit if axis is None and is_sum)
+    return Axes(cuts, sums, tuple(end for end in fit if end[1]))
 
 
 def _is_cut(node: Tensor, axis: int | None, places: Places) -> bool:

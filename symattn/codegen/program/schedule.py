@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.node import Tensor
 from ...ops.leaves import from_index_op
-from .axes import Axes, Places, axes_of
+from .axes import Places, axes_of
 from .columns import Columns
 from .extent import Extent
 from .live import Live, MadeFrom, is_leaf
@@ -70,7 +70,6 @@ class Schedule:
         self.extent, self.limit = extent, limit
         self.known = set(known)
         self.met: set[Tensor] = set()
-        self._axes: dict[Tensor, Axes] = {}
         self.stages: list[Stage] = []
         self._plan([y for y in dict.fromkeys(outputs) if not is_leaf(y)])
 
@@ -112,18 +111,13 @@ class Schedule:
         large = [x for x in order if x.inputs and not x.op.is_view and self.extent.of(x) >= LEAST]
         return [(x in kept, -self.extent.of(x), x in self.met, live.place[x], x) for x in large]
 
-    def _axes_of(self, x: Tensor) -> Axes:
-        if x not in self._axes:
-            self._axes[x] = axes_of(x)
-        return self._axes[x]
-
     def _best(self, seed: Tensor, live: Live) -> _Choice | None:
         made = MadeFrom(seed, live)
         choices = (self._choice(seed, axis, live, made) for axis in range(-seed.rank, 0) if seed.shape[axis] != 1)
         return min((c for c in choices if c is not None), key=lambda c: c.cost, default=None)
 
     def _choice(self, seed: Tensor, axis: int, live: Live, made: MadeFrom) -> _Choice | None:
-        cut = cut_from(seed, axis, live, self._axes_of, made)
+        cut = cut_from(seed, axis, live, made)
         if cut is None:
             return None
         inside = live.ordered([*cut.axes, *cut.added])

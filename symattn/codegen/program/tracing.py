@@ -9,12 +9,12 @@ before; the walk then begins again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from ...core.node import Tensor
-from .axes import Axes, Places
+from .axes import Places, axes_of
 from .live import Live, MadeFrom, is_leaf
 
 
@@ -37,12 +37,12 @@ class _Before(Exception):
         self.node = node
 
 
-def cut_from(seed: Tensor, axis: int, live: Live, axes_of: Callable[[Tensor], Axes], made: MadeFrom) -> Cut | None:
+def cut_from(seed: Tensor, axis: int, live: Live, made: MadeFrom) -> Cut | None:
     """The cut that runs through a node along an axis; None if there is none."""
     before = set[Tensor]()
     while axis in axes_of(seed).cuts:
         try:
-            return _Trace(seed, axis, live, axes_of, made, before).traced()
+            return _Trace(seed, axis, live, made, before).traced()
         except _Before as found:
             if found.node in made:
                 return None
@@ -53,16 +53,8 @@ def cut_from(seed: Tensor, axis: int, live: Live, axes_of: Callable[[Tensor], Ax
 class _Trace:
     """One walk; ``whole`` is what is computed before the loop, by demand or because it was found to be so."""
 
-    def __init__(
-        self,
-        seed: Tensor,
-        axis: int,
-        live: Live,
-        axes_of: Callable[[Tensor], Axes],
-        made: MadeFrom,
-        before: Iterable[Tensor],
-    ) -> None:
-        self.live, self.axes_of, self.made = live, axes_of, made
+    def __init__(self, seed: Tensor, axis: int, live: Live, made: MadeFrom, before: Iterable[Tensor]) -> None:
+        self.live, self.made = live, made
         self.axes: dict[Tensor, int] = {seed: axis}
         self.added: dict[Tensor, Places] = {}
         self.whole: set[Tensor] = set(before)
@@ -104,7 +96,7 @@ class _Trace:
         missing = [y for y in u.inputs if y not in self.axes and not self._is_there(y)]
         if any(not asks or y in self.added or y in self.made for y in missing):
             return False
-        facts = self.axes_of(u)
+        facts = axes_of(u)
         at = {(k, self.axes[y]) for k, y in enumerate(u.inputs) if y in self.axes}
         outs = facts.cut_at(at)
         if len(outs) == 1:
@@ -157,7 +149,7 @@ class _Trace:
             raise _Before(y)
         if y in self.axes:
             return False
-        places = self.axes_of(y).cuts.get(axis)
+        places = axes_of(y).cuts.get(axis)
         if places is None:
             self.whole.add(y)
             return False

@@ -5,7 +5,6 @@ Records say how each operation is spelled; this file decides what gets a line, a
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from collections import Counter
 
@@ -18,6 +17,7 @@ from ..call.takes import Takes
 from ..graph import Graph
 from .loop_axes import LoopAxes, without_real_numbers
 from .spelling import Spelling
+from .statements import tidied
 
 _TOLD = 60  # the height of a graph that is still printed for a comment
 _INLINE = 64  # characters of an unnamed expression that may still stand inside another
@@ -111,7 +111,7 @@ class Writer(Spelling):
 
     def _assign(self, node: Tensor, name: str, expression: str) -> None:
         if node not in self.names or name != expression:
-            self.lines.append(ast.unparse(ast.parse(f"{name} = {expression}")))
+            self.lines.append(f"{name} = {tidied(expression)}")
         self.text[node] = name
 
     def _returned(self, k: int, y: Tensor) -> str:
@@ -124,7 +124,7 @@ class Writer(Spelling):
             loops = self._loop_shape(self.axes.read[y] | beyond)
             core = f" + {self.shape(y.shape)}" if y.rank else ""
             text = f"np.broadcast_to({text}, {loops}{core})"
-        return ast.unparse(ast.parse(text))
+        return tidied(text)
 
     def _gradient(self, node: Tensor) -> str:
         """A gradient over all loop axes of its outputs, summed over those that its variable does not have."""

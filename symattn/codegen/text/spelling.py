@@ -6,7 +6,6 @@ by hand.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import keyword
 import re
@@ -26,6 +25,7 @@ from .contraction import einsum_code, matmul_code
 from .helpers import HELPERS, text_of
 from .loops import loop_call
 from .scalars import ScalarCode
+from .statements import tidied
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 
@@ -161,7 +161,7 @@ class Spelling:
         if text.isidentifier():
             return text
         name = self.identifier("t")
-        self.lines.append(ast.unparse(ast.parse(f"{name} = {text}")))
+        self.lines.append(f"{name} = {tidied(text)}")
         return name
 
     def index_letter(self) -> str:
@@ -206,7 +206,7 @@ class Spelling:
     def size(self, value: Any) -> str:
         """A size as a Python integer."""
         if value not in self._sizes:
-            self._sizes[value] = ast.unparse(ast.parse(self._whole(value)))
+            self._sizes[value] = tidied(self._whole(value))
         return self._sizes[value]
 
     def _whole(self, value: Any) -> str:
@@ -216,7 +216,8 @@ class Spelling:
 
     def shape(self, shape: Sequence[Any]) -> str:
         """A tuple of sizes."""
-        return "(" + "".join(f"{self.size(size)}, " for size in shape) + ")"
+        sizes = [self.size(size) for size in shape]
+        return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
     def align(self, x: Tensor, text: str, rank: int) -> str:
         """An operand of smaller rank with new axes before its own, so that loop axes meet loop axes."""

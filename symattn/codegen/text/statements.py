@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -26,6 +27,18 @@ def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
+_PART = r"[A-Za-z_][\w.]*(?:\[[\w:]+(?:, [\w:]+)*\])?(?:\.mT)?"  # a name, or a part of an array
+_GIVEN = rf"(?:\w+=)?(?:{_PART}|-?\d+)"
+_BRACED = re.compile(rf"(?<![\w\])])\(({_PART})\)")
+_PLAIN = re.compile(rf"-?\d+|{_PART}|{_PART} [-+*/@] {_PART}|[A-Za-z_][\w.]*\({_GIVEN}(?:, {_GIVEN})*\)")
+
+
+def tidied(text: str) -> str:
+    """An expression without needless parentheses, by Python's own unparser; the plainest need no parser for that."""
+    plain = _BRACED.sub(r"\1", text)
+    return plain if _PLAIN.fullmatch(plain) else ast.unparse(ast.parse(text))
+
+
 def is_atom(tree: ast.expr) -> bool:
     """Whether an expression reads an array or a number, or a view of one, and computes nothing."""
     if isinstance(tree, ast.Attribute):
@@ -39,22 +52,24 @@ def written_into(text: str, out: str) -> list[str] | None:
     """The statements that write an expression into an array; None where NumPy has no such form for it."""
     tree = parsed(text)
     if isinstance(tree, ast.BinOp) and type(tree.op) in _UFUNCS:
-        return _binary(tree, out)
+        return _binary(text, tree, out)
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        return [f"np.negative({ast.unparse(tree.operand)}, out={out})"]
+        return [f"np.negative({_piece(text, tree.operand)}, out={out})"]
     if not isinstance(tree, ast.Call):
         return None
-    name = ast.unparse(tree.func)
+    name = _piece(text, tree.func)
     if name == "np.where":
-        return _chosen([ast.unparse(a) for a in tree.args], out)
-    if _takes_out(name):
-        tree.keywords.append(ast.keyword("out", parsed(out)))
-        return [ast.unparse(tree)]
-    return None
+        return _chosen([_piece(text, a) for a in tree.args], out)
+    return [f"{text.rstrip()[:-1]}, out={out})"] if _takes_out(name) else None
 
 
-def _binary(tree: ast.BinOp, out: str) -> list[str]:
-    left, right, name = ast.unparse(tree.left), ast.unparse(tree.right), _UFUNCS[type(tree.op)]
+def _piece(text: str, part: ast.expr) -> str:
+    """The text of a part of an expression that is tidy, so that its own parentheses are those it needs inside."""
+    return text[part.col_offset : part.end_col_offset]
+
+
+def _binary(text: str, tree: ast.BinOp, out: str) -> list[str]:
+    left, right, name = _piece(text, tree.left), _piece(text, tree.right), _UFUNCS[type(tree.op)]
     if name == "power" and right in ("2", "2.0"):
         return [f"np.square({left}, out={out})"]
     if _is_number(tree.right) and not is_atom(tree.left) and not isinstance(tree.op, ast.MatMult):
