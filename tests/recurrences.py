@@ -179,6 +179,21 @@ def _backwards() -> Question:
     return Question(rest, after, by(lambda y: sa.sum(y), lambda y: sa.cumsum(y, reverse=True)))
 
 
+def of_steps(question: Question, steps: int) -> Question:
+    """The question for a number of steps, or of blocks or layers, that is no symbol."""
+    how = question.how
+
+    def put(x: Any) -> Any:
+        return x.subs({s: steps for s in (T, B, L) if s in x.free_symbols})
+
+    def several(forms: Any) -> Any:
+        return forms if callable(forms) else tuple(None if x is None else put(x) for x in forms)
+
+    if how is not None:
+        how = Induction(several(how.final), several(how.outputs), how.free, how.inner)
+    return Question(put(question.left), put(question.right), how)
+
+
 QUESTIONS: dict[str, Callable[[], Question]] = {
     "a sum": lambda: Question(along(summed, 0, x)[0], sa.sum(x)),
     "running sums": lambda: Question(along(summed, 0, x)[1], sa.cumsum(x)),
@@ -397,10 +412,12 @@ def judged(question: Question, seconds: float = _SECONDS) -> Tally:
     return tally
 
 
-def mutants_judged(names: Sequence[str], count: int, seed: int, seconds: float = _SECONDS) -> Tally:
-    """So many mutants of each question, judged."""
+def mutants_judged(
+    names: Sequence[str], count: int, seed: int, seconds: float = _SECONDS, steps: int | None = None
+) -> Tally:
+    """So many mutants of each question, judged; all at one number of steps, where that is given."""
     tally = Tally()
     for name in names:
         for question in mutants(name, count, seed):
-            tally += judged(question, seconds)
+            tally += judged(question if steps is None else of_steps(question, steps), seconds)
     return tally

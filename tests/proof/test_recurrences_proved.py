@@ -10,6 +10,7 @@ from symattn.proof.argument import NOTHING, Argument
 from symattn.proof.engine import argued
 from symattn.proof.induction.plan import plans
 
+from ..recurrences import Question, of_steps
 from .recurrences import alike, deltas, depth, gradients, linear, small, softmax, wrong
 
 CLAIMS = small.TABLE | linear.TABLE | softmax.TABLE | deltas.TABLE | gradients.TABLE | depth.TABLE | alike.TABLE
@@ -36,6 +37,36 @@ def test_a_claim_is_decided_for_every_number_of_steps(name: str) -> None:
     verdict = sa.prove(asked.left, asked.right, by=asked.by, budget=60)
     assert verdict.status == asked.verdict, verdict
     assert not verdict or verdict.proof.check()
+
+
+LITERAL = {
+    "Welford's variance",
+    "FlashAttention: any reference",
+    "backwards: retention",
+    "delta rule: a state",
+    "exponential averages",
+    "gated: each feature",
+    "gradient of decayed attention: by Q",
+    "retention: normalised",
+    "state space duality from a state",
+    "the largest so far",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("gated: each feature", "the largest so far") else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(LITERAL)
+    ],
+)
+def test_a_claim_is_decided_for_sixteen_steps(name: str) -> None:
+    """Also where it states them: in the last place, in a mean, in a decay."""
+    asked = CLAIMS[name]()
+    question = of_steps(Question(asked.left, asked.right, asked.by), 16)
+    verdict = sa.prove(question.left, question.right, by=question.how, budget=60)
+    assert verdict.status == asked.verdict, verdict
+    assert verdict.proof.check()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from symattn.proof.induction import closed_forms
 from symattn.proof.induction.plan import Induction, plans
 
 from ..agreement import TOLERANCE
-from ..recurrences import QUESTIONS, apart, mutants_judged
+from ..recurrences import QUESTIONS, apart, mutants_judged, of_steps
 
 T, S, L, d, n, k = sa.sizes("T S L d n k")
 x, u = sa.tensor("x", T), sa.tensor("u")
@@ -333,6 +333,46 @@ def test_no_mutant_of_many_is_proved_that_is_false(name: str) -> None:
     found = mutants_judged([name], 60, seed=2)
     assert found.wrong == []
     assert found.counts["mutants"] >= 55
+
+
+@pytest.mark.parametrize(
+    ("count", "names"), [(2, ["a sum", "an average"]), pytest.param(20, list(QUESTIONS), marks=pytest.mark.slow)]
+)
+def test_no_mutant_of_seven_steps_is_proved_that_is_false(count: int, names: list[str]) -> None:
+    """The number of steps is a symbol in the proof, and so are numbers that are one less."""
+    for name in names:
+        question = of_steps(QUESTIONS[name](), 7)
+        assert proof_of(question.left, question.right, question.how) is not None, name
+    found = mutants_judged(names, count, seed=3, steps=7)
+    assert found.wrong == []
+    assert found.counts["mutants"] == count * len(names)
+
+
+def literal(right: Callable[[Any], Any], steps: int = 16) -> tuple[Any, Any]:
+    y = sa.tensor("y", steps)
+    return summed(y)[0], right(y)
+
+
+NUMBERS: dict[str, tuple[str, Callable[[], tuple[Any, Any]]]] = {
+    "the last place": ("proved", lambda: literal(lambda y: sa.cumsum(y)[15])),
+    "the place before": ("refuted", lambda: literal(lambda y: sa.cumsum(y)[14])),
+    "a mean": ("proved", lambda: literal(lambda y: 16 * sa.mean(y))),
+    "by another number": ("refuted", lambda: literal(lambda y: 15 * sa.mean(y))),
+    "a factor that is not the number of steps": ("proved", lambda: literal(lambda y: sa.sum(16 * y) / 16)),
+    "a number that the formula has by chance": (
+        "proved", lambda: literal(lambda y: sa.sum(y * sa.from_index((16,), lambda i: (i + 15) / (i + 15))))
+    ),
+    "all but the last": ("refuted", lambda: literal(lambda y: sa.sum(y[:15]))),
+    "all but the last, and that": ("proved", lambda: literal(lambda y: sa.sum(y[:15]) + y[15])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_may_be_the_number_of_steps(name: str) -> None:
+    status, made = NUMBERS[name]
+    verdict = sa.prove(*made())
+    assert verdict.status == status, verdict
+    assert (proof_of(*made()) is not None) == (status == "proved")
 
 
 GIVEN: dict[str, tuple[Any, Any, str]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...core.node import Tensor, rebuild
+from ...core.node import Tensor
 from ...core.sizes import same_shape
 from ...ops.index import index_op
 from ...ops.leaves import bare, computed
@@ -53,8 +53,8 @@ class Prover:
             if found is None:
                 raise NoInductionError("the claim does not follow from the closed forms")
             return found
-        if (wider := self._wider(claim, node)) is not None:
-            return self._generalised(claim, wider)
+        if (found := self._of_a_wider_claim(claim, node)) is not None:
+            return found
         if not self.plans and (found := self._by_image(claim)) is not None:
             return found
         if not self.plans and (kept := by_invariant(claim, self.given, self.argued)) is not None:
@@ -90,16 +90,26 @@ class Prover:
             known[question] = _argued(*question, partial(self.argued, given))
         return known[question] is not None
 
-    def _wider(self, claim: Claim, node: Tensor) -> Wider | None:
-        """A claim that says more, which an induction asks for."""
+    def _of_a_wider_claim(self, claim: Claim, node: Tensor) -> Argument | None:
+        """A proof of a claim that says more, where an induction asks for one."""
         roots = [*claim.sides, *forms_of(self.plans)]
-        return in_blocks(roots, self.given) or of_any_length(roots, node, self.given)
+        blocks = in_blocks(roots, self.given)
+        ways = of_any_length(roots, node, self.given) if blocks is None else iter((blocks,))
+        problems = list[NoInductionError]()
+        for wider in ways:
+            try:
+                return self._generalised(claim, wider)
+            except NoInductionError as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
+        return None
 
     def _generalised(self, claim: Claim, wider: Wider) -> Argument:
-        self.plans = list(map(wider.plan, self.plans))
-        self.opaque = tuple(rebuild(self.opaque, wider.nodes, wider.sizes))
+        plans, opaque = list(map(wider.plan, self.plans)), tuple(wider.put(self.opaque))
         more = wider.claim(claim)
-        return Generalised(self.proved(more), more, wider.sizes_back, wider.nodes_back)
+        proof = replace(self, plans=plans, opaque=opaque).proved(more)
+        return Generalised(proof, more, wider.sizes_back, wider.nodes_back)
 
     def _by(
         self, claim: Claim, form: ClosedForm | Image, inner: Sequence[Induction] = (), before: Any = None
