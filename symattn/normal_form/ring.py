@@ -140,7 +140,7 @@ class Ring(Keys):
         merged = self._merged(factors)
         kinds = {atom.kind for atom, _ in merged}
         for needed, rule in self.rules:
-            if needed & kinds or (not needed and bound):
+            if not needed.isdisjoint(kinds) if needed else bound:
                 result = rule(self, bound, merged)
                 if result is not None:
                     return self.scale(c, result)
@@ -291,7 +291,9 @@ class Ring(Keys):
     def renamed_term(self, term: Term) -> Term:
         """The term with new bound symbols, which changes no key."""
         new = {s: self.fresh(self.ranges[s]) for s in term.bound}
-        return Term(tuple(new.values()), tuple((self.renamed(atom, new), e) for atom, e in term.factors))
+        made = Term(tuple(new.values()), tuple((self.renamed(atom, new), e) for atom, e in term.factors))
+        made.keys = term.keys  # what is free in both is the same
+        return made
 
     def in_canonical_names(self, poly: Poly) -> Poly:
         """The polynomial with its outermost bound symbols numbered in canonical order."""
@@ -409,6 +411,8 @@ class Ring(Keys):
 
     def rewrite(self, poly: Poly, change: Callable[[Atom], Poly | None], *kinds: str) -> Poly:
         """The polynomial with atoms of some kinds replaced by what ``change`` makes of them, also inside functions."""
+        if poly.kinds.isdisjoint(kinds):
+            return poly
 
         def again(atom: Atom) -> Poly | Atom:
             if atom.kinds.isdisjoint(kinds):
@@ -416,12 +420,21 @@ class Ring(Keys):
             new = change(atom) if atom.kind in kinds else None
             return self.mapped_inside(atom, lambda p: self.rewrite(p, change, *kinds)) if new is None else new
 
-        return self.mapped(poly, again)  # all terms are made again: beside others they may become simpler
+        return self.mapped(poly, again, kinds)
 
-    def mapped(self, poly: Poly, again: Callable[[Atom], Poly | Atom]) -> Poly:
-        """The polynomial with every atom made again, or the same one if that changes nothing."""
-        apart = ((c, self.renamed_term(term) if term.bound else term) for c, term in poly.terms)
-        result = self.total((c, self.rebuilt(t.bound, t.factors, again)) for c, t in apart)
+    def mapped(self, poly: Poly, again: Callable[[Atom], Poly | Atom], kinds: Collection[str] = ()) -> Poly:
+        """The polynomial with every atom made again, or the same one if that changes nothing.
+
+        A term without atoms of the ``kinds``, if there are any, stays as it is.
+        """
+        parts = []
+        for c, term in poly.terms:
+            if kinds and all(atom.kinds.isdisjoint(kinds) for atom, _ in term.factors):
+                parts.append((1, Poly([(c, term)])))
+            else:
+                apart = self.renamed_term(term) if term.bound else term
+                parts.append((c, self.rebuilt(apart.bound, apart.factors, again)))
+        result = self.total(parts)
         return poly if self.poly_key(result) == self.poly_key(poly) else result
 
     def mapped_inside(self, atom: Atom, change: Callable[[Poly], Poly]) -> Poly | Atom:

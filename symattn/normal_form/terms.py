@@ -57,9 +57,10 @@ class Atom:
         bound: tuple[int, ...] = (),
     ) -> None:
         self.kind, self.name, self.indices, self.inner, self.bound = kind, name, indices, inner, bound
-        free = {s for index in indices for s in symbols(index)}
-        inside = {s for poly in inner for s in poly.free}
-        self.free = frozenset(free | (inside - set(bound)) if inner else free)
+        free = {s for index in indices for s in ((index,) if isinstance(index, int) else symbols(index))}
+        if inner:
+            free |= NOTHING.union(*(poly.free for poly in inner)).difference(bound)
+        self.free = frozenset(free)
         self.keys: dict[Any, int] | None = {}
         self._kinds: frozenset[str] | None = None
 
@@ -228,12 +229,19 @@ class Keys:
         if not term.bound:
             return "term", (), self._factors_key(term.factors, labels, level)
         loose, components = split_components(term)
-        orders = (self._best_order(bound, factors, labels, level)[0] for bound, factors in components)
+        orders = (self._order_key(bound, factors, labels, level) for bound, factors in components)
         keys = sorted(self.intern(("component", order)) for order in orders)
         return "term", tuple(keys), self._factors_key(loose, labels, level)
 
     def _factors_key(self, factors: Iterable[Factor], labels: Labels, level: int) -> tuple[tuple[int, Number], ...]:
         return tuple(sorted((self.atom_key(atom, labels, level), e) for atom, e in factors))
+
+    def _order_key(self, bound: Sequence[int], factors: Sequence[Factor], labels: Labels, level: int) -> Any:
+        """The key of a sum over bound symbols that hang together."""
+        if len(bound) > 1:
+            return self._best_order(bound, factors, labels, level)[0]
+        named = {**labels, bound[0]: ("bound", level, 0)}
+        return (self.intern(self.ranges[bound[0]]),), self._factors_key(factors, named, level + 1)
 
     def _best_order(
         self, bound: Sequence[int], factors: Sequence[Factor], labels: Labels, level: int
