@@ -7,7 +7,7 @@ differentiates, compiles and is proved like anything else. Conventions on which 
 
 from __future__ import annotations
 
-from .. import language  # operators and printing come with any tensor
+from ..language import attach  # operators and printing come with any tensor
 from ..ops.classes import one_hot
 from .biases import (
     alibi,

@@ -32,7 +32,10 @@ _EXPONENTIAL = Sentence(
     "For ",
     _L,
     " linear in normal entries, ",
-    Stated("E[exp(L)] = exp(E[L] + Var[L] / 2)", sympy.Eq(Mean(sympy.exp(_L)), sympy.exp(Mean(_L) + Variance(_L) / 2))),
+    Stated(
+        "E[exp(L)] = exp(E[L] + Var[L] / 2)",
+        sympy.Eq(Mean(sympy.exp(_L)), sympy.exp(Mean(_L) + Variance(_L) / 2), evaluate=False),
+    ),
     ".",
 )
 

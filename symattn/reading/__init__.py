@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .. import language  # noqa: F401  (operators and printing)
+from ..language import attach  # noqa: F401  (operators and printing come with any tensor)
 from .expressions import parse_shape as parse_shape
 from .expressions import read as read
