@@ -427,7 +427,7 @@ class Ring(Keys):
 
         A term without atoms of the ``kinds``, if there are any, stays as it is.
         """
-        parts = []
+        parts = list[tuple[Number, Poly]]()
         for c, term in poly.terms:
             if kinds and all(atom.kinds.isdisjoint(kinds) for atom, _ in term.factors):
                 parts.append((1, Poly([(c, term)])))
