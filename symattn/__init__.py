@@ -35,6 +35,7 @@ _HOMES = {
     "reading.latex.read": "parse_latex",
     "document.derivation": "Derivation",
     "checking.diagnosis": "diagnose",
+    "checking.report": "check_notes",
     "declare.operation": "operation",
     "declare.verify": "verify",
     "probability.laws": "iid iid_pair normal sphere",

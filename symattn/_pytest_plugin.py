@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,36 @@ assert_identity = _offered("assert_identity")
 assert_gradient = _offered("assert_gradient")
 assert_equivariant = _offered("assert_equivariant")
 assert_matches = _offered("assert_matches")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--symattn-check`` has documents checked: with it, Markdown and LaTeX files that pytest is given are tests."""
+    parser.addoption("--symattn-check", action="store_true", help="check the mathematics of documents")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    """A document is a test of its own."""
+    if file_path.suffix not in (".md", ".tex", ".ipynb") or not parent.config.getoption("--symattn-check"):
+        return None
+    return _Document.from_parent(parent, path=file_path)
+
+
+class _Document(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        yield _Checked.from_parent(self, name="mathematics")
+
+
+class _Checked(pytest.Item):
+    def runtest(self) -> None:
+        from .checking.report import check_notes  # which loads SymPy and NumPy
+
+        report = check_notes(self.path.read_text(encoding="utf-8"), self.path.suffix, self.path.name)
+        if report.exit_code == 1:
+            raise AssertionError(str(report))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """What was found, for a document that is wrong; anything else is a fault of ours."""
+        return str(excinfo.value) if excinfo.errisinstance(AssertionError) else str(super().repr_failure(excinfo))
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,5 +1,5 @@
 """The command line: ``symattn list``, ``derive``, ``verify``, ``build``, ``grad``, ``eval``, ``code``,
-``diagnose``, ``prove``, ``variance``.
+``diagnose``, ``check``, ``prove``, ``variance``.
 
 Each verb is a file, which is loaded when the verb is chosen: ``symattn --help`` needs no SymPy. What a user gets wrong
 ends in one line on stderr and exit code 2; nothing is left half-written, by ctrl-C neither.
@@ -29,6 +29,7 @@ _VERBS = {
     "eval": "an expression, and its gradients, on arrays",
     "code": "an expression, and its gradients, as a module of code that stands alone",
     "diagnose": "which known mistake explains the gradients of somebody's own code",
+    "check": "whether the mathematics of your own documents is right",
     "prove": "whether a claim is true for all sizes and values",
     "variance": "mean and variance of what random tensors make",
 }

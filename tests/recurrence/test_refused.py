@@ -48,7 +48,7 @@ def test_a_state_is_of_no_use_outside_of_its_step(name: str) -> None:
             REFUSING[name](y)
 
 
-TAKE_NO_TENSOR = {"attention", "plot", "Tensor", "iid_pair", "normal", "operation", "sphere"}
+TAKE_NO_TENSOR = {"attention", "check_notes", "plot", "Tensor", "iid_pair", "normal", "operation", "sphere"}
 TAKE_NO_TENSOR |= {name for name in sa.__all__ if name.endswith("Error")}
 
 

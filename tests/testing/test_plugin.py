@@ -208,3 +208,12 @@ def test_fixtures_are_listed_with_what_they_are(tmp_path):
     for name in ("assert_proved", "assert_identity", "assert_gradient", "assert_equivariant", "assert_matches"):
         assert f"{name} [session scope]" in done.stdout
         assert f"``symattn.testing.{name}``." in done.stdout
+
+
+def test_documents_are_tests_where_that_is_asked_for(tmp_path):
+    (tmp_path / "right.md").write_text("$A \\in \\mathbb{R}^{n \\times n}$, $(A^\\top)^\\top = A$")
+    (tmp_path / "wrong.md").write_text("$A \\in \\mathbb{R}^{n \\times n}$, $A A^\\top = A^\\top A$")
+    found = run_pytest(tmp_path, "--symattn-check")
+    assert "1 failed, 1 passed" in found.stdout
+    assert "wrong.md:1:39 refuted: A A^" in found.stdout
+    assert run_pytest(tmp_path).returncode == 5  # no tests without it
