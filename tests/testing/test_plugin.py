@@ -215,5 +215,5 @@ def test_documents_are_tests_where_that_is_asked_for(tmp_path):
     (tmp_path / "wrong.md").write_text("$A \\in \\mathbb{R}^{n \\times n}$, $A A^\\top = A^\\top A$")
     found = run_pytest(tmp_path, "--symattn-check")
     assert "1 failed, 1 passed" in found.stdout
-    assert "wrong.md:1:39 refuted: A A^" in found.stdout
+    assert "wrong.md:1:35 refuted: A A^" in found.stdout
     assert run_pytest(tmp_path).returncode == 5  # no tests without it
