@@ -210,6 +210,7 @@ QUESTIONS: dict[str, Callable[[], Question]] = {
     "in blocks": _in_blocks,
     "gated": _gated,
     "delta": _delta,
+    "unit queries": lambda: Question(_delta().left, _delta().right),
     "online softmax": _online,
     "any reference": _relative,
     "backwards": _backwards,

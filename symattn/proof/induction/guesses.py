@@ -1,4 +1,4 @@
-"""The closed forms of states that add what each step reads, and may decay: S' = a S + u, guessed from the step.
+"""The closed forms of states, guessed from the step where they decay and are added to, or else from the outputs.
 
 A guess need not be right: it is proved like one that is given.
 """
@@ -7,18 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...core.node import Tensor, rebuild
+from ...core.node import Tensor, rebuild, topological
 from ...core.sizes import broadcast_shapes, same_shape
+from ...errors import SymattnError
 from ...ops.arithmetic import add_op, multiply, multiply_op
 from ...ops.broadcasting import broadcast_to, sum_op
-from ...ops.contraction import outer_op
+from ...ops.contraction import matmul_op, outer_op
 from ...ops.index import NEW, index_op
-from ...ops.leaves import bare, computed, constant, from_index, variable
+from ...ops.leaves import bare, computed, constant, eye, from_index, variable
 from ...ops.pointwise import exp, exp_op, log, power
 from ...ops.scans import cumsum
 from ...recurrence.body import Loop
 
 _ENTRYWISE = (add_op, multiply_op, exp_op)
+
+
+def queried(loop: Loop, k: int, form: Tensor, back: bool = False) -> Tensor | None:
+    """The last state of a loop whose outputs are queries of it, q S, by what these come to: the last for unit queries.
+
+    Nothing else depends on the queries, and an axis in front is that of all units.
+    """
+    step, output = loop.step, bare(loop.step.outputs[k])
+    if len(step.states) != 1 or output.op is not matmul_op or form.rank != 2:
+        return None
+    left, right = map(bare, output.inputs)
+    query, matrix, is_first = (left, right, True) if left in step.reads else (right, left, False)
+    if query not in step.reads or query in topological(step.after) or step.after[0] not in (matrix, matrix.T):
+        return None
+    sequence = loop.sequences[step.reads.index(query)]
+    if sequence.op is not variable or sequence.rank != 2:
+        return None
+    T, d = sequence.shape
+    units = broadcast_to(eye(d)[:, None, :], (d, T, d))
+    try:
+        last = rebuild([form], {sequence: units})[0][:, 0 if back else -1]
+    except SymattnError:
+        return None
+    state = last if is_first == (matrix is step.after[0]) else last.T
+    return state if same_shape(state.shape, step.states[0].shape) else None
 
 
 class _NoGuessError(Exception):

@@ -21,7 +21,7 @@ from ..generalised import Generalised
 from .argument import ByInduction, inherited, is_plain, put_in
 from .closed_forms import ClosedForm, Obligation, closed_form, in_steps, runs_back
 from .conditions import check_meaning
-from .guesses import guessed
+from .guesses import guessed, queried
 from .images import Image
 from .invariants import by_invariant
 from .inverses import by_blocks
@@ -168,7 +168,8 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
     """
     loop = loop_of(node)
     step, back = loop.step, runs_back(loop)
-    found = guessed(loop._replace(sequences=tuple(in_steps(x, back) for x in loop.sequences)), back)
+    in_order = loop._replace(sequences=tuple(in_steps(x, back) for x in loop.sequences))
+    found = guessed(in_order, back)
     for left, right in (claim.sides, claim.sides[::-1]) if claim.relation == "=" else ():
         value, form = _where_they_part(left, right)
         if back and value.rank and form.rank and value.op is index_op and is_value_of(node, in_steps(value, True)):
@@ -179,8 +180,11 @@ def _of_the_claim(node: Tensor, claim: Claim) -> Induction:
                 return Induction((form,))
             if what == "output" and len(step.states) == 1 and step.outputs[k] is step.after[0]:
                 return Induction((form[-1],), (*(None,) * k, in_steps(form, back)))
-            if what == "output" and found is not None:
-                return Induction(found, (*(None,) * k, in_steps(form, back)))
+            if what == "output":
+                given = in_steps(form, back)
+                state = queried(in_order, k, given, back) if found is None else None
+                if found is not None or state is not None:
+                    return Induction(found or (state,), (*(None,) * k, given))
     asked = {x.params["take"][0] for x in computed(claim.sides) if is_value_of(node, x)}
     if found is not None and asked == {"final"}:
         return Induction(found)

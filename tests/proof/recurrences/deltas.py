@@ -80,6 +80,24 @@ def kimi_outputs() -> Asked:
     return Asked(run(gated_features, sa.exp(G), beta, Q, K, V)[1], whole, by(final, whole))
 
 
+def backwards() -> Asked:
+    """From the last step to the first one, with nothing said of the state."""
+    _, rows = sa.scan(delta, START, (beta, Q, K, V), reverse=True)
+    turned = (sa.flip(x, 0) for x in (Q, K, V, beta))
+    return Asked(rows, sa.flip(attention.delta_rule(*turned), 0))
+
+
+def of_values_by_keys() -> Asked:
+    """With the state the other way round, with nothing said of it."""
+
+    def step(S: Any, read: Any) -> Any:
+        rate, q, k, v = read
+        S = S + sa.outer(rate * (v - S @ k), k)
+        return S, S @ q
+
+    return Asked(run(step, beta, Q, K, V, start=START.T)[1], attention.delta_rule(Q, K, V, beta))
+
+
 def from_a_state() -> Asked:
     """What is written is U - W S_0."""
     whole = S_0 + K.T @ (WRITTEN - solved(K @ K.T, K) @ S_0)
@@ -170,7 +188,11 @@ TABLE: Table = {
         run(delta, beta, Q, K, V)[1], attention.gated_delta_rule(Q, K, V, g, beta), verdict="refuted"
     ),
     "gated delta rule: outputs": gated_outputs,
+    "gated delta rule: by unit queries": lambda: gated_outputs()._replace(by=None),
     "gated delta rule: in chunks": gated_in_chunks,
     "delta rule with gated features": kimi_outputs,
+    "delta rule with gated features: by unit queries": lambda: kimi_outputs()._replace(by=None),
+    "delta rule: backwards": backwards,
+    "delta rule: a state of values by keys": of_values_by_keys,
     "delta rule with another direction": rwkv7,
 }
