@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import math
 
 import numpy as np
@@ -421,7 +422,10 @@ def text_of(names: set[str]) -> list[str]:
 
 @functools.cache
 def _source(name: str) -> str:
-    return inspect.getsource(HELPERS[name]).replace("  # noqa: F821", "")
+    """From the first line of a function to the next one that begins a statement: ``inspect`` reads every token."""
+    lines = linecache.getlines(__file__, globals())[HELPERS[name].__code__.co_firstlineno - 1 :]
+    after = (n for n, line in enumerate(lines) if n and line[0] not in " )\n")
+    return "".join(lines[: next(after, None)]).rstrip().replace("  # noqa: F821", "") + "\n"
 
 
 @functools.cache
