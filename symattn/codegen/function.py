@@ -12,6 +12,7 @@ import numpy as np
 import sympy
 
 from ..calculus.result import Gradient
+from ..core.arguments import whole_number
 from ..core.late import late
 from ..core.node import Tensor, topological
 from ..errors import EvaluationError, OperandError
@@ -28,10 +29,11 @@ from .text.source import Writer
 
 FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
 _MOST = 256  # signatures that are remembered
+_MOST_THREADS = 1024
 _SMALL = 2**16  # bytes of arguments, and of what is computed before a call, for which a call counts
 
 
-def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
+def lambdify(arguments: Any, outputs: Any, *, threads: int = 1) -> NumPyFunction:
     """A NumPy function of the arguments, from a tensor, a gradient, or several of them.
 
     ``arguments`` are named tensors and scalar symbols, in order. Axes left of an argument's declared rank are loop
@@ -39,7 +41,9 @@ def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
     output reads, or of all if it reads none. Sizes come from the arrays; what cannot be read off a shape is a keyword.
     A tensor gives an array; a list or a gradient a flat tuple, a gradient in its own order. A gradient with respect
     to an argument without loop axes is summed over them. ``.source`` is the code and ``.check()`` holds it against
-    entries and finite differences. Raises OperandError if an output needs a tensor that is no argument.
+    entries and finite differences. ``threads`` share the places of the loop axes of large calls, which pays where each
+    matrix product keeps to one thread (``OPENBLAS_NUM_THREADS=1``, set before NumPy is imported); results are the same
+    in each run. Raises OperandError if an output needs a tensor that is no argument, or for another number of threads.
 
     >>> import numpy as np, symattn as sa
     >>> Q, K = sa.tensor("Q", "T d"), sa.tensor("K", "S d")
@@ -54,7 +58,7 @@ def lambdify(arguments: Any, outputs: Any) -> NumPyFunction:
     flat = _flat(outputs)
     if not flat:
         raise OperandError("lambdify was given no output")
-    return NumPyFunction(listed, flat, several)
+    return NumPyFunction(listed, flat, several, whole_number("lambdify", "threads", threads, 1, _MOST_THREADS))
 
 
 def _flat(outputs: Any) -> list[Tensor]:
@@ -68,8 +72,8 @@ def _flat(outputs: Any) -> list[Tensor]:
 class NumPyFunction:
     """A function made by ``lambdify``; call it on arrays."""
 
-    def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
-        self.outputs, self.several = tuple(outputs), several
+    def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool, threads: int = 1) -> None:
+        self.outputs, self.several, self.threads = tuple(outputs), several, threads
         graph = Graph(outputs)
         order = computed(graph.outputs)
         self.takes = Takes(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
@@ -92,7 +96,7 @@ class NumPyFunction:
         self._straight = Straight(own, namespace, [not y.rank for y in graph.outputs])
         self._gradients = _loops_of(graph, self.takes)
         self._nested = graph.nested
-        self._in_blocks = InBlocks(graph, self.takes)
+        self._in_blocks = InBlocks(graph, self.takes, threads)
         self._signature = signatures(self.takes.arguments, self._by_keyword())
         self._known: dict[Hashable, Callable[..., Any]] = {}
 
@@ -110,7 +114,7 @@ class NumPyFunction:
         return [*signature(self._function).parameters]
 
     def __reduce__(self) -> Any:
-        return type(self), (self.takes.arguments, self.outputs, self.several)
+        return type(self), (self.takes.arguments, self.outputs, self.several, self.threads)
 
     def __repr__(self) -> str:
         shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments]

@@ -53,10 +53,12 @@ class BlockWriter(Spelling):
 
     writer = Writer
 
-    def __init__(self, name: str, takes: Takes, graph: Graph, program: Program, rows: int | None = None) -> None:
+    def __init__(
+        self, name: str, takes: Takes, graph: Graph, program: Program, rows: int | None = None, threads: int = 1
+    ) -> None:
         named = _names(graph, program.outputs)
         super().__init__(takes, graph, named)
-        self.name, self.program, self.rows_given = name, program, rows
+        self.name, self.program, self.rows_given, self.threads = name, program, rows, threads
         order = computed(program.outputs)
         below = arguments_below(takes, program.outputs)
         self.whole = without_real_numbers(order, below)
@@ -67,6 +69,7 @@ class BlockWriter(Spelling):
         self.outputs = self._outputs(graph)
         self.targets = {y.node: y.name for y in reversed(self.outputs)}
         self.head: list[str] = []
+        self.kept: list[str] = []  # the arrays of what is stored between stages
         self.body: list[str] = []
         self.numbers = itertools.count()
         self.ones: dict[Any, str] = {}
@@ -110,7 +113,7 @@ class BlockWriter(Spelling):
         return self.needed(text), text
 
     def _function(self, as_tuple: bool) -> list[str]:
-        loops, at = self.fixed["loops"], self.fixed["at"]
+        loops = self.fixed["loops"]
         alls = {a: self.identifier(f"{self.names[a]}_all") for a in self.takes.tensors}
         shown = ", ".join(x.brief() for x in self.takes.tensors)
         lines = textwrap.wrap(f'"""{shown}, block by block; loop axes may stand in front."""', 100)
@@ -120,14 +123,27 @@ class BlockWriter(Spelling):
         buffers = [f"{name} = np.empty({_largest(lengths)}, dtype)" for name, lengths in slots]
         shapes = ", ".join(self._loop_text(a) for a in self.takes.tensors)
         lines += [*self.sizes_read(), self.dtype_read(), f"{loops} = np.broadcast_shapes({shapes})"]
-        lines += [*given, *self.head, *buffers, *(line for part in made for line in part[0])]
+        lines += [*given, *self.head, *(line for part in made for line in part[0])]
+        memory = [*self.kept, *buffers, *(line for part in made for line in part[1])]
         inner = [f"{self.names[a]} = {self._part(alls[a], a)}" for a in self.takes.tensors]
-        inner += [line for part in made for line in part[1]]
-        inner += [*self.body, *(line for part in made for line in part[2])]
-        lines += [f"for {at} in np.ndindex(*{loops}):", *("    " + line for line in inner)]
+        inner += [line for part in made for line in part[2]]
+        inner += [*self.body, *(line for part in made for line in part[3])]
+        lines += self._at_places(memory, inner)
         returned = [f"{y.name}_all" + "[()]" * (not y.node.rank) for y in self.outputs]
         result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
         return [*lines, f"return {result if as_tuple else returned[0]}"]
+
+    def _at_places(self, memory: Sequence[str], inner: Sequence[str]) -> list[str]:
+        """The loop over the places of the loop axes; a thread has memory of its own, also for what it adds up."""
+        loops, at = self.fixed["loops"], self.fixed["at"]
+        if self.threads == 1:
+            return [*memory, f"for {at} in np.ndindex(*{loops}):", *("    " + line for line in inner)]
+        work, places = self.identifier("work"), self.identifier("places")
+        added = [f"{y.name}_all" for y in self.outputs if y.full is not None]
+        listed = ", ".join(f"({y.name}_all, {y.node.rank})" for y in self.outputs if y.full is not None)
+        lines = [*memory, f"for {at} in {places}:", *("    " + line for line in inner)]
+        call = self.helper("in_threads", work, str(self.threads), loops, f"[{listed}]")
+        return [f"def {work}({', '.join([places, *added])}):", *("    " + line for line in lines), call]
 
     def _given(self, alls: dict[Tensor, str]) -> list[str]:
         numbers = {a for a in alls if a.kind == "real" and not a.rank}
@@ -141,22 +157,21 @@ class BlockWriter(Spelling):
         text = self.helper("part", name, self.fixed["at"], str(a.rank))
         return f"{text}.item()" if not a.rank and a.kind != "binary" else text
 
-    def _made(self, y: Output) -> tuple[list[str], list[str], list[str]]:
-        """Before the loop axes, at each place, and after it: the array of an output, and its part."""
+    def _made(self, y: Output) -> tuple[list[str], list[str], list[str], list[str]]:
+        """Once, in each thread, at each place, and after it: the array of an output, and its part."""
         at, loops, whole = self.fixed["at"], self.fixed["loops"], f"{y.name}_all"
         self.taken.add(whole)
         tensors = [a for k, a in enumerate(self.takes.tensors) if y.own >> k & 1]
         own = f"np.broadcast_shapes({', '.join(map(self._loop_text, tensors))})" if tensors else "()"
         core, part = self.shape(y.node.shape), self.helper("part", whole, at, str(y.node.rank))
         if y.full is None:
-            return [f"{whole} = np.empty({own} + {core}, dtype)"], [f"{y.name} = {part}"], []
+            return [f"{whole} = np.empty({own} + {core}, dtype)"], [], [f"{y.name} = {part}"], []
         summed = self.identifier(f"{y.name}_part")
-        before = [
-            f"{whole} = np.zeros({own} + {core}, dtype)",
-            f"{summed} = None if {whole}.shape[: {whole}.ndim - {y.node.rank}] == {loops} else np.empty({core}, dtype)",
-        ]
+        once = [f"{whole} = np.zeros({own} + {core}, dtype)"]
+        is_own = f"{whole}.shape[: {whole}.ndim - {y.node.rank}] == {loops}"
+        before = [f"{summed} = None if {is_own} else np.empty({core}, dtype)"]
         here = [f"{y.name} = {part} if {summed} is None else {summed}"]
-        return before, here, [f"if {summed} is not None:", f"    {part}[...] += {summed}"]
+        return once, before, here, [f"if {summed} is not None:", f"    {part}[...] += {summed}"]
 
     def dtype_of(self, x: Tensor) -> str:
         """The type of the entries of a node."""
@@ -426,7 +441,7 @@ class _Block:
             return code.targets[x]
         if x not in code.names:
             code.names[x] = code.identifier("t")
-            code.head.append(f"{code.names[x]} = np.empty({code.shape(x.shape)}, {code.dtype_of(x)})")
+            code.kept.append(f"{code.names[x]} = np.empty({code.shape(x.shape)}, {code.dtype_of(x)})")
         return code.names[x]
 
     def _value(self, n: int, x: Tensor, node: Tensor, text: str) -> str:

@@ -53,9 +53,11 @@ def described(planned: Planned | None, sizes: Mapping[sympy.Symbol, int]) -> Des
         return Description("All is computed straight: nothing can be had block by block.", "", 0)
     known = _Known(planned, sizes)
     told = [_stage(planned, stage, known) for stage in planned.program.stages]
-    lines = [f"At {', '.join(f'{s} = {n}' for s, n in sizes.items())}, at each place of the loop axes:"]
+    threads = planned.writer.threads
+    shared = f", which {threads} threads share" * (threads > 1)
+    lines = [f"At {', '.join(f'{s} = {n}' for s, n in sizes.items())}, at each place of the loop axes{shared}:"]
     lines += [f"{k}. {line}" for k, line in enumerate(filter(None, told), 1)]
-    memory = known.memory(planned)
+    memory = threads * known.memory(planned)
     lines.append(f"Beside arguments and outputs this takes {memory / 2**20:.1f} MiB in float32.")
     return Description("\n".join(lines), planned.source, memory)
 

@@ -29,7 +29,10 @@ _TYPES = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
 class Planned:
-    """The function of a program; ``rows`` are those of a block, which otherwise follow from the sizes."""
+    """The function of a program; ``rows`` are those of a block, which otherwise follow from the sizes.
+
+    Places of the loop axes are shared among ``threads``.
+    """
 
     def __init__(
         self,
@@ -39,9 +42,10 @@ class Planned:
         several: bool,
         puts_off: bool = True,
         rows: int | None = None,
+        threads: int = 1,
     ) -> None:
         self.program = program(graph, takes, sizes, puts_off)
-        self.writer = writer = BlockWriter("f", takes, graph, self.program, rows)
+        self.writer = writer = BlockWriter("f", takes, graph, self.program, rows, threads)
         needed, own = writer.write(several)
         self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
@@ -55,8 +59,8 @@ class Planned:
 class InBlocks:
     """What computes the outputs of a graph block by block, for each class of sizes once it is met."""
 
-    def __init__(self, graph: Graph, takes: Takes) -> None:
-        self.graph, self.takes = graph, takes
+    def __init__(self, graph: Graph, takes: Takes, threads: int) -> None:
+        self.graph, self.takes, self.threads = graph, takes, threads
         self.nodes = computed(graph.outputs)
         read = {x for node in self.nodes for x in operands(node)}
         self.uses_gradients = graph.nested or not read.isdisjoint(graph.gradients)  # as summed over loop axes
@@ -117,7 +121,7 @@ class InBlocks:
 
     def _found(self, sizes: Mapping[sympy.Symbol, int], puts_off: bool) -> Planned | None:
         try:
-            found = Planned(self.graph, self.takes, sizes, True, puts_off)
+            found = Planned(self.graph, self.takes, sizes, True, puts_off, threads=self.threads)
         except SymattnError:  # of what has no such form
             return None
         numbers = {s for s in self.takes.keywords if not s.is_integer}

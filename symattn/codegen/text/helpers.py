@@ -411,6 +411,37 @@ def entmax15(z, axis=-1):
     return np.where(top == -np.inf, 0, np.maximum(x - threshold, 0) ** 2)
 
 
+def in_threads(work, threads, loops, added):
+    """Calls work on equal shares of the places of the loop axes, a thread each, and waits for all of them.
+
+    What is added up over loop axes is given with its rank: each thread but the first adds to zeros of its own, and
+    these are added in order, so that a result is the same in each run.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+    from contextvars import copy_context
+    from itertools import islice
+
+    count, total = math.prod(loops), [x for x, rank in added]
+    threads = min(threads, count)
+    if threads < 2:
+        return work(np.ndindex(*loops), *total)
+    summed = [x.shape[: x.ndim - rank] != loops for x, rank in added]
+    pairs = list(zip(total, summed, strict=True))
+    shares = [[np.zeros_like(x) if k and own else x for x, own in pairs] for k in range(threads)]
+    ends = [count * k // threads for k in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        running = [
+            pool.submit(copy_context().run, work, islice(np.ndindex(*loops), *ends[k : k + 2]), *shares[k])
+            for k in range(threads)
+        ]
+    for result in running:
+        result.result()
+    for share in shares[1:]:
+        for (x, own), part in zip(pairs, share, strict=True):
+            if own:
+                x += part
+
+
 HELPERS = {name: f for name, f in globals().items() if inspect.isfunction(f)}
 
 
