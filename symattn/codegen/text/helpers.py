@@ -7,6 +7,9 @@ import functools
 import inspect
 import linecache
 import math
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import islice
 
 import numpy as np
 
@@ -417,10 +420,6 @@ def in_threads(work, threads, loops, added):
     What is added up over loop axes is given with its rank: each thread but the first adds to zeros of its own, and
     these are added in order, so that a result is the same in each run.
     """
-    from concurrent.futures import ThreadPoolExecutor
-    from contextvars import copy_context
-    from itertools import islice
-
     count, total = math.prod(loops), [x for x, rank in added]
     threads = min(threads, count)
     if threads < 2:

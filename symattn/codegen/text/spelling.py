@@ -29,6 +29,13 @@ from .statements import tidied
 
 _RESERVED = {"np", "math", "special", "dtype", *HELPERS, *keyword.kwlist, *dir(builtins)}
 
+_STANDARD = {  # what needs an import of the standard library
+    "math.": "import math",
+    "ThreadPoolExecutor(": "from concurrent.futures import ThreadPoolExecutor",
+    "copy_context(": "from contextvars import copy_context",
+    "islice(": "from itertools import islice",
+}
+
 
 class Spelling:
     """The text of nodes, and what it needs; records call it back as ``code``."""
@@ -98,8 +105,8 @@ class Spelling:
         return [re.sub(r"\Adef \w+", f"def {name}", source) for source, name in self.given.items()]
 
     def _imports(self, code: str) -> str:
-        lines = ["import math\n"] if "math." in code else []
-        lines.append("import numpy as np")
+        standard = [line for word, line in _STANDARD.items() if word in code]
+        lines = ["\n".join(standard) + "\n", "import numpy as np"] if standard else ["import numpy as np"]
         if "special." in code:
             lines.append("from scipy import special")
         return "\n".join(lines) + "\n"
