@@ -34,7 +34,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    told = [
-        {"mistake": str(one), "places": list(one.places), "explains": list(one.of)} for one in diagnosis.likeliest
-    ]
+    told = [{"mistake": str(one), "places": list(one.places), "explains": list(one.of)} for one in diagnosis.likeliest]
     return {"right": list(diagnosis.right), "wrong": dict(diagnosis.wrong), "mistakes": told}

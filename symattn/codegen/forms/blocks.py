@@ -7,10 +7,9 @@ so: into an output, into the buffer of an operand that nobody reads any more, or
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
@@ -23,19 +22,18 @@ from ...ops.broadcasting import sum_op
 from ...ops.leaves import computed, constant, cotangent_op, scalar_value
 from ..call.takes import Takes
 from ..graph import Graph
-from ..program.axes import BLOCK, axes_of
+from ..program.axes import axes_of
 from ..program.body import Body
 from ..program.build import GAP, Program
-from ..program.columns import FIRST, START, STOP, WIDTH, Bounds
+from ..program.columns import Columns
+from ..program.nesting import LEAST_ROWS, is_by_places, largest_of
 from ..program.records import IN_PLACE
-from ..program.schedule import Loop
 from ..text.loop_axes import LoopAxes, arguments_below, without_real_numbers
 from ..text.source import Writer
 from ..text.spelling import Spelling
 from ..text.statements import is_atom, parsed, sum_of_rows, tidied, written_into
 
 BUDGET = 1 << 20  # bytes of the largest value of a block
-LEAST_ROWS = 128  # of a block: below that, matrix products wait for memory
 _READ_PER_ROW = 1 << 11  # bytes that every block reads from far memory, for which it has one row more
 
 
@@ -63,17 +61,17 @@ class BlockWriter(Spelling):
         below = arguments_below(takes, program.outputs)
         self.whole = without_real_numbers(order, below)
         self.needs_dtype = True
-        self.fixed = {n: self.identifier(n) for n in ("i0", "i1", "n", "j0", "j1", "m", "p", "q", "at", "loops")}
-        letters = {BLOCK: "n", START: "i0", STOP: "i1", FIRST: "j0", WIDTH: "m"}
-        self.symbols.update((symbol, self.fixed[letter]) for symbol, letter in letters.items())
+        self.fixed = {name: self.identifier(name) for name in ("at", "loops", "p", "q")}
+        self.letters: dict[tuple[int, bool], Letters] = {}  # of loops inside of so many others, one by one or not
         self.outputs = self._outputs(graph)
         self.targets = {y.node: y.name for y in reversed(self.outputs)}
         self.head: list[str] = []
         self.kept: list[str] = []  # the arrays of what is stored between stages
         self.body: list[str] = []
-        self.numbers = itertools.count()
-        self.ones: dict[Any, str] = {}
+        self.ones: dict[str, str] = {}
         self.rows: dict[int, tuple[str, str]] = {}  # of each loop, the name and the text of the rows of a block
+        self.most: dict[sympy.Symbol, str] = {}  # of lengths that differ from block to block, the largest
+        self.masks: dict[Tensor, Mask] = {}  # choices that are the same for all columns but few
         self.slots: list[list[str]] = []  # of each buffer, the lengths that it must have
         self.slot_names: list[str] = []
 
@@ -103,8 +101,8 @@ class BlockWriter(Spelling):
             self.text[a] = self.names[a]
         self._constants()
         for stage in self.program.stages:
-            if isinstance(stage, Loop):
-                self._loop(stage)
+            if isinstance(stage, Body):
+                self.body += _Block(self, stage).lines()
             else:
                 self._whole_stage(stage)
         self._copies()
@@ -199,8 +197,6 @@ class BlockWriter(Spelling):
     def _expression(self, x: Tensor, node: Tensor, lines: list[str]) -> str:
         """The record's own NumPy for a node that stands for x, after the lines that it needs."""
         self.writing_whole = x in self.whole
-        if x in self.whole and node is not x:
-            self.whole = {*self.whole, node}
         for y in node.inputs:
             if y not in self.text and not y.inputs:
                 self.text[y] = self._expression(y, y, lines)
@@ -252,38 +248,58 @@ class BlockWriter(Spelling):
 
     # --- loops over blocks ---
 
-    def _loop(self, loop: Loop) -> None:
-        known = frozenset({*self.program.constants, *self.program.diagonals})
-        _Block(self, loop, Body(loop, self.numbers, known)).write()
+    def letters_at(self, depth: int, one_by_one: bool) -> Letters:
+        """The names of what a loop counts, which loops one after the other share."""
+        if (key := (depth, one_by_one)) in self.letters:
+            return self.letters[key]
+        if one_by_one:
+            k = self.identifier("k")
+            self.letters[key] = Letters(k, f"{k} + 1", "1", "", "", "")
+        else:
+            self.letters[key] = Letters(*map(self.identifier, Letters._fields))
+        return self.letters[key]
 
-    def row_ones(self, size: Any) -> str:
+    def largest_size(self, size: Any) -> str:
+        """A size as it is in the largest block."""
+        given = self.symbols
+        self.symbols = {**given, **self.most}
+        try:
+            return self.size(size)
+        finally:
+            self.symbols = given
+
+    def row_ones(self, size: str) -> str:
         """A vector of ones, made once."""
         if size not in self.ones:
             self.ones[size] = self.identifier("ones")
-            self.head.append(f"{self.ones[size]} = np.ones({self.size(size)}, dtype)")
+            self.head.append(f"{self.ones[size]} = np.ones({size}, dtype)")
         return self.ones[size]
 
-    def block_rows(self, loop: Loop) -> str:
+    def block_rows(self, body: Body) -> str:
         """The name of the number of rows of a block, which is found from the sizes."""
+        if body.one_by_one:
+            return "1"
         name = self.identifier("rows")
-        text = str(self.rows_given) if self.rows_given is not None else self._rows(loop)
-        self.rows[id(loop)] = name, text
+        text = str(self.rows_given) if self.rows_given is not None else self._rows(body)
+        self.rows[id(body.loop)] = name, text
         self.head.append(f"{name} = {text}")
         return name
 
-    def _rows(self, loop: Loop) -> str:
+    def _rows(self, body: Body) -> str:
         """How many rows a block has: as many as near memory holds, but not so few that all wait for what is far."""
-        length = self.size(loop.length)
-        extent, itemsize = self.program.extent, "dtype.itemsize"
-        largest = max(loop.axes, key=lambda x: extent.of(x) / extent.size(x.shape[loop.axes[x]]))
-        row = sympy.Mul(*(size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]))
-        a_row = f"{itemsize} * ({self.size(row)})"
+        loop, extent = body.loop, body.extent
+        length, itemsize = self.largest_size(loop.length), "dtype.itemsize"
+        largest = largest_of(loop, extent)
+        row = [size for k, size in enumerate(largest.shape, -largest.rank) if k != loop.axes[largest]]
+        a_row = f"{itemsize} * {_times(map(self.largest_size, row))}"
+        if is_by_places(loop, largest):
+            return ast.unparse(ast.parse(f"min({length}, max(1, {BUDGET} // ({a_row})))"))
         whole = max(loop.whole(), key=extent.of, default=None)
         limits = [[f"{LEAST_ROWS}", f"{BUDGET} // ({a_row})"]]
         if loop.columns is not None:
             limits.append([f"{LEAST_ROWS // 2}", f"({length}) // 8"])  # or there is little to skip
         if whole is not None and whole.rank:
-            far = f"({itemsize} * ({self.size(sympy.Mul(*whole.shape))}) - {BUDGET}) // {_READ_PER_ROW}"
+            far = f"({itemsize} * {_times(map(self.largest_size, whole.shape))} - {BUDGET}) // {_READ_PER_ROW}"
             for limit in limits:
                 limit.append(f"min({4 * LEAST_ROWS}, {far}, {4 * BUDGET} // ({a_row}))")
         extremes = ", ".join(f"max({', '.join(limit)})" for limit in limits)
@@ -299,24 +315,69 @@ class BlockWriter(Spelling):
         return self.slot_names[number]
 
 
-class _Block:
-    """One loop while it is written: who holds which buffer."""
+class Letters(NamedTuple):
+    """The names of what a loop counts: where a block begins and ends and how long it is, and the same of columns."""
 
-    def __init__(self, code: BlockWriter, loop: Loop, body: Body) -> None:
-        self.code, self.loop, self.body = code, loop, body
-        self.rows = code.block_rows(loop)
+    i0: str
+    i1: str
+    n: str
+    j0: str
+    j1: str
+    m: str
+
+
+class Mask(NamedTuple):
+    """A condition of a choice, the columns of the loop that goes along its rows, and the names in that loop."""
+
+    condition: Tensor
+    columns: Columns
+    letters: Letters
+
+
+class _Block:
+    """One loop while it is written: who holds which buffer.
+
+    A loop inside of another writes what it stores into arrays of that one, and has buffers behind those of that one.
+    """
+
+    def __init__(
+        self, code: BlockWriter, body: Body, depth: int = 0, into: Mapping[Tensor, str] | None = None, slots: int = 0
+    ) -> None:
+        self.code, self.body, self.loop, self.depth = code, body, body.loop, depth
+        self.into, self.first_slot = into, slots
+        self.letters = code.letters_at(depth, body.one_by_one)
+        self.rows = code.block_rows(body)
+        self._begin()
         self.inner: list[str] = []
         self.views: dict[str, str] = {}
         self.free: dict[Shape, list[str]] = {}
         self.held: dict[Tensor, str] = {}
-        self.users: dict[Tensor, list[Tensor]] = {x: [] for x in loop.order}
-        for u in loop.order:
+        self.begun: list[str] = []
+        self.users: dict[Tensor, list[Tensor]] = {x: [] for x in self.loop.order}
+        for u in self.loop.order:
             for x in dict.fromkeys(u.inputs):
                 if x in self.users:
                     self.users[x].append(u)
-        self.inlined = {x for x in loop.order if self._is_inlined(x)}
+        of = {node: x for x, node in body.node.items()}
+        loops = [step for step in body.steps if isinstance(step, Body)]
+        self.inside = {id(loop): [of[y] for y in loop.reads() if y in of] for loop in loops}
+        self.read_inside = {x for read in self.inside.values() for x in read}
+        self.inlined = {x for x in body.steps if not isinstance(x, Body) and self._is_inlined(x)}
         self.last = self._last_uses()
-        self.begun: list[str] = []
+
+    def _begin(self) -> None:
+        """What the symbols of this loop are called, and which of its choices are the same for most columns."""
+        code, block, letters, columns = self.code, self.body.block, self.letters, self.loop.columns
+        code.symbols.update({block.start: letters.i0, block.stop: letters.i1, block.rows: letters.n})
+        code.symbols.update({block.first: letters.j0, block.width: letters.m})
+        code.most.update({block.rows: self.rows, block.width: f"({code.largest_size(self._width())})"})
+        for x, node in self.body.node.items():
+            if columns is not None and x in columns.masks:
+                code.masks[node] = Mask(x.inputs[0], columns, letters)
+            elif x in code.masks:
+                code.masks[node] = code.masks[x]
+            if x in code.whole:
+                code.whole = {*code.whole, node}
 
     def _is_inlined(self, x: Tensor) -> bool:
         """Whether a node is written inside of others: a view, what is subtracted, and a product that is summed."""
@@ -325,7 +386,7 @@ class _Block:
         if x.op.is_view:
             return True
         users = self.users[x]
-        if x.op is not multiply_op or not users:
+        if x.op is not multiply_op or not users or x in self.read_inside:
             return False
         if scalar_value(x.inputs[0]) == -1:
             return all(u.op is add_op and u.inputs[1] is x and u.inputs[0] is not x for u in users)
@@ -335,11 +396,12 @@ class _Block:
     def _last_uses(self) -> dict[Tensor, int]:
         """The place of the last statement that reads the memory of each node, also through what may share it."""
         last: dict[Tensor, int] = {}
-        for n, x in reversed(list(enumerate(self.loop.order))):
-            last.setdefault(x, n)
-            if x in self.inlined:
+        for n, step in reversed(list(enumerate(self.body.steps))):
+            if not isinstance(step, Body):
+                last.setdefault(step, n)
+            if step in self.inlined:
                 continue
-            waiting = list(x.inputs)
+            waiting = self.inside[id(step)] if isinstance(step, Body) else list(step.inputs)
             while waiting:
                 y = waiting.pop()
                 last[y] = max(last.get(y, n), n)
@@ -347,33 +409,81 @@ class _Block:
                     waiting += y.inputs
         return last
 
-    def write(self) -> None:
-        code = self.code
+    def lines(self) -> list[str]:
+        """The loop as text."""
+        code, letters = self.code, self.letters
         for node in self.body.nodes():
             code.text.pop(node, None)
-        for leaf, (of, axis, column) in self.body.parts.items():
-            code.text[leaf] = f"{code._text_of(of)}{_slice(axis, column, of.rank, code.fixed)}"
-        for n, x in enumerate(self.loop.order):
-            self._write_node(n, x)
+        named = [self._part(leaf) for leaf in self.body.parts]
+        for n, step in enumerate(self.body.steps):
+            if isinstance(step, Body):
+                self._write_loop(n, step)
+            else:
+                self._write_node(n, step)
             self._release(n)
-        i0, i1, size = code.fixed["i0"], code.fixed["i1"], code.size(self.loop.length)
-        code.body += [
-            *self.begun,
-            f"for {i0} in range(0, {size}, {self.rows}):",
-            f"    {i1} = min({i0} + {self.rows}, {size})",
-            f"    {code.fixed['n']} = {i1} - {i0}",
-            *("    " + line for line in self._columns()),
-            *("    " + line for line in (*self.views.values(), *self.inner)),
-        ]
         for x in self.loop.stored:
-            code.text[x] = code.targets.get(x) or code.names[x]
+            code.text[x] = self._whole(x)
+        size = code.size(self.loop.length)
+        head = [f"for {letters.i0} in range({size}):"]
+        if not self.body.one_by_one:
+            head = [
+                f"for {letters.i0} in range(0, {size}, {self.rows}):",
+                f"    {letters.i1} = min({letters.i0} + {self.rows}, {size})",
+                f"    {letters.n} = {letters.i1} - {letters.i0}",
+            ]
+        block = [*self._columns(), *filter(None, named), *self.views.values(), *self.inner]
+        return [*self.begun, *head, *("    " + line for line in block)]
+
+    def _part(self, leaf: Tensor) -> str:
+        """The line that names a part of a whole array; none where its text is short and read in few places."""
+        of, axis, column = self.body.parts[leaf]
+        code = self.code
+        code.text[leaf] = f"{code._text_of(of)}{self._slice(axis, column, of.rank)}"
+        if not self.body.one_by_one:
+            return ""
+        name = code.identifier(code.names.get(of, "t"))
+        line = f"{name} = {code.text[leaf]}"
+        code.text[leaf] = name
+        return line
+
+    def _slice(self, axis: int | None, column: int | None, rank: int) -> str:
+        """The index of a block along an axis, at the columns that are seen along another."""
+        letters, items = self.letters, [":"] * rank
+        if axis is not None:
+            items[axis] = f"{letters.i0}:{letters.i1}"
+        if column is not None:
+            items[column] = f"{letters.j0}:{letters.j1}"
+        while items[-1] == ":":
+            items.pop()
+        return f"[{', '.join(items)}]"
+
+    def _write_loop(self, n: int, body: Body) -> None:
+        """A loop inside, which writes into parts of what is stored here, or into buffers."""
+        code, added = self.code, list[tuple[Tensor, str]]()
+        of = {node: x for x, node in self.body.node.items()}
+        into = dict[Tensor, str]()
+        for node in body.loop.stored:
+            x = of[node]
+            if x in self.loop.stored and x not in self.loop.added:
+                into[node] = code.identifier(code.names.get(x, "t"))
+                self.inner.append(f"{into[node]} = {self._stored_part(x)}")
+                continue
+            into[node] = self._buffer(node.shape)
+            if x in self.loop.added:
+                added.append((node, self._total(x)))
+            else:
+                self.held[x] = into[node]
+        self.inner += _Block(code, body, self.depth + 1, into, self.first_slot + len(self.views)).lines()
+        for node, total in added:
+            self.inner.append(f"{total} += {into[node]}")
+            self.free[node.shape].append(into[node])
 
     def _columns(self) -> list[str]:
         """The lines that find the columns which a block sees."""
         columns, code = self.loop.columns, self.code
         if columns is None:
             return []
-        j0, j1, m = (code.fixed[letter] for letter in ("j0", "j1", "m"))
+        _, _, _, j0, j1, m = self.letters
         first = code.scalar(sympy.Max(0, columns.bounds.first))
         stop = code.scalar(sympy.Min(columns.size, columns.bounds.stop))
         lines = [f"{j0} = min({first}, {code.size(columns.size)})", f"{j1} = max({j0}, {stop})", f"{m} = {j1} - {j0}"]
@@ -395,48 +505,57 @@ class _Block:
             code.text[node] = self._value(n, x, node, text)
 
     def _ones(self, size: Any) -> str:
-        if size not in (BLOCK, WIDTH):
-            return self.code.row_ones(size)
-        whole, letter = (self.loop.length, "n") if size == BLOCK else (self._width(), "m")
-        return f"{self.code.row_ones(whole)}[:{self.code.fixed[letter]}]"
+        """A vector of ones, which is longer than what it is needed for where that differs from block to block."""
+        longest = self.code.most.get(size)
+        if longest is None:
+            return self.code.row_ones(self.code.size(size))
+        return f"{self.code.row_ones(longest)}[:{self.code.symbols[size]}]"
 
     def _width(self) -> Any:
         return self.loop.columns.size if self.loop.columns is not None else ONE
 
+    def _total(self, x: Tensor) -> str:
+        """Where the sum of all blocks is, once it is 0: the columns of it that this block sees."""
+        total, column = self._whole(x), self.body.column(x)
+        self.begun.append(f"{total}[...] = 0")
+        return total if column is None else total + self._slice(None, column, x.rank)
+
     def _added(self, x: Tensor, node: Tensor, text: str) -> str:
         """The first block is written, the others are added."""
-        code = self.code
-        column = self.body.column(x)
-        total = self._whole(x)
-        if column is not None:
-            self.begun.append(f"{total}[...] = 0")
-            total += _slice(None, column, x.rank, code.fixed)
+        i0, column = self.letters.i0, self.body.column(x)
         buffer = self._buffer(node.shape) if node.rank else ""
-        into = f"{total} if {code.fixed['i0']} == 0 else {buffer}"
         lines = written_into(text, "_out_") if buffer else None
-        if column is not None:
+        total = self._whole(x)
+        if column is None and lines is not None and len(lines) == 1:
+            self.inner.append(lines[0].replace("out=_out_", f"out={total} if {i0} == 0 else {buffer}"))
+            self.inner += [f"if {i0}:", f"    {total} += {buffer}"]
+        elif buffer and column is not None:
+            total = self._total(x)
             self.inner += [*(written_into(text, buffer) or [f"{buffer}[...] = {text}"]), f"{total} += {buffer}"]
-        elif lines is not None and len(lines) == 1:
-            self.inner.append(lines[0].replace("out=_out_", f"out={into}"))
-            self.inner += [f"if {code.fixed['i0']}:", f"    {total} += {buffer}"]
         else:
-            self.begun.append(f"{total}[...] = 0")
+            total = self._total(x)
             self.inner.append(f"{total}[...] += {text}")
         if buffer:
             self.free[node.shape].append(buffer)
         return total
 
-    def _stored(self, x: Tensor, text: str) -> str:
+    def _stored_part(self, x: Tensor) -> str:
+        """The part of what is stored that this block makes."""
         column = self.body.column(x)
         if column is not None:
             self.begun.append(f"{self._whole(x)}[...] = 0")
-        out = f"{self._whole(x)}{_slice(self.loop.axes[x], column, x.rank, self.code.fixed)}"
+        return f"{self._whole(x)}{self._slice(self.loop.axes[x], column, x.rank)}"
+
+    def _stored(self, x: Tensor, text: str) -> str:
+        out = self._stored_part(x)
         self.inner += written_into(text, out) or [f"{out} = {text}"]
         return out
 
     def _whole(self, x: Tensor) -> str:
         """The whole array of what is stored: an output, or one of its own."""
         code = self.code
+        if self.into is not None:
+            return self.into[x]
         if x in code.targets:
             return code.targets[x]
         if x not in code.names:
@@ -450,29 +569,26 @@ class _Block:
             raise NoRuleError("a value that shares the memory of another is none of a block")
         if node.kind == "real" and x not in self.code.whole and ONE not in node.shape and node.rank > 1:
             dying = self._dying(n, x, node)
-            out = dying or self._buffer(node.shape)
-            lines = written_into(text, out)
-            if lines is not None and self.loop.columns is not None and x in self.loop.columns.masks:
-                lines = self._masked(x, node, out, self.loop.columns.bounds)
-            if lines is not None:
-                if dying:
-                    self.held = {y: held for y, held in self.held.items() if held != dying}
-                self.held[x] = out
-                self.inner += lines
+            if written_into(text, dying or "_out_") is not None:
+                out = dying or self._buffer(node.shape)
+                if node in self.code.masks:
+                    self.inner += self._masked(node, out, self.code.masks[node])
+                else:
+                    self.inner += written_into(text, out) or []
+                self.held = {y: held for y, held in self.held.items() if held != dying} | {x: out}
                 return out
-            if not dying:
-                self.free[node.shape].append(out)
         name = self.code.identifier("t")
         self.inner.append(f"{name} = {text}")
         return name
 
-    def _masked(self, x: Tensor, node: Tensor, out: str, bounds: Bounds) -> list[str]:
+    def _masked(self, node: Tensor, out: str, mask: Mask) -> list[str]:
         """A choice that is made only at the columns which some rows see and others do not."""
-        code = self.code
+        code, bounds = self.code, mask.columns.bounds
+        i0, i1, _, j0, j1, _ = mask.letters
+        p, q = code.fixed["p"], code.fixed["q"]
         value, rest = (code.operand(node, k) for k in (1, 2))
         first, stop = code.scalar(sympy.Max(0, bounds.first_of_all)), code.scalar(bounds.stop_of_all)
-        i0, i1, j0, j1, p, q = (code.fixed[letter] for letter in ("i0", "i1", "j0", "j1", "p", "q"))
-        seen = f"{code._text_of(x.inputs[0])}[{i0}:{i1}, {p}:{q}]"
+        seen = f"{code._text_of(mask.condition)}[{i0}:{i1}, {p}:{q}]"
         strips = f"(({j0}, min({j1}, {first})), (max({j0}, {first}, {stop}), {j1}))"
         strip = f"np.copyto({out}[..., {p} - {j0}:{q} - {j0}], {rest}, where=~{seen})"
         lines = ast.unparse(ast.parse(f"for {p}, {q} in {strips}:\n if {p} < {q}:\n  {strip}")).split("\n")
@@ -491,15 +607,13 @@ class _Block:
         if self.free.setdefault(shape, []):
             return self.free[shape].pop()
         code, name = self.code, self.code.identifier("a")
-        longest = {BLOCK: self.rows, WIDTH: code.size(self._width())}
-        memory = code.slot(len(self.views), _product([longest.get(size) or code.size(size) for size in shape]))
-        count = _product([code.size(size) for size in shape])
-        self.views[name] = f"{name} = {memory}[:{count}].reshape{code.shape(shape)}"
+        memory = code.slot(self.first_slot + len(self.views), _times(map(code.largest_size, shape)))
+        self.views[name] = f"{name} = {memory}[:{_times(map(code.size, shape))}].reshape({code.shape(shape)})"
         return name
 
     def _release(self, n: int) -> None:
         for y, buffer in list(self.held.items()):
-            if self.last[y] == n:
+            if self.last.get(y, n) == n:
                 del self.held[y]
                 self.free[self.body.node[y].shape].append(buffer)
 
@@ -510,20 +624,10 @@ def _names(graph: Graph, outputs: Sequence[Tensor]) -> dict[Tensor, str]:
     return {node: graph.names.get(y) or y.name or "y" for y, node in pairs if node.inputs}
 
 
+def _times(sizes: Iterable[str]) -> str:
+    """The product of sizes."""
+    return " * ".join(size if re.fullmatch(r"\w+", size) else f"({size})" for size in sizes if size != "1") or "1"
+
+
 def _largest(lengths: Sequence[str]) -> str:
     return lengths[0] if len(lengths) == 1 else f"max({', '.join(lengths)})"
-
-
-def _product(factors: Sequence[str]) -> str:
-    return " * ".join(text if re.fullmatch(r"\w+", text) else f"({text})" for text in factors)
-
-
-def _slice(axis: int | None, column: int | None, rank: int, fixed: dict[str, str]) -> str:
-    """The index of a block along an axis, at the columns that are seen along another."""
-    items = [":"] * rank
-    for place, letters in ((axis, ("i0", "i1")), (column, ("j0", "j1"))):
-        if place is not None:
-            items[place] = ":".join(fixed[letter] for letter in letters)
-    while items[-1] == ":":
-        items.pop()
-    return f"[{', '.join(items)}]"

@@ -15,10 +15,10 @@ from ...core.node import Tensor
 from ...core.sizes import show_shape
 from ...errors import EvaluationError
 from ..call.takes import Takes
-from ..program.schedule import Loop
+from ..program.body import Body
 from .planned import Planned
 
-_LONG, _SHORT = 1024, 64  # sizes that nobody told: of axes in front of an axis of another size, and of others
+_LONG, _SHORT = 1024, 64  # sizes that nobody told: of rows as long as another size, and of others
 _LISTED = 6  # nodes that are told by name
 
 
@@ -42,7 +42,7 @@ def told_sizes(takes: Takes, given: Mapping[str, int]) -> dict[sympy.Symbol, int
     sizes = {in_python(s.name): s for s in takes.symbols if s.is_integer}
     if unknown := given.keys() - sizes.keys():
         raise EvaluationError(f"{min(unknown)!r} is no size of this function; it knows {', '.join(sizes)}")
-    ahead = ((size, a.shape[-1]) for a in takes.tensors for size in a.shape[:-1])
+    ahead = (a.shape[-2:] for a in takes.tensors if a.rank > 1)
     long = {s for size, last in ahead for s in size.free_symbols - last.free_symbols}
     return {s: given.get(name, _LONG if s in long else _SHORT) for name, s in sizes.items()}
 
@@ -79,17 +79,24 @@ class _Known:
         """The bytes of buffers, of what is stored between stages, and of constants."""
         writer, extent = planned.writer, planned.program.extent
         entries = sum(max(map(self.value, lengths)) for lengths in writer.slots)
-        kept = [x for loop in planned.program.loops for x in loop.stored if x not in writer.targets]
+        loops = [stage.loop for stage in planned.program.stages if isinstance(stage, Body)]
+        kept = [x for loop in loops for x in loop.stored if x not in writer.targets]
         return 4 * (entries + sum(map(extent.of, [*kept, *planned.program.constants])))
 
 
-def _stage(planned: Planned, stage: Loop | list[Tensor], known: _Known) -> str:
-    if not isinstance(stage, Loop):
-        values = [x for x in stage if x.inputs and not x.op.is_view]
-        return f"Whole: {_listed(planned, values)}." if values else ""
-    writer, count = planned.writer, len(stage.order)
-    rows = known.values[writer.rows[id(stage)][0]]
-    parts = [f"{stage.length} in blocks of {rows}: {count} value{'s' * (count != 1)}"]
+def _stage(planned: Planned, stage: Body | list[Tensor], known: _Known) -> str:
+    if isinstance(stage, Body):
+        return _told(planned, stage, known, {}) + "."
+    values = [x for x in stage if x.inputs and not x.op.is_view]
+    return f"Whole: {_listed(planned, values, {})}." if values else ""
+
+
+def _told(planned: Planned, body: Body, known: _Known, names: Mapping[Tensor, str]) -> str:
+    """A loop, and those inside of it; its nodes may have names."""
+    writer, stage = planned.writer, body.loop
+    count, inside = len(stage.order), [step for step in body.steps if isinstance(step, Body)]
+    rows = "one by one" if body.one_by_one else f"in blocks of {known.values[writer.rows[id(stage)][0]]}"
+    parts = [f"{stage.length} {rows}: {count} value{'s' * (count != 1)}"]
     written = [x for x in stage.stored if x not in stage.added]
     for what, nodes in (
         ("written", written),
@@ -97,16 +104,21 @@ def _stage(planned: Planned, stage: Loop | list[Tensor], known: _Known) -> str:
         ("computed again", stage.again),
     ):
         if nodes:
-            parts.append(f"{what} {_listed(planned, nodes)}")
+            parts.append(f"{what} {_listed(planned, nodes, names)}")
     if stage.columns is not None:
         first, stop = (planned.writer.scalar(bound) for bound in stage.columns.bounds[:2])
         parts.append(f"rows i0 to i1 see the columns {first} to {stop} of {stage.columns.size}, and others are skipped")
-    return "; ".join(parts) + "."
+    names = {node: names.get(x) or _shown(planned, x) for x, node in body.node.items()}
+    parts += [f"in each of these, {_told(planned, step, known, names)}" for step in inside]
+    return "; ".join(parts)
 
 
-def _listed(planned: Planned, nodes: Sequence[Tensor]) -> str:
-    """The nodes by name, or by what they are."""
-    writer = planned.writer
-    names = [f"{writer.targets.get(x) or x.op.title}{show_shape(x.shape)}" for x in nodes]
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+def _listed(planned: Planned, nodes: Sequence[Tensor], names: Mapping[Tensor, str]) -> str:
+    shown = [names.get(x) or _shown(planned, x) for x in nodes]
+    more = len(shown) - _LISTED
+    return ", ".join(shown[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(planned: Planned, x: Tensor) -> str:
+    """A node by name, or by what it is."""
+    return f"{planned.writer.targets.get(x) or x.op.title}{show_shape(x.shape)}"

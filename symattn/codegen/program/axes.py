@@ -23,7 +23,7 @@ from ...facts.alike import Position, facts
 from ...ops.leaves import stand_in
 from ...ops.template import template
 
-BLOCK = sympy.Symbol("rows", integer=True, positive=True)  # the length of a block
+BLOCK = sympy.Dummy("rows", integer=True, positive=True)  # the length of any block
 Places = tuple[Position, ...]
 
 
@@ -72,7 +72,7 @@ def at_shape(node: Tensor, inputs: tuple[Tensor, ...], shape: Shape) -> Tensor:
     return node.op.node(*inputs, **params)
 
 
-def cut_shape(shape: Shape, axis: int | None, size: Any = BLOCK) -> Shape:
+def cut_shape(shape: Shape, axis: int | None, size: Any) -> Shape:
     """The shape of one block along an axis."""
     return tuple(size if k == axis else own for k, own in enumerate(shape, -len(shape)))
 
@@ -98,9 +98,9 @@ def _is_cut(node: Tensor, axis: int | None, places: Places) -> bool:
         at = [a for place, a in places if place == k]
         if len(at) > 1:
             return False
-        shape = cut_shape(x.shape, at[0] if at else None)
+        shape = cut_shape(x.shape, at[0] if at else None, BLOCK)
         inputs.append(stand_in(f"x{k}", shape, x.kind, x.holds_minus_infinity) if at else x)
-    shape = cut_shape(node.shape, axis)
+    shape = cut_shape(node.shape, axis, BLOCK)
     try:
         block = at_shape(node, tuple(inputs), shape)
     except SymattnError:

@@ -1,11 +1,12 @@
 """The body of a loop as a graph of its own: every node on one block, whose entries begin at a first index.
 
-What is read from outside is a leaf, a part of a whole array; constants by index know where their block begins.
+What is read from outside is a leaf, a part of a whole array; constants by index know where their block begins. Some of
+the nodes may be computed by loops inside, whose bodies are graphs in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ...core.exact import INDICES
@@ -13,7 +14,8 @@ from ...core.node import Tensor
 from ...core.sizes import Shape
 from ...ops.leaves import constant, from_index_op, stand_in
 from .axes import Places, at_shape, axes_of, cut_shape
-from .columns import FIRST, START, WIDTH
+from .columns import Marks
+from .extent import Extent
 from .schedule import Loop
 
 
@@ -26,10 +28,24 @@ class Part(NamedTuple):
 
 
 class Body:
-    """The nodes of a loop on one block, and the parts that they read; ``numbers`` tells the parts of loops apart."""
+    """The nodes of a loop on one block, and the parts that they read; ``numbers`` tells the parts of loops apart.
 
-    def __init__(self, loop: Loop, numbers: Iterator[int], is_known: frozenset[Tensor]) -> None:
-        self.loop, self.numbers, self.is_known = loop, numbers, is_known
+    ``steps`` are the nodes of the loop in order, or loops inside that compute some of them; where the loop goes
+    ``one_by_one``, a block is one place of the axis.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        block: Marks,
+        extent: Extent,
+        numbers: Iterator[int],
+        is_known: Collection[Tensor],
+        one_by_one: bool,
+    ) -> None:
+        self.loop, self.block, self.extent, self.one_by_one = loop, block, extent, one_by_one
+        self.numbers, self.is_known = numbers, is_known
+        self.steps: list[Tensor | Body] = list(loop.order)
         self.node: dict[Tensor, Tensor] = {}
         self.parts: dict[Tensor, Part] = {}
         self._leaves: dict[Part, Tensor] = {}
@@ -37,14 +53,25 @@ class Body:
             inputs = tuple(self._operand(x, k) for k in range(len(x.inputs)))
             self.node[x] = at_shape(x, inputs, self.shape(x))
 
+    @property
+    def loops(self) -> list[Loop]:
+        """This loop, and those inside."""
+        return [self.loop, *(loop for step in self.steps if isinstance(step, Body) for loop in step.loops)]
+
+    def reads(self) -> set[Tensor]:
+        """What is read from outside, whole or in parts."""
+        own = set(self.nodes())
+        inside = {y for node in self.node.values() for y in node.inputs if y not in own}
+        return {part.of for part in self.parts.values()} | inside
+
     def nodes(self) -> list[Tensor]:
         """All nodes on one block, which mean something else in another loop."""
         return [*self._leaves.values(), *self.node.values()]
 
     def shape(self, x: Tensor) -> Shape:
         """The shape of a node of the loop in one block."""
-        shape = x.shape if x in self.loop.added else cut_shape(x.shape, self.loop.axes[x])
-        return cut_shape(shape, self.column(x), WIDTH)
+        shape = x.shape if x in self.loop.added else cut_shape(x.shape, self.loop.axes[x], self.block.rows)
+        return cut_shape(shape, self.column(x), self.block.width)
 
     def column(self, x: Tensor) -> int | None:
         """The axis along which a node is known at the columns alone that are seen."""
@@ -67,9 +94,9 @@ class Body:
     def _part(self, part: Part) -> Tensor:
         if part not in self._leaves:
             y, axis, column = part
-            shape = cut_shape(cut_shape(y.shape, axis), column, WIDTH)
+            shape = cut_shape(cut_shape(y.shape, axis, self.block.rows), column, self.block.width)
             if y.op is from_index_op and y not in self.is_known:
-                starts = ((axis, START), (column, FIRST))
+                starts = ((axis, self.block.start), (column, self.block.first))
                 moved = {INDICES[y.rank + a]: INDICES[y.rank + a] + start for a, start in starts if a is not None}
                 leaf = from_index_op(formula=y.params["formula"].xreplace(moved), shape=shape)
             else:

@@ -14,10 +14,11 @@ from ...ops.leaves import computed, constant, from_index_op, variable
 from ...scalars.affine import expanded
 from ..call.takes import Takes
 from ..graph import Graph
+from .body import Body
 from .extent import Extent
 from .lowering import Lowering
-from .masks import columns_of
-from .schedule import Loop, Stage, stages
+from .nesting import Nesting
+from .schedule import Loop, Schedule
 
 _KEPT = 2  # times the largest argument or output: what is larger than that is not kept, but computed again
 GAP = sympy.Dummy("r", integer=True)  # the column less the row
@@ -30,13 +31,13 @@ class Program:
     outputs: list[Tensor]
     constants: list[Tensor]  # made from no argument, and small enough to be kept
     diagonals: dict[Tensor, Any]  # constants that know the column less the row alone, by their formula of that
-    stages: list[Stage]
+    stages: list[Body | list[Tensor]]
     extent: Extent
 
     @property
     def loops(self) -> list[Loop]:
-        """The stages that go block by block."""
-        return [stage for stage in self.stages if isinstance(stage, Loop)]
+        """The stages that go block by block, each before the loops inside of it."""
+        return [loop for stage in self.stages if isinstance(stage, Body) for loop in stage.loops]
 
 
 def program(graph: Graph, takes: Takes, sizes: Mapping[sympy.Symbol, int], puts_off: bool = True) -> Program:
@@ -46,11 +47,10 @@ def program(graph: Graph, takes: Takes, sizes: Mapping[sympy.Symbol, int], puts_
     limit = _KEPT * max(map(extent.of, [*outputs, *takes.tensors]))
     constants, diagonals = _known_before(outputs, limit, extent)
     known = {*takes.tensors, *constants, *diagonals}
-    made = stages(outputs, known, limit, extent)
-    if puts_off:
-        whole = known.difference(takes.tensors)
-        made = [x._replace(columns=columns_of(x, whole)) if isinstance(x, Loop) else x for x in made]
-    return Program(outputs, constants, diagonals, made, extent)
+    nesting = Nesting(known.difference(takes.tensors), _KEPT, puts_off)
+    planned = Schedule(outputs, known, limit, extent).stages
+    stages = [nesting.body(stage, extent) if isinstance(stage, Loop) else stage for stage in planned]
+    return Program(outputs, constants, diagonals, stages, extent)
 
 
 def _known_before(outputs: Sequence[Tensor], limit: int, extent: Extent) -> tuple[list[Tensor], dict[Tensor, Any]]:

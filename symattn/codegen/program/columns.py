@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import sympy
@@ -11,9 +12,23 @@ from ...core.exact import INDICES
 from ...core.node import Tensor
 from ...scalars.affine import affine
 
-START, STOP = (sympy.Symbol(name, integer=True, nonnegative=True) for name in ("i0", "i1"))  # of a block of rows
-FIRST = sympy.Symbol("j0", integer=True, nonnegative=True)  # the first column that is seen
-WIDTH = sympy.Symbol("columns", integer=True, positive=True)  # and how many are
+
+class Marks(NamedTuple):
+    """The symbols of a loop: where a block begins and ends and how long it is, and the columns that it sees."""
+
+    start: sympy.Dummy
+    stop: sympy.Dummy
+    rows: sympy.Dummy
+    first: sympy.Dummy
+    width: sympy.Dummy
+
+
+@cache
+def marks(depth: int) -> Marks:
+    """The symbols of loops inside of so many others."""
+    start, stop, first = (sympy.Dummy(f"{name}_{depth}", integer=True, nonnegative=True) for name in ("i0", "i1", "j0"))
+    rows, width = (sympy.Dummy(f"{name}_{depth}", integer=True, positive=True) for name in ("rows", "columns"))
+    return Marks(start, stop, rows, first, width)
 
 
 class Bounds(NamedTuple):
@@ -38,10 +53,10 @@ class Columns(NamedTuple):
     reads: Mapping[Tensor, Mapping[int, int]]
 
 
-def bounds_of(condition: Any, size: sympy.Expr) -> Bounds | None:
+def bounds_of(condition: Any, size: sympy.Expr, block: Marks) -> Bounds | None:
     """The bounds of a condition that is affine in the row and has the slope 1 or -1 in the column, or of several."""
     if isinstance(condition, sympy.And):
-        parts = [bounds_of(part, size) for part in condition.args]
+        parts = [bounds_of(part, size, block) for part in condition.args]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
@@ -58,7 +73,8 @@ def bounds_of(condition: Any, size: sympy.Expr) -> Bounds | None:
     a, b = slopes[i], slopes[j]
     if not (a.is_Integer and b in (1, -1) and start.is_integer):
         return None
-    most, least = (a * row + start for row in ((STOP - 1, START) if a >= 0 else (START, STOP - 1)))
+    ends = block.stop - 1, block.start
+    most, least = (a * row + start for row in (ends if a >= 0 else ends[::-1]))
     zero = sympy.S.Zero
     if b == -1:
         return Bounds(zero, most + 1, zero, least + 1)

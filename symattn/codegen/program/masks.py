@@ -20,20 +20,20 @@ from ...ops.logic import where_op
 from ...ops.template import template
 from ...scalars.formulas import Choice, Max
 from .axes import Places, axes_of
-from .columns import Columns, bounds_of
+from .columns import Columns, Marks, bounds_of
 from .schedule import Loop
 
 _OUTSIDE = (sympy.S.Zero, sympy.S.NegativeInfinity)
 _NEUTRAL = {sympy.Sum: sympy.S.Zero, Max: sympy.S.NegativeInfinity}
 
 
-def columns_of(loop: Loop, known: Collection[Tensor]) -> Columns | None:
+def columns_of(loop: Loop, known: Collection[Tensor], block: Marks) -> Columns | None:
     """The columns that the first mask of a loop lets be seen; ``known`` are conditions that are there whole."""
     masks = [x for x in loop.order if _is_mask(x) and x.inputs[0] in known and loop.axes.get(x) == -2]
     if not masks:
         return None
     condition, size = masks[0].inputs[0], masks[0].shape[-1]
-    bounds = bounds_of(condition.params["formula"], size)
+    bounds = bounds_of(condition.params["formula"], size, block)
     if bounds is None:
         return None
     masks = [x for x in masks if x.inputs[0] is condition]

@@ -8,7 +8,7 @@ the number of its stages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
@@ -64,10 +64,22 @@ class _Choice(NamedTuple):
 
 
 class Schedule:
-    """The stages for some outputs, where some nodes are known: arguments and constants, and later what is stored."""
+    """The stages for some outputs, where some nodes are known: arguments and constants, and later what is stored.
 
-    def __init__(self, outputs: Sequence[Tensor], known: set[Tensor], limit: int, extent: Extent) -> None:
-        self.extent, self.limit = extent, limit
+    Nothing larger than the limit is kept for later stages, but outputs are; ``may_cut`` says which axes may be cut,
+    where a node has at least so many entries.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Tensor],
+        known: set[Tensor],
+        limit: int,
+        extent: Extent,
+        may_cut: Callable[[Tensor, int], bool] = lambda x, axis: True,
+        least: int = LEAST,
+    ) -> None:
+        self.extent, self.limit, self.may_cut, self.least = extent, limit, may_cut, least
         self.known = set(known)
         self.met: set[Tensor] = set()
         self.stages: list[Stage] = []
@@ -108,12 +120,13 @@ class Schedule:
             users = live.users(x)
             if users and all(u in kept and u.shape == x.shape for u in users):
                 kept.add(x)
-        large = [x for x in order if x.inputs and not x.op.is_view and self.extent.of(x) >= LEAST]
+        large = [x for x in order if x.inputs and not x.op.is_view and self.extent.of(x) >= self.least]
         return [(x in kept, -self.extent.of(x), x in self.met, live.place[x], x) for x in large]
 
     def _best(self, seed: Tensor, live: Live) -> _Choice | None:
         made = MadeFrom(seed, live)
-        choices = (self._choice(seed, axis, live, made) for axis in range(-seed.rank, 0) if seed.shape[axis] != 1)
+        axes = (axis for axis in range(-seed.rank, 0) if seed.shape[axis] != 1 and self.may_cut(seed, axis))
+        choices = (self._choice(seed, axis, live, made) for axis in axes)
         return min((c for c in choices if c is not None), key=lambda c: c.cost, default=None)
 
     def _choice(self, seed: Tensor, axis: int, live: Live, made: MadeFrom) -> _Choice | None:
@@ -146,8 +159,3 @@ class Schedule:
 
     def _is_taken_again(self, x: Tensor) -> bool:
         return x.op.is_view or self.extent.of(x) > self.limit
-
-
-def stages(outputs: Sequence[Tensor], known: set[Tensor], limit: int, extent: Extent) -> list[Stage]:
-    """The stages of a program, in order; nothing larger than the limit is kept for later ones, but outputs are."""
-    return Schedule(outputs, known, limit, extent).stages

@@ -97,9 +97,7 @@ def _summed(loop: Loop, added: Tensor, weights: Tensor | None, state: Tensor) ->
     return sum_op(several, axes=(-several.rank,), keepdims=False)
 
 
-def _decay(
-    loop: Loop, state: Tensor, first: Tensor, kept: Tensor, back: bool
-) -> tuple[Tensor | None, Tensor]:
+def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor, back: bool) -> tuple[Tensor | None, Tensor]:
     """How much of what each step adds is left at the end, and what is left of the start. Raises _NoGuessError."""
     T = loop.length
     if kept is state:
