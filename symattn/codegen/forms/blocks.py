@@ -264,7 +264,7 @@ class BlockWriter(Spelling):
         given = self.symbols
         self.symbols = {**given, **self.most}
         try:
-            return self.size(size)
+            return tidied(self._whole(size))
         finally:
             self.symbols = given
 

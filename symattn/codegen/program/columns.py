@@ -24,8 +24,8 @@ class Marks(NamedTuple):
 
 
 @cache
-def marks(depth: int) -> Marks:
-    """The symbols of loops inside of so many others."""
+def marks(depth: int, one_by_one: bool) -> Marks:
+    """The symbols of loops inside of so many others, which go one by one or in blocks."""
     start, stop, first = (sympy.Dummy(f"{name}_{depth}", integer=True, nonnegative=True) for name in ("i0", "i1", "j0"))
     rows, width = (sympy.Dummy(f"{name}_{depth}", integer=True, positive=True) for name in ("rows", "columns"))
     return Marks(start, stop, rows, first, width)

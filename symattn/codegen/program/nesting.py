@@ -41,11 +41,12 @@ class Nesting:
 
     def body(self, loop: Loop, extent: Extent, depth: int = 0, in_rows: bool = False) -> Body:
         """The body of a loop inside of so many others, one of which may go by rows."""
-        block, largest = marks(depth), largest_of(loop, extent)
+        largest = largest_of(loop, extent)
         length = extent.size(largest.shape[loop.axes[largest]])
         entries = extent.of(largest) // length
         by_places = is_by_places(loop, largest)
         one_by_one = by_places and 4 * entries > NEAR and length > 1
+        block = marks(depth, one_by_one)
         if self.skips and not one_by_one:
             loop = loop._replace(columns=columns_of(loop, self.known, block))
         body = Body(loop, block, extent, self.numbers, self.known, one_by_one)
@@ -58,7 +59,7 @@ class Nesting:
 
     def _nest(self, body: Body, extent: Extent, depth: int, in_rows: bool) -> None:
         """Put loops in place of the nodes that they compute, where there are any."""
-        loop, taken = body.loop, {marks(k).rows for k in range(depth + 1)}
+        loop, taken = body.loop, {marks(k, one_by_one).rows for k in range(depth + 1) for one_by_one in (False, True)}
         of = {node: x for x, node in body.node.items()}
         if len(of) < len(body.node):
             return

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from ...core.node import Tensor
+from ...core.node import Tensor, topological
 from ...ops.leaves import from_index_op
 from .axes import Places, axes_of
 from .columns import Columns
@@ -133,6 +133,7 @@ class Schedule:
         cut = cut_from(seed, axis, live, made)
         if cut is None:
             return None
+        cut = self._needed(cut, live)
         inside = live.ordered([*cut.axes, *cut.added])
         stored, repeated = self._stored(cut, inside, live)
         if not stored or sum(not x.op.is_view for x in inside) < 2:
@@ -141,6 +142,18 @@ class Schedule:
         loop = Loop(cut.axes, cut.added, inside, stored, again)
         cost = self._total([*stored, *cut.added, *repeated]) - self._total(inside)
         return _Choice(cost, live.ordered(cut.whole), loop)
+
+    def _needed(self, cut: Cut, live: Live) -> Cut:
+        """The cut without what only those need that are computed before it."""
+        if not cut.whole:
+            return cut
+        before = {x for x in topological(cut.whole, stop=self.known) if x not in cut}
+        unneeded = set[Tensor]()
+        for x in reversed(live.ordered([*cut.axes, *cut.added])):
+            if x not in live.wanted and all(u in before or u in unneeded for u in live.users(x)):
+                unneeded.add(x)
+        axes = {x: axis for x, axis in cut.axes.items() if x not in unneeded}
+        return Cut(axes, {x: places for x, places in cut.added.items() if x not in unneeded}, cut.whole)
 
     def _total(self, nodes: Iterable[Tensor]) -> int:
         return sum(self.extent.of(x) for x in nodes if not x.op.is_view)
