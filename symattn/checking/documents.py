@@ -42,7 +42,7 @@ class Document:
         self.text, self._cells = (text, []) if suffix != ".ipynb" else _markdown_cells(text)
         self._lines = [0, *accumulate(len(line) for line in self.text.splitlines(keepends=True))]
         self.is_latex = suffix == ".tex"
-        self.passages = list(self._passages())
+        self.passages = list(self._declared_in_tables(self._passages()))
 
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, counted from 1."""
@@ -54,6 +54,13 @@ class Document:
         line, column = self.place(at)
         cell = bisect_right(self._cells, line) - 1
         return f"cell {cell + 1}, {line - self._cells[cell] + 1}:{column}" if self._cells else f"{line}:{column}"
+
+    def words_behind(self, passage: Passage) -> str:
+        """What the line says behind a formula, up to the next one."""
+        end = self.text.find("\n", passage.at)
+        line = self.text[passage.at : end if end >= 0 else len(self.text)]
+        formulas = 2 if " \\in " in passage.text and passage.text not in line else 1  # in two cells of a table
+        return "".join(line.split("$")[2 * formulas - 1 : 2 * formulas][:1])
 
     def _passages(self) -> Iterator[Passage]:
         at = start = 0
@@ -67,6 +74,23 @@ class Document:
                 start = end if passage is not None else start
             at = end
         yield from self._words(start, len(self.text))
+
+    def _declared_in_tables(self, passages: Iterator[Passage]) -> Iterator[Passage]:
+        r"""``| $Q$ | $\mathbb{R}^{T \times d}$ |`` as the declaration that it is."""
+        waiting: list[Passage] = []  # a formula in a cell that may be a name, and the bar behind it
+        for passage in passages:
+            if waiting and passage.text == "|" and len(waiting) == 1:
+                waiting.append(passage)
+                continue
+            if len(waiting) == 2 and passage.kind == "inline" and passage.text.lstrip().startswith("\\mathbb{R}"):
+                yield Passage(f"{waiting[0].text} \\in {passage.text}", waiting[0].at, "inline")
+                waiting = []
+                continue
+            yield from waiting
+            waiting = [passage] if passage.kind == "inline" else []
+            if passage.kind != "inline":
+                yield passage
+        yield from waiting
 
     def _opened(self, found: re.Match[str], absent: set[str]) -> tuple[Passage | None, int]:
         """What an opening mark begins, None for what is no formula, and where reading goes on."""

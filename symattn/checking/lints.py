@@ -14,7 +14,7 @@ from ..ops.leaves import bare, variable
 from ..ops.rows import softmax_op
 from .documents import Passage
 from .findings import Finding
-from .statements import Notes
+from .statements import Notes, mentions
 
 Lint = Callable[[Notes], Iterator[Finding]]
 
@@ -29,15 +29,25 @@ def _wrong_width(notes: Notes) -> Iterator[Finding]:
         scale, product = split_scalar(bare(node.inputs[0]))
         if product is None or bare(product).op is not matmul_op:
             continue
-        contracted = bare(product).inputs[0].shape[-1]
-        widths = [s for s in scale.free_symbols if scale.has(1 / sympy.sqrt(s)) and s.is_integer]
-        for width in widths:
-            if width != contracted:
-                right = scale.xreplace({width: contracted})
+        contracted = _contracted(bare(product))
+        for width in (s for s in scale.free_symbols if scale.has(1 / sympy.sqrt(s)) and s.is_integer):
+            if width not in contracted:
+                right = scale.xreplace({width: contracted[0]})
                 yield _warned(
-                    notes, passage, "scale", f"the sum runs over {contracted}, and the scale is that of {width}",
+                    notes, passage, "scale", f"the sum runs over {contracted[0]}, and the scale is that of {width}",
                     f"{right} in place of {scale}",
                 )  # fmt: skip
+
+
+def _contracted(product: Tensor) -> list[sympy.Expr]:
+    """The sizes that a product of matrices sums over, that of its last step first."""
+    found, waiting = [], [product]
+    while waiting:
+        node = waiting.pop(0)
+        if node.op is matmul_op:
+            found.append(node.inputs[0].shape[-1])
+            waiting += node.inputs
+    return found
 
 
 def _mask_as_factor(notes: Notes) -> Iterator[Finding]:
@@ -56,7 +66,8 @@ def _never_used(notes: Notes) -> Iterator[Finding]:
     known = {name: x for name, x in notes.known.items() if isinstance(x, Tensor) and x.op is variable and x.rank == 2}
     for name, x in known.items():
         others = [other for other in known if other != name and other[0] == name[0] and other in read]
-        if name not in read and len(others) > 0 and name[0] == "W" and name in notes.declared_at:
+        is_read = name in read or sum(mentions(passage.text, name) for passage in _formulas(notes)) > 1
+        if not is_read and others and name[0] == "W" and name in notes.declared_at:
             line = notes.declared_at[name]
             said = f"{x.brief()} is declared and never used, while {', '.join(others)} are"
             twice = [passage for passage, value in notes.built if any(y.name in others for y in value.tensors)]
@@ -93,8 +104,8 @@ def _is_said_invariant(words: str) -> bool:
 
 def _bound_and_free(notes: Notes) -> Iterator[Finding]:
     """``a(x_i) = sum_i ...``: an index that is free on the left side and bound by a sum on the right."""
-    for passage in _formulas(notes):
-        left, *others = _sides(passage.text)
+    for passage, row in ((one, row) for one in _formulas(notes) for row in _ROWS.split(one.text)):
+        left, *others = _sides(row)
         free = set(_INDEX.findall(left)) - set(_BOUND.findall(left)) - set(_RANGED.findall(left))
         for letter in sorted(free.intersection(_BOUND.findall(" ".join(others)))):
             said = f"{letter} is free on the left side and bound by a sum on the right"
@@ -106,7 +117,7 @@ def _softmax_of_an_entry(notes: Notes) -> Iterator[Finding]:
     for passage in _formulas(notes):
         for argument in _OF_SOFTMAX.findall(passage.text):
             is_row = argument.strip("\\bf{} ") in notes.known  # declared, or defined, as all scores of one query
-            if _INDEX.search(argument) and not is_row and not re.search(r"[A-Z]|top|\\sum|:", argument):
+            if _INDEX.search(argument) and not is_row and not re.search(r"[A-Z]|top|\\sum|:|rbrack|\]", argument):
                 said = "softmax takes all scores of a row, and this is one of them"
                 yield _warned(notes, passage, "softmax", said, "entry i of the softmax of all scores, softmax(z)_i")
 
@@ -131,6 +142,7 @@ def _sides(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+_ROWS = re.compile(r"\\\\|\\cr(?![a-z])")
 _INDEX = re.compile(r"_\{?([a-z])\}?(?![a-zA-Z])")
 _BOUND = re.compile(r"\\sum\s*\}?\s*(?:\\limits)?\s*_\{?\s*([a-z])(?![a-zA-Z])")
 _RANGED = re.compile(r"_\{\s*([a-z])\s*(?:=|\\in)")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.node import Tensor
 from ..errors import ShapeError, SymattnError
-from ..ops.leaves import let, variable
+from ..ops.leaves import let, scalar_value, tensor, variable
 from ..printing.asked import latex
 from ..proof.claims import Claim
 from ..proof.engine import prove
@@ -24,6 +24,8 @@ from .suggestions import intended
 
 _BUDGET = 3.0  # seconds for one claim
 _RELATED = re.compile(r"=|\\(?:le|ge|leq|geq|in|sim|coloneqq|eqqcolon|equiv|approx|to|neq)(?![a-zA-Z])|[<>:]")
+_IN_NUMBERS = re.compile(r"=\s*(?:\\begin\{[bpv]?(?:matrix|array)\}(?:\{\w+\})?\s*)+-?\d")  # values of an example
+_PROPERTY = re.compile(r"\b(permutation|orthogonal|symmetric|invertible)\b")
 _NAME = re.compile(r"[A-Za-z]\w*'*|\\[a-zA-Z]+\w*")
 _FAMILY = re.compile(r"_[a-z]$")  # a value for each index, along an axis that the range of the index says
 _DECLARE = re.compile(r": declare it by names=.*")
@@ -66,7 +68,7 @@ class Notes:
                 continue
             for answer in answers:
                 if isinstance(answer, Declaration) and answer.name:
-                    self.ahead.setdefault(answer.name, answer.value)
+                    self.ahead.setdefault(answer.name, self._with_properties(answer.value, passage))
 
     def _declared_in_comment(self, passage: Passage) -> Iterator[Finding]:
         """``Q: T d; K: S d``, in a comment that is meant for us."""
@@ -84,11 +86,18 @@ class Notes:
         self.declared_at[name] = self.document.place(passage.at)[0]
         self.defined_at.pop(name, None)
 
+    def _with_properties(self, value: Any, passage: Passage) -> Any:
+        """A tensor with the property that the words behind its declaration give it, ``a permutation matrix``."""
+        said = _PROPERTY.search(self.document.words_behind(passage))
+        if said is None or not _is_leaf(value) or value.rank != 2 or value.shape[0] != value.shape[1]:
+            return value
+        return tensor(str(value.name), *value.shape, **{said[1]: True})
+
     # --- statements ---
 
     def _read(self, passage: Passage) -> Iterator[Finding]:
         text = _plain(passage)
-        if not _RELATED.search(text):
+        if not _RELATED.search(text) or _IN_NUMBERS.search(text):
             yield self._found("mention", passage)
             return
         declared = self._declarations(text)
@@ -120,7 +129,7 @@ class Notes:
     def _unread(self, passage: Passage, problem: Exception) -> Finding:
         """What is said of a statement that does not read: shapes that do not fit are wrong, the rest is skipped."""
         families = (name for name, x in self.known.items() if _FAMILY.search(name) and _is_leaf(x) and _is_long(x))
-        if isinstance(problem, ShapeError) and not any(_mentions(passage.text, name) for name in families):
+        if isinstance(problem, ShapeError) and not any(mentions(passage.text, name) for name in families):
             return self._of_other_shape(passage, problem)
         if str(problem).startswith("no law of"):
             said = "a moment is stated, and no law: are entries independent, of mean 0 and variance 1?"
@@ -134,7 +143,7 @@ class Notes:
     def _said(self, passage: Passage, answer: Any) -> Iterator[Finding]:
         if isinstance(answer, Declaration):
             if answer.name:
-                self._declare(answer.name, answer.value, passage)
+                self._declare(answer.name, self._with_properties(answer.value, passage), passage)
             yield self._found("declared", passage, str(answer))
         elif isinstance(answer, Definition):
             yield self._define(passage, answer.name, answer.value, answer.parameters)
@@ -168,7 +177,12 @@ class Notes:
         if claim.relation == "=" and left.op is variable and left not in right.tensors:
             return self._define(passage, str(left.name), let(str(left.name), right), ())
         self._use(passage, left)
-        verdict = prove(claim, given=self.given, budget=_BUDGET)
+        if claim.relation == "=" and _is_value_of_a_size(claim):
+            return self._found("given", passage, f"taken as given: {claim}")
+        try:
+            verdict = prove(claim, given=self.given, budget=_BUDGET)
+        except SymattnError as problem:  # such as what was taken as given contradicting itself
+            return self._found("unknown", passage, _first_line(problem))
         if isinstance(verdict, Proved):
             return self._found("proved", passage, _conditions(verdict), verdict=verdict)
         if not isinstance(verdict, Refuted):
@@ -196,7 +210,7 @@ class Notes:
     def _of_other_shape(self, passage: Passage, problem: ShapeError) -> Finding:
         """With what else of what is declared the shapes would fit."""
         known = self.known
-        mentioned = {name: x for name, x in known.items() if _is_leaf(x) and _mentions(passage.text, name)}
+        mentioned = {name: x for name, x in known.items() if _is_leaf(x) and mentions(passage.text, name)}
         meant = []
         for name, x in mentioned.items():
             for told, other in self._instead(name, x, known):
@@ -243,7 +257,15 @@ def _conditions(verdict: Proved) -> str:
 
 def _is_assumption(claim: Claim) -> bool:
     """Whether a claim that is not true of all tensors says something of tensors that nothing else is said of."""
-    return claim.relation == "=" and any(side.op is variable or not side.tensors for side in claim.sides)
+    kinds = [(side.op is variable, bool(side.tensors)) for side in claim.sides]
+    of_some = any(has_tensors for _, has_tensors in kinds)
+    return claim.relation == "=" and of_some and any(is_leaf or not has_tensors for is_leaf, has_tensors in kinds)
+
+
+def _is_value_of_a_size(claim: Claim) -> bool:
+    """``T = 2`` or ``d = D/h``: what a size is in an example, or in what follows."""
+    left, right = map(scalar_value, claim.sides)
+    return left is not None and right is not None and left.is_Symbol
 
 
 def _is_leaf(x: Any) -> bool:
@@ -254,7 +276,7 @@ def _is_long(x: Tensor) -> bool:
     return bool(x.shape) and x.shape[0] != 1
 
 
-def _mentions(text: str, name: str) -> bool:
+def mentions(text: str, name: str) -> bool:
     """Whether a formula holds the letters of a name, however its scripts are written."""
     letters = [re.escape(part) for part in re.split(r"[_^{}\\']+", name) if part]
     return re.search(r"[\s_^{}\\a-z]*".join(letters), text) is not None

@@ -20,6 +20,9 @@ FOUND = {
     "<!-- symattn: Q: T d -->\n<!-- $a = b$ -->": [("declared", "Q: T d", (1, 1))],
     "W^Q: d_{\\text{model}} \\times d_k\nplain words": [("undelimited", "W^Q: d_{\\text{model}} \\times d_k", (1, 1))],
     "an open $ dollar\n\nand $x$": [("inline", "x", (3, 6))],
+    "| $Q$ | $\\mathbb{R}^{T \\times d}$ | $q$ |": [
+        ("inline", "Q \\in \\mathbb{R}^{T \\times d}", (1, 4)), ("inline", "q", (1, 38)),
+    ],
     "$`a_b`$ of GitHub": [("inline", "a_b", (1, 2))],
 }
 

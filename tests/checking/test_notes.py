@@ -67,6 +67,11 @@ RIGHT = [
     r"The weights are such that $\sum_j w_j = 1$ for $w \in \mathbb{R}^n$.",
     "Attention is permutation equivariant: where tokens are permuted the outputs are permuted alike, not invariant.",
     "Pay $5 for 3 apples and $6 for 4.",
+    "| $P$ | $\\mathbb{R}^{n \\times n}$ | a permutation |\n| $X$ | $\\mathbb{R}^{n \\times d}$ | tokens |\n\n"
+    "$\\mathrm{softmax}(P X) = P \\thinspace \\mathrm{softmax}(X)$ at $n = 2$ and "
+    "$X = \\begin{bmatrix} 1 \\cr 0 \\end{bmatrix}$",
+    r"$X \in \mathbb{R}^{n \times E}, A \in \mathbb{R}^{E \times d}, B \in \mathbb{R}^{E \times d}$: "
+    r"$P = \mathrm{softmax}(X A B^\top X^\top / \sqrt{d})$",
 ]
 
 
