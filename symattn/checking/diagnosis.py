@@ -154,8 +154,8 @@ class Compared:
         others: Sequence[Tensor] = (),
     ) -> None:
         self.targets, self.arrays, self.others = targets, arrays, others
-        self.found = {name: as_array(found[name]) for name in targets}
-        right = self._values(list(targets.values()), targets)
+        self.found = {name: _array(name, found[name]) for name in targets}
+        right = self._computed(list(targets.values()), targets)
         errors = {name: _error(self.found[name], value) for name, value in zip(targets, right, strict=True)}
         self.allowed = max(TOLERANCES.get(floating(x) or "float64", 0.0) for x in found.values())
         self.errors = errors
@@ -210,27 +210,29 @@ class Compared:
         return {size: n for x, shape in shapes for size, n in zip(x.shape, shape, strict=True) if size.is_Symbol}
 
     def _values(self, tensors: Sequence[Tensor], targets: Mapping[str, Tensor]) -> list[np.ndarray | None]:
-        """The values of tensors in float64; None where one has none, as a softmax that refuses empty rows.
-
-        Sizes are read off all that the targets are made of: zeros are made of nothing.
-        """
-        leaves = [x for x in computed([*targets.values(), *tensors]) if x.op is variable]
-        f = lambdify(leaves, list(tensors))
+        """The values of tensors; None where one has none, as a softmax that refuses empty rows."""
         try:
-            arguments = [_exact(self._given(x)) for x in leaves]
-            asked = (s for s in f.takes.keywords if s.name in self.arrays or not (s.is_integer and s.is_positive))
-            keywords = {in_python(s.name): self._given(s) for s in asked}  # a size is read off shapes where it can be
-            with np.errstate(all="ignore"):
-                return list(map(np.asarray, f(*arguments, **keywords)))
+            return [*self._computed(tensors, targets)]
         except (EvaluationError, np.linalg.LinAlgError):
             if len(tensors) == 1:
                 return [None]
             return [value for x in tensors for value in self._values([x], targets)]
 
+    def _computed(self, tensors: Sequence[Tensor], targets: Mapping[str, Tensor]) -> list[np.ndarray]:
+        """The values of tensors in float64. Sizes are read off all that the targets are made of: zeros have none."""
+        leaves = [x for x in computed([*targets.values(), *tensors]) if x.op is variable]
+        f = lambdify(leaves, list(tensors))
+        arguments = [self._given(x) for x in leaves]
+        asked = (s for s in f.takes.keywords if s.name in self.arrays or not (s.is_integer and s.is_positive))
+        keywords = {in_python(s.name): self._given(s) for s in asked}  # a size is read off shapes where it can be
+        with np.errstate(all="ignore"):
+            return list(map(np.asarray, f(*arguments, **keywords)))
+
     def _given(self, x: Tensor | sympy.Symbol) -> Any:
         if x.name not in self.arrays:
             raise OperandError(f"diagnose: the arrays hold {', '.join(self.arrays)}; {described(x)} is missing")
-        return self.arrays[str(x.name)]
+        array = self.arrays[str(x.name)]
+        return _array(str(x.name), array) if floating(array) or np.iscomplexobj(array) else array
 
 
 def _by_name(of: Any) -> dict[str, Tensor]:
@@ -255,8 +257,11 @@ def _name_of(key: Any, known: Mapping[str, Tensor]) -> str:
     return str(names.get(key) or by.get(key) or getattr(key, "name", None) or described(key))
 
 
-def _exact(x: Any) -> Any:
-    return as_array(x) if floating(x) else x
+def _array(name: str, x: Any) -> np.ndarray:
+    try:
+        return as_array(x)
+    except (TypeError, ValueError) as problem:
+        raise OperandError(f"diagnose: {name} is no array of real numbers: {problem}") from None
 
 
 def _error(found: np.ndarray, right: np.ndarray | None) -> float:

@@ -6,7 +6,7 @@ import sympy
 
 import symattn as sa
 from symattn.checking.arrays import TOLERANCES
-from symattn.errors import OperandError
+from symattn.errors import EvaluationError, OperandError
 from symattn.testing import assert_matches
 
 T, S, d, e, h, g, n = sa.sizes("T S d e h g n")
@@ -200,10 +200,23 @@ def test_a_failed_match_names_the_mistake():
     ({"dK": RIGHT["dK"]}, PLAIN, {}, r"arrays is {name or tensor: array}"),
     ({"dJ": RIGHT["dK"]}, PLAIN, AT, "dJ is none of .*dK"),
     ({"dK": RIGHT["dK"]}, PLAIN, {"Q": AT["Q"]}, r"K\[S, d\] is missing"),
+    ({"dK": "abc"}, PLAIN, AT, "dK is no array of real numbers"),
+    ({"dK": 1j * RIGHT["dK"]}, PLAIN, AT, "its entries are complex"),
+    ({"dK": RIGHT["dK"]}, PLAIN, {**AT, "Q": 1j * AT["Q"]}, "Q is no array|complex"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(found, of, at, told):
     with pytest.raises(OperandError, match=told):
         sa.diagnose(found, of, at)
+
+
+def test_arguments_of_shapes_that_do_not_fit_are_said():
+    with pytest.raises(EvaluationError, match="K"):
+        sa.diagnose({"dK": RIGHT["dK"]}, PLAIN, {**AT, "K": AT["K"][:, :2]})
+
+
+def test_an_array_of_another_shape_is_wrong_and_is_explained_where_it_is_the_transpose():
+    assert str(sa.diagnose({"dK": RIGHT["dK"].T}, PLAIN, AT)) == "dK is the right one transposed"
+    assert "of another shape" in str(sa.diagnose({"dK": RIGHT["dK"][:2]}, PLAIN, AT))
 
 
 def test_tolerances_are_those_of_the_dtype_unless_one_is_given():
