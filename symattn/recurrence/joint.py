@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.node import Tensor, rebuild, topological
-from ..ops.leaves import computed, variable
+from ..core.node import Tensor, rebuild, topological, with_inputs
+from ..ops.leaves import computed, cotangent_op, let_op, variable
 from .body import Loop, loop_key, loop_of
 from .record import essential, scan_op, values_of
 
@@ -35,12 +35,19 @@ def _loops(roots: Sequence[Tensor]) -> list[list[Tensor]]:
 
 
 def _joined(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
-    """What to put for the values of two loops of which one has the states of the other, and reads all that it reads."""
+    """What to put for the values of two loops of which one has the states of the other, and reads all that it reads.
+
+    A gradient reads by their names what the expression itself may read as it stands.
+    """
+    if len(loops) < 2:
+        return
     pool: dict[Any, Tensor] = {}
     runs: dict[Any, list[tuple[Sequence[Tensor], Loop]]] = {}
-    for values in loops if len(loops) > 1 else ():
-        loop = _over_pool(loop_of(values[0]), pool)
-        runs.setdefault((loop.first, loop.length, loop.step.after), []).append((values, loop))
+    bare = _unlabelled([x for values in loops for x in values[0].inputs])
+    for values in loops:
+        loop = _over_pool(loop_of(values[0]), pool, bare)
+        first = tuple(bare[x] for x in loop.first)
+        runs.setdefault((first, loop.length, loop.step.after), []).append((values, loop))
     for alike in runs.values():
         for one, other in ((a, b) for a in alike for b in alike if a is not b):
             has_all = set(other[1].step.leaves) <= set(one[1].step.leaves)
@@ -48,12 +55,21 @@ def _joined(loops: Sequence[Sequence[Tensor]]) -> Iterator[Values]:
                 yield _as_one(one, other)
 
 
-def _over_pool(loop: Loop, pool: dict[Any, Tensor]) -> Loop:
+def _unlabelled(roots: Sequence[Tensor]) -> Values:
+    """What each node is without names of intermediates; a gradient, which is summed over loop axes, is itself."""
+    bare: Values = {}
+    for node in computed(roots):
+        kept = node.op is cotangent_op
+        bare[node] = node if kept else bare[node.inputs[0]] if node.op is let_op else with_inputs(node, bare)
+    return bare
+
+
+def _over_pool(loop: Loop, pool: dict[Any, Tensor], bare: Values) -> Loop:
     """The loop with its step over leaves that are the same in all loops: of states by place, else by what they are."""
     kinds = [
-        *(("state", n, x) for n, x in enumerate(loop.first)),
-        *(("read", 0, x) for x in loop.sequences),
-        *(("fixed", 0, x) for x in loop.given),
+        *(("state", n, bare[x]) for n, x in enumerate(loop.first)),
+        *(("read", 0, bare[x]) for x in loop.sequences),
+        *(("fixed", 0, bare[x]) for x in loop.given),
     ]
     leaves = []
     for kind, leaf in zip(kinds, loop.step.leaves, strict=True):

@@ -120,6 +120,18 @@ def test_a_sequence_may_be_read_twice() -> None:
     np.testing.assert_allclose(moved, 3 * out, rtol=1e-12)
 
 
+def test_a_gradient_runs_no_loop_again_for_the_names_that_it_gives_to_sequences() -> None:
+    """Sequences that are computed themselves have names there."""
+    W = sa.tensor("W", d, d)
+    S, O = sa.scan(linear, sa.zeros(d, e), (sa.softmax(K @ W), V, sa.tanh(Q @ W)))
+    g = sa.gradient(sa.sum(O**2) + sa.sum(S), [K, V, Q, W])
+    f = sa.lambdify([K, V, Q, W, gamma], [O, g])
+    assert f.source.count("for t in") == 2  # forward, with the states that the way back reads, and back
+    assert "code equals entries" in f.check()
+    second = sa.lambdify([K, V, Q, W, gamma], [g[V], sa.gradient(sa.sum(g[V] ** 2), [V])])
+    assert "code equals entries" in second.check()
+
+
 def test_loops_that_read_one_another_stay_apart() -> None:
     """The second begins as the first does and makes the same states, and reads what the first gives."""
     first = sa.scan(lambda s, k: (s + k, s), B, K)[1]
