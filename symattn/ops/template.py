@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import sympy
 
@@ -31,11 +32,23 @@ def _placeholder(letter: str, number: int, known: str) -> sympy.Dummy:
     return sympy.Dummy(f"{letter}{number}", **dict.fromkeys(known.split(), True))
 
 
+_templates: WeakKeyDictionary[Tensor, Template] = WeakKeyDictionary()
+
+
 def template(node: Tensor, zero: sympy.Expr = sympy.S.Zero) -> Template:
     """The entry formula of a node, with a symbol for each entry that it reads; scalar constants are written in.
 
     ``zero`` is what is written for the constant 0: SymPy forgets what is multiplied by the number.
     """
+    if any(x.op is constant and x.params["formula"] == 0 for x in node.inputs):
+        return _recorded(node, zero)
+    found = _templates.get(node)
+    if found is None:
+        _templates[node] = found = _recorded(node, zero)
+    return found
+
+
+def _recorded(node: Tensor, zero: sympy.Expr) -> Template:
     index = tuple(_placeholder("i", n, "nonnegative integer") for n in range(node.rank))
     reads: dict[sympy.Symbol, tuple[int, tuple[Any, ...]]] = {}
     kept: dict[tuple[int, tuple[Any, ...]], sympy.Symbol] = {}
