@@ -92,3 +92,44 @@ def test_no_scores_of_a_head_are_kept_whole():
     assert peak < 3 << 20 < 1000 * 1000 * 4
     assert "1. h one by one: 13 values" in (told := str(f.plan()))
     assert "in each of these, T in blocks of 128: 12 values; written " in told
+
+
+# --- losses ---
+
+N = sa.sizes("N")
+Z, C = sa.tensor("Z", T, N), sa.tensor("c", T, integer=True)
+LOGITS = np.random.default_rng(0).normal(size=(7, 9))
+LOGITS[1] = -np.inf
+LOGITS[2, 4], LOGITS[3, 1] = 40, 60  # where the loss is tiny, if the class is that
+LOGITS[4, 2:5] = 50  # and where several are largest
+CLASSES = np.array([3, 0, 4, 1, 2, 8, 0])
+
+
+def test_a_logsumexp_less_the_logit_of_a_class_in_blocks():
+    total = sa.logsumexp(Z)
+    loss = total - sa.sum(Z * sa.attention.one_hot(C, N), -1)
+    rows = np.isfinite(LOGITS).all(axis=1)
+    program = assert_same([Z, C], [loss], [LOGITS[rows], CLASSES[rows]], {T: 1024, N: 4096}, rows=2)
+    assert "one_hot" not in program.source
+    [got] = program.function(LOGITS[rows], CLASSES[rows])
+    [want] = sa.lambdify([Z, C], [loss])(LOGITS[rows], CLASSES[rows])
+    np.testing.assert_allclose(got, want, rtol=1e-12)  # also what is tiny
+    G, outputs = with_gradient(loss, [Z])
+    assert_same([Z, C, G], outputs, [LOGITS[rows], CLASSES[rows], np.arange(1.0, 7)], {T: 1024, N: 4096}, rows=2)
+    assert_same([Z], [total, sa.logsumexp(Z, -1, True)], [LOGITS], {T: 1024, N: 4096}, rows=2)
+
+
+@pytest.mark.parametrize("size", [0.1, 1, 30])
+def test_the_slope_of_a_cap_in_blocks(size, rng):
+    V_n = sa.tensor("V", N, e)
+    y = sa.softmax(sa.attention.capped(Z, 2)) @ V_n
+    G, outputs = with_gradient(y, [Z])
+    values = [size * rng.normal(size=(7, 9)), rng.normal(size=(9, 5)), rng.normal(size=(7, 5))]
+    program = assert_same([Z, V_n, G], outputs, values, {T: 1024, N: 4096, e: 64}, rows=2)
+    assert "tanh_slope_at(" in program.source
+    slope = sa.gradient({sa.tanh(Z): sa.tensor("G", T, N)}, [Z])[Z]
+    program = assert_same(
+        [Z, sa.tensor("G", T, N)], [sa.tanh(Z), slope], [values[0], np.ones((7, 9))], {T: 1024, N: 4096}, rows=2
+    )
+    _, got = program.function(values[0], np.ones((7, 9)))
+    np.testing.assert_allclose(got, 1 / np.cosh(values[0]) ** 2, rtol=1e-12)

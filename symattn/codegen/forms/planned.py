@@ -22,6 +22,8 @@ from ..call.takes import Takes
 from ..graph import Graph
 from ..program.build import program
 from ..program.extent import Extent
+from ..program.records import picked_op
+from ..program.schedule import Loop
 from .blocks import BlockWriter
 
 _WORTH, _WORTH_A_PLACE = 1 << 20, 1 << 15  # bytes of the largest value, over all loop axes and at one place of them
@@ -49,7 +51,7 @@ class Planned:
         needed, own = writer.write(several)
         self.source = needed + own
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
-        self.skips = any(loop.columns is not None for loop in self.program.loops)
+        self.skips = any(map(_skips, self.program.loops))
         self.full_loops = [y.full for y in writer.outputs if y.full is not None]
         namespace: dict[str, Any] = {"__name__": "symattn.generated"}
         exec(compile(self.source, "<symattn>", "exec"), namespace)  # the generator's own text
@@ -143,6 +145,11 @@ def _called(
 ) -> Any:
     known = {name: sizes[s] if s in sizes else given[name] for s, name in planned.keywords.items()}
     return planned.function(*arrays, **known)
+
+
+def _skips(loop: Loop) -> bool:
+    """Whether a loop leaves out what is multiplied by 0, which would be met were it infinite."""
+    return loop.columns is not None or any(x.op is picked_op for x in loop.order)
 
 
 def _is_finite(y: Tensor | sympy.Symbol, x: Any) -> bool:

@@ -8,7 +8,7 @@ the range of floating point which is not within a factor n of its end. The lower
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,17 +17,18 @@ import sympy
 from ...core.node import Tensor, topological, with_inputs
 from ...core.operation import Operation
 from ...core.sizes import same_shape
-from ...ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op
+from ...ops.arithmetic import add, add_op, divide, divide_op, multiply, multiply_op, subtract
 from ...ops.broadcasting import sum_op
+from ...ops.classes import one_hot_op
 from ...ops.contraction import matmul_of, matmul_op
 from ...ops.layout import transpose, transpose_op
 from ...ops.leaves import as_tensor, computed, cotangent_op, from_index_op, is_zero, scalar_value
 from ...ops.logic import and_op, where
-from ...ops.pointwise import exp, maximum
-from ...ops.rows import _count, mean_op, softmax_op
-from ..stable import softmax_vjp_op
+from ...ops.pointwise import exp, maximum, tanh
+from ...ops.rows import _count, logsumexp_op, mean_op, softmax_op
+from ..stable import logsumexp_less_op, softmax_vjp_op, tanh_slope_op
 from .extent import Extent
-from .records import slope_op, top_op
+from .records import log_total_op, picked_op, slope_op, tanh_slope_at_op, top_op
 
 ONE = sympy.S.One
 _MODERATE = 2**20  # numbers up to this, and down to its inverse, may be put off
@@ -183,6 +184,11 @@ class Lowering:
                 return self._keep(sum_op(multiply(g.inputs[0], other), axes=(-1,), keepdims=True))
         return self._keep(sum_op(multiply(weights, g), axes=(-1,), keepdims=True))
 
+    def _tanh_slope(self, node: Tensor) -> Scaled | None:
+        """By the value of tanh, where that is there."""
+        [x] = map(self.value, node.inputs)
+        return Scaled(ONE, None, tanh_slope_at_op(x, y)) if (y := tanh(x)) in self.made else None
+
     def _mean(self, node: Tensor) -> Scaled:
         c, s, b = self._sum(node)
         return Scaled(c / _count(node.inputs[0], node.params["axes"]), s, b)
@@ -194,7 +200,32 @@ class Lowering:
             return Scaled(c, None, sum_op(self._times(b, s), **params))
         if s is not None and not params["keepdims"]:
             s = sum_op(s, **params)  # of one term each: the axes are taken off
-        return Scaled(c, s, sum_op(b, **params))
+        picked = self._picked(b, params)
+        return Scaled(c, s, sum_op(b, **params) if picked is None else picked)
+
+    def _picked(self, x: Tensor, params: Mapping[str, Any]) -> Tensor | None:
+        """The entries that classes say, which are sums of products with rows of zeros and a one."""
+        if x.op is not multiply_op or params["axes"] != (-1,):
+            return None
+        for of, by in (x.inputs, x.inputs[::-1]):
+            if by.op is one_hot_op and same_shape(of.shape, x.shape) and same_shape(by.shape, x.shape):
+                return self._off(picked_op(of, by.inputs[0]), params)
+        return None
+
+    def _off(self, x: Tensor, params: Mapping[str, Any]) -> Tensor:
+        """Of one entry a row: the axis stays, or is taken off."""
+        return x if params["keepdims"] else sum_op(x, **params)
+
+    def _logsumexp(self, node: Tensor) -> Scaled | None:
+        """By the weights that a softmax of the same has."""
+        if node.params["axes"] != (-1,):
+            return None
+        seen, *less = map(self.value, node.inputs)
+        top = top_op(seen, axes=(-1,), keepdims=True)
+        weights = self._keep(exp(add(seen, multiply(-1, top))))
+        rest = log_total_op(weights, self._keep(sum_op(weights, axes=(-1,), keepdims=True)))
+        first, rest = (self._off(x, node.params) for x in (top, rest))
+        return Scaled(ONE, None, add(subtract(first, less[0]) if less else first, rest))
 
     def _transpose(self, node: Tensor) -> Scaled:
         c, s, b = self.forms[node.inputs[0]]
@@ -265,6 +296,9 @@ _RULES: dict[Operation, Callable[[Lowering, Tensor], Any]] = {
     divide_op: Lowering._divide,
     softmax_op: Lowering._softmax,
     softmax_vjp_op: Lowering._slope,
+    logsumexp_op: Lowering._logsumexp,
+    logsumexp_less_op: Lowering._logsumexp,
+    tanh_slope_op: Lowering._tanh_slope,
     mean_op: Lowering._mean,
     sum_op: Lowering._sum,
     transpose_op: Lowering._transpose,

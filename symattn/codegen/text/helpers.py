@@ -115,6 +115,17 @@ def tanh_slope(x):
     return 4 * small / (1 + small) ** 2
 
 
+def tanh_slope_at(x, y, out=None):
+    """1 - y**2 for y = tanh(x); where y is nearly 1, from x."""
+    near = np.abs(y) > 0.7 if max(y.max(), -y.min()) > 0.7 else None
+    few = None if near is None else tanh_slope(x[near])
+    slope = np.multiply(y, y, out=out)
+    np.subtract(1, slope, out=slope)
+    if near is not None:
+        slope[near] = few
+    return slope
+
+
 def softmax_slope(u, p, axis=-1):
     """u - p * sum(u) for probabilities p; in rows where one is nearly 1, from what the others have."""
     slope = p * -u.sum(axis=axis, keepdims=True)
@@ -166,6 +177,18 @@ def weights_slope(weights, g, total, along, out=None):
         rest = g * others.sum(-1, keepdims=True) - np.vecdot(others, g)[..., None]
         slope[near] = np.where(w == 1, rest / total, slope[near])
     return slope
+
+
+def log_total(weights, total):
+    """The logarithm of the sums of rows of weights of which the largest is 1; where the others are tiny, of these."""
+    result = np.log(total)
+    few = (total < 1.5)[..., 0]
+    if few.any():
+        others = weights[few]
+        others[np.arange(len(others)), others.argmax(axis=-1)] = 0
+        rest = np.log1p(others.sum(axis=-1, keepdims=True))
+        result[few] = np.where(total[few] > 0, rest, result[few])
+    return result
 
 
 def softmax_less(p, y, axis=-1):
@@ -334,6 +357,11 @@ def whole(index, size, name):
 def one_hot(index, size, name):
     """1 at the place of the index, along a new last axis."""
     return whole(index, size, name)[..., None] == np.arange(size)
+
+
+def picked(x, index, name):
+    """The entry of each row at the place of its index."""
+    return np.take_along_axis(x, whole(index, x.shape[-1], name)[..., None], -1)
 
 
 def take(x, index, axis, ranks, name):
