@@ -13,6 +13,7 @@ from ...ops.broadcasting import reduction
 from ...ops.notation import call
 from ...ops.rows import max_op
 from ...scalars.formulas import Max, bound
+from ..stable import over_length_op, unit_rows_op
 
 
 def _top(code: Any, node: Tensor, x: str) -> str:
@@ -91,4 +92,5 @@ picked_op = Operation(
     places=(1,),
 )
 
-IN_PLACE = {slope_op: (1,)}  # inputs that a result may be written over, where the operation is not entry by entry
+# Inputs that a result may be written over, where the operation is not entry by entry.
+IN_PLACE = {slope_op: (1,), unit_rows_op: (0,), over_length_op: (0,)}

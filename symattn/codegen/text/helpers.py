@@ -233,6 +233,14 @@ def weighed(p, x):
     return p * np.where(p == 0, 0, x)
 
 
+def in_array(out, values):
+    """The values, in an array where one is given."""
+    if out is None:
+        return values
+    out[...] = values
+    return out
+
+
 def is_usual(root, mean, divides):
     """Whether squares of rows of these (inverse) lengths neither overflow nor vanish, and means are not much larger."""
     low = 16 * float(np.finfo(root.dtype).tiny) ** 0.5
@@ -262,27 +270,29 @@ def near_one(rows, factor, eps, axis, centred):
 def length(x, factor, eps, axis=-1, of=None, mean=None):
     """sqrt(factor * rowsum(x**2) + eps) for rows of any scale; x may be ``of`` less its ``mean``."""
     with np.errstate(all="ignore"):
-        root = np.sqrt(factor * (x**2).sum(axis=axis, keepdims=True) + eps)
+        by_blas = axis == -1 and x.dtype.char in "fd"
+        squares = np.vecdot(x, x)[..., None] if by_blas else (x**2).sum(axis=axis, keepdims=True)
+        root = np.sqrt(factor * squares + eps)
     if is_usual(root, mean, True):
         return root
     _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
     return by_power(near, -power).astype(root.dtype)
 
 
-def unit_rows(x, root, factor, eps, axis=-1, of=None, mean=None, divides=False):
+def unit_rows(x, root, factor, eps, axis=-1, of=None, mean=None, divides=False, out=None):
     """The rows x over their lengths; ``root`` is these or their inverses, which may not be representable."""
     if is_usual(root, mean, divides):
-        return x / root if divides else x * root
+        return np.divide(x, root, out=out) if divides else np.multiply(x, root, out=out)
     z, near, _ = near_one(x if of is None else of, factor, eps, axis, of is not None)
-    return (z / near).astype(np.result_type(x, root))
+    return in_array(out, (z / near).astype(np.result_type(x, root)))
 
 
-def over_length(u, root, x, factor, eps, axis=-1, of=None, mean=None, divides=False):
+def over_length(u, root, x, factor, eps, axis=-1, of=None, mean=None, divides=False, out=None):
     """u over the lengths of the rows x; ``root`` is these or their inverses, which may not be representable."""
     if is_usual(root, mean, divides):
-        return u / root if divides else u * root
+        return np.divide(u, root, out=out) if divides else np.multiply(u, root, out=out)
     _, near, power = near_one(x if of is None else of, factor, eps, axis, of is not None)
-    return by_power(u / near, power).astype(np.result_type(u, root))
+    return in_array(out, by_power(u / near, power).astype(np.result_type(u, root)))
 
 
 def spread(x, core):
