@@ -82,11 +82,7 @@ CONDITIONS: dict[str, tuple[Callable[[], Question], tuple[str, ...]]] = {
     "the first element": (lambda: Question(run(lambda s, x: s + x, 0, x), sa.sum(x) * x[0] / x[0]), ("x[0] != 0",)),
     "outputs": (
         outputs,
-        (
-            "x[0] != 0",
-            "cumsum(x[:n]) != 0 for 1 <= n <= T",
-            "sum(x[:n]) + x[n] != 0 for 1 <= n <= T - 1",
-        ),
+        ("cumsum(x[:n]) != 0 for 1 <= n <= T",),
     ),
     "an image that divides": (
         lambda: Question(run(lambda s, x: s + x, u, x), run(lambda s, x: s + x * x / x, u, x)),
@@ -107,18 +103,18 @@ CONDITIONS: dict[str, tuple[Callable[[], Question], tuple[str, ...]]] = {
     "a free state": (unread, ("x > 0",)),
     "a number of steps": (
         lambda: Question(run(quotient, 1, literal), 1 / (1 + sa.sum(literal))),
-        (
-            "1 + sum(x[:n]) != 0 for 1 <= n <= 9",
-            "1 + 1 / (1 + sum(x[:n])) * x[n] != 0 for 1 <= n <= 8",
-        ),
+        ("1 + sum(x[:n]) != 0 for 1 <= n <= 9",),
     ),
     "all but the first": (
         lambda: Question(run(quotient, 1, x[1:]), 1 / (1 + sa.sum(x[1:]))),
         (
             "2 <= T",
             "1 + sum(x[1:n + 1]) != 0 for 1 <= n <= T - 1",
-            "1 + 1 / (1 + sum(x[1:n + 1])) * x[n + 1] != 0 for 1 <= n <= T - 2",
         ),
+    ),
+    "what is positive": (
+        lambda: Question(run(lambda s, x: s / x, 1, x), sa.exp(-sa.sum(sa.log(x)))),
+        ("x > 0",),
     ),
     "no conditions": (lambda: Question(run(lambda s, x: s * x, sa.exp(u), sa.exp(x)), sa.exp(u + sa.sum(x))), ()),
 }

@@ -7,9 +7,11 @@ from typing import Any
 
 import sympy
 
-from ...core.budget import Budget
+from ...core.budget import Budget, OutOfBudget
 from ...core.node import Tensor, rebuild, topological, with_inputs
+from ...core.sizes import same_shape
 from ...core.stated import Condition, Formula, Sentence, Stated
+from ...errors import SymattnError
 from ...ops.domain import is_total
 from ...ops.index import NEW, index, index_op, joined
 from ...ops.leaves import computed
@@ -18,13 +20,15 @@ from ...printing.stated import stated_in
 from ...recurrence.body import loop_of
 from ..argument import Argument, Given
 from ..definedness import conditions, put_back
+from ..equality.decide import compare
 from ..fitting import misfits
 from ..refute.refuter import Search
 from .closed_forms import ClosedForm, Meaning, free_values
 from .images import Image
 from .prefixes import NoInductionError, at_length, part_of, sequences_in
 
-_SECONDS = 1.0  # to look for values at the first step
+_SECONDS = 1.0  # to look for values at the first step, and to hold conditions against each other
+_PARTS = 4  # of that, for one pair of conditions
 Nodes = dict[Tensor, Tensor]
 
 
@@ -40,7 +44,7 @@ def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tup
         found += _in_the_claim(form, conditions(several, earlier, finite=several), form.meanings(part))
     for part, proof in zip(form.obligations(), proofs, strict=True):
         found += _in_the_claim(form, proof.side_conditions, form.meanings(part), parts)
-    return tuple(dict.fromkeys(_for_all(found, n, T, _roots(form))))
+    return _without_weaker(_for_all(found, n, T, _roots(form)))
 
 
 def _roots(form: ClosedForm | Image) -> list[Tensor]:
@@ -106,9 +110,38 @@ def _for_all(found: Sequence[str], n: sympy.Symbol, T: sympy.Symbol, roots: Sequ
         if later.get(key, key) != key or (first.get(key, key) != key and first[key] in to_the_end):
             continue
         listed[c] = T if key in to_the_end else T - 1
+    time = Budget(_SECONDS)
+    for c in [c for c, last in listed.items() if last != T and _is_said_by(c, listed, n, T, time)]:
+        del listed[c]
     for c, last in listed.items():
         whole = _of_all_places(c, listed, n, T)
         yield _ranged(c, n, last) if whole is None else stated_in(text_printer([*roots, *whole.tensors]), whole)
+
+
+def _is_said_by(c: Stated, listed: Mapping[Stated, Any], n: sympy.Symbol, T: sympy.Symbol, time: Budget) -> bool:
+    """Whether a condition is another one, which is for all 1 <= n <= T: a step later, or at the first step."""
+    for other, last in listed.items():
+        if last == T and (c.formula.relation, c.formula.right) == (other.formula.relation, other.formula.right):
+            x, y = c.formula.left, other.formula.left
+            if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+                continue
+            later = at_length(y, n, n + 1 if n in x.free_symbols else 1)
+            try:
+                if any(compare(*pair, (), time.part(1 / _PARTS)).equal for pair in _ways(c, x, y, later)):
+                    return True
+            except (OutOfBudget, SymattnError):
+                continue
+    return False
+
+
+def _ways(c: Stated, x: Tensor, y: Tensor, later: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pairs that are equal only if one tensor has an entry 0 where the other one has, or is as large."""
+    if same_shape(x.shape, later.shape):
+        yield x, later
+        if c.formula.relation == "!=" and c.formula.right == 0 and same_shape(x.shape, y.shape):
+            yield x * y, later
+    elif same_shape(x.shape, later.shape[1:]):
+        yield from ((x, later[at]) for at in (-1, 0))
 
 
 def not_said_for_all(own: Sequence[str], listed: Sequence[str]) -> list[str]:
@@ -119,6 +152,21 @@ def not_said_for_all(own: Sequence[str], listed: Sequence[str]) -> list[str]:
             case (Stated(formula=Condition() as formula), " for ", _, " <= ", sympy.Symbol() as n, " <= ", last):
                 at_the_end.add(_key(formula, {n: last}))
     return [c for c in own if not (isinstance(c, Stated) and _key_of(c) in at_the_end)]
+
+
+def _without_weaker(found: Iterable[str]) -> tuple[str, ...]:
+    """Each condition once, and none that something is not 0 that is positive by another."""
+    listed = {_parted(c): c for c in found}
+    return tuple(c for (x, sign, *rest), c in listed.items() if sign != "!=" or (x, ">", *rest) not in listed)
+
+
+def _parted(c: str) -> tuple[Any, ...]:
+    """What a condition is about, its sign, and the rest of it."""
+    first, *others = c.parts if isinstance(c, Sentence) else (c,)
+    if not isinstance(first, Stated) or not isinstance(first.formula, Condition):
+        return c, ""
+    left, sign, *rest = _key(first.formula, {})
+    return (left, *rest), sign, *others
 
 
 def _key_of(c: Stated) -> Any:
