@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -221,6 +222,14 @@ class Names:
             if not (isinstance(value, str) and ".." in value):
                 self.declare(tree_of(name), value, name)
         self.given = frozenset(self.entries)  # not by the text itself
+
+    def branch(self) -> Names:
+        """A table that knows the same, and whose own additions this one does not learn."""
+        other = copy(self)
+        for name, held in vars(self).items():
+            if isinstance(held, (dict, set)):
+                setattr(other, name, held.copy())
+        return other
 
     def declare(self, tree: Tree, value: Any, shown: str = "") -> None:
         """One more name; a shape makes a tensor of that name."""

@@ -6,6 +6,7 @@ What is not declared, and what people read in two ways, is an error that says wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias, get_args
 
@@ -21,8 +22,8 @@ from .names import Names, Range
 from .parser import Parser
 from .quantifiers import Quantifier, ranges_apart
 from .statements import FOLLOWS, statements
-from .text import FormulaText
-from .tree import Fence, Product, Symbol
+from .text import FormulaText, Span
+from .tree import Fence, Product, Symbol, Tree
 
 GRADIENTS = get_args(Gradients)
 
@@ -65,14 +66,35 @@ def parse_latex(
         table.bases.add(table.first_index)
     if layout not in ("", *LAYOUTS):
         raise OperandError(f"a layout is {' or '.join(LAYOUTS)}, not {described(layout)}")
+    reads = read_each(source, table, gradients)
+    if (problem := next((read.problem for read in reads if read.problem is not None), None)) is not None:
+        raise problem
+    _check_implications(source, reads)
+    answers = [answer for read in reads for answer in read.answers]
+    return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+@dataclass(frozen=True)
+class Read:
+    """One statement of a text as it was read: its answers, or the problem; ``follows``: behind an implication."""
+
+    span: Span
+    tree: Tree | None = None
+    answers: Sequence[Any] = ()
+    problem: SymattnError | None = None
+    follows: Span | None = None
+
+
+def read_each(source: FormulaText, table: Names, gradients: str = "d") -> list[Read]:
+    """Every statement of a text by what the table knows, which learns what they say.
+
+    Raises ParseError for a text that is not taken apart.
+    """
     tokens = _spelled(source, table, gradients)
     parts, local = _ranges_taken(source, table, statements(source, tokens))
     parts = _shapes_below(source, table, parts)
     table.heads = _heads(parts)
-    found = _in_order(source, table, parts, local)
-    _check_implications(source, tokens, parts, found)
-    answers = [answer for part in found for answer in part]
-    return answers[0] if len(answers) == 1 else tuple(answers)
+    return _with_implications(tokens, _in_order(source, table, parts, local))
 
 
 def _spelled(text: FormulaText, names: Names, gradients: str) -> list[Token]:
@@ -156,23 +178,29 @@ def _shape_row(text: FormulaText, part: Sequence[Token]) -> list[Fence] | None:
     return fences if whole and all(f.left == "(" and len(f.items) == 2 for f in fences) else None
 
 
-def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]], local: _Local) -> list[list[Any]]:
-    """The answers of all statements: one that needs what a later one defines waits for it."""
-    found: dict[int, list[Any]] = {}
+def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]], local: _Local) -> list[Read]:
+    """What all statements say: one that needs what a later one defines waits for it.
+
+    Where none can go on, the problem of the first of them comes first.
+    """
+    found: dict[int, Read] = {}
     defined = [_defined_by(text, names, part) for part in parts] if len(parts) > 1 else [set[str]()]
     while len(found) < len(parts):
-        first, before = None, len(found)
+        problems, before = dict[int, Read](), len(found)
         for n, part in enumerate(parts):
+            span = Span(part[0].span.start, part[-1].span.end)
+            if n in found:
+                continue
             try:
-                if n not in found:
-                    others = (keys for m, keys in enumerate(defined) if m not in found and m != n)
-                    names.waiting = set[str]().union(*others) - defined[n] - names.given
-                    with names.within(local.get(id(part), {})):
-                        found[n] = Statement(text, names, part).answers()
+                others = (keys for m, keys in enumerate(defined) if m not in found and m != n)
+                names.waiting = set[str]().union(*others) - defined[n] - names.given
+                with names.within(local.get(id(part), {})):
+                    statement = Statement(text, names, part)
+                    found[n] = Read(span, statement.tree, statement.answers())
             except SymattnError as problem:
-                first = first or problem
-        if first is not None and len(found) == before:
-            raise first
+                problems[n] = Read(span, problem=problem)
+        if len(found) == before:
+            found.update(problems)
     return [found[n] for n in range(len(parts))]
 
 
@@ -184,12 +212,19 @@ def _defined_by(text: FormulaText, names: Names, part: Sequence[Token]) -> set[s
         return set()  # which is told when it is read
 
 
-def _check_implications(
-    text: FormulaText, tokens: Sequence[Token], parts: Sequence[Sequence[Token]], found: Sequence[Sequence[Any]]
-) -> None:
+def _with_implications(tokens: Sequence[Token], reads: Sequence[Read]) -> list[Read]:
+    r"""The statements, with the ``\implies`` that stands in front of one."""
+    out = list(reads[:1])
+    for before, after in pairwise(reads):
+        between = (t.span for t in tokens if t.mark in FOLLOWS)
+        arrow = next((span for span in between if before.span.end <= span.start < after.span.start), None)
+        out.append(after if arrow is None else replace(after, follows=arrow))
+    return out
+
+
+def _check_implications(text: FormulaText, reads: Sequence[Read]) -> None:
     r"""That what ``\implies`` stands behind is a definition, or holds: no claim is made of what is only supposed."""
-    for n, (before, after) in enumerate(pairwise(parts)):
-        ends, begins = before[-1].span.end, after[0].span.start
-        arrow = next((t for t in tokens if t.mark in FOLLOWS and ends <= t.span.start < begins), None)
-        if arrow is not None and any(isinstance(answer, Claim) and not prove(answer) for answer in found[n]):
-            raise text.error("an implication is not read: write what follows by itself", arrow.span)
+    for before, after in pairwise(reads):
+        claims = (answer for answer in before.answers if isinstance(answer, Claim))
+        if after.follows is not None and any(not prove(claim) for claim in claims):
+            raise text.error("an implication is not read: write what follows by itself", after.follows)
