@@ -12,7 +12,7 @@ from ...core.sizes import Shape, never_negative, same_size
 from ...ops.gather import take
 from ...ops.leaves import eye, ones, zeros
 from ..formulas import LARGEST
-from .names import Entry, Range, key_of, name_of
+from .names import Entry, Range, items_of, key_of, name_of
 from .parser import INDICES as LETTERS
 from .shapes import Form, Slot, Unknown, form_of
 from .terms import Term, Terms
@@ -106,9 +106,22 @@ class Leaves(Terms):
         if not isinstance(value, Tensor):
             return self.scalar(tree.span, value)
         self.use(entry, tree)
+        if isinstance(tree, Scripted) and tree.below is not None and not entry.family:
+            self._check_one_for_all(tree, tree.below)
         if entry.family:
             return self.indexed_by(tree, value, [Symbol(tree.span, letter) for letter in entry.family], tree)
         return self._leaf(tree.span, value)
+
+    def _check_one_for_all(self, tree: Tree, below: Tree) -> None:
+        r"""That ``x_i`` below a sum over i is no single tensor that has this name."""
+        bound = sorted(self.bound_letters.intersection(map(key_of, items_of(below))))
+        if bound:
+            shown, letter = self.shown(tree), bound[0]
+            raise self.undecided(
+                f"{shown} is declared as one tensor, and stands below a sign over {letter}: whether there is one for "
+                f"each {letter} is not decided: say where {letter} runs first, as {letter} = 1, \ldots, n",
+                tree,
+            )
 
     def wait_for(self, key: str, where: Tree) -> None:
         """Has this statement wait for the one that defines a name."""

@@ -97,6 +97,8 @@ class Statement(Declarations):
                 return self.declared(sides[0], sides[1])
             signs.pop()
             shape = self.shape_of(last := sides.pop())
+            if shape == "N" and not signs and (size := self.names.sizes.get(key_of(sides[0]))) is not None:
+                return [Declaration(name_of(sides[0]), size)]
             if shape is None or shape == "N":
                 raise self.error(f"{self.text.part(last.span)} is no shape", last)
             new = {size for key, size in self.names.sizes.items() if key not in known}

@@ -191,14 +191,16 @@ def _in_order(text: FormulaText, names: Names, parts: Sequence[Sequence[Token]],
             span = Span(part[0].span.start, part[-1].span.end)
             if n in found:
                 continue
+            tree = None
             try:
                 others = (keys for m, keys in enumerate(defined) if m not in found and m != n)
                 names.waiting = set[str]().union(*others) - defined[n] - names.given
                 with names.within(local.get(id(part), {})):
                     statement = Statement(text, names, part)
-                    found[n] = Read(span, statement.tree, statement.answers())
+                    tree = statement.tree
+                    found[n] = Read(span, tree, statement.answers())
             except SymattnError as problem:
-                problems[n] = Read(span, problem=problem)
+                problems[n] = Read(span, tree, problem=problem)
         if len(found) == before:
             found.update(problems)
     return [found[n] for n in range(len(parts))]

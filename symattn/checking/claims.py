@@ -1,0 +1,151 @@
+"""What a claim of a document comes to, by what the document has said: proved, refuted, an assumption, or open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..calculus.gradient import gradient
+from ..core.node import Tensor, topological
+from ..errors import SymattnError
+from ..ops.leaves import let_op
+from ..printing.asked import latex
+from ..proof.claims import Claim
+from ..proof.engine import prove
+from ..proof.verdict import Unknown, Verdict
+from ..reading.latex.answers import Definition
+from .known import Known
+from .report import Status
+
+_CONDITIONS = frozenset(
+    "as assume assumes assuming for given if let provided require requires required such suppose supposing that unless "
+    "when whenever where with".split()
+)
+_DENIED = re.compile(
+    r"\b(not|never|wrong(ly)?|incorrect(ly)?|mistake\w*|instead of|rather than|false|unlike|erroneous\w*|"
+    r"counterexample|cannot|fails?|no longer|n't)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came out, in words, and the formula that may have been meant."""
+
+    status: Status
+    message: str
+    how: str = ""
+    suggestion: str = ""
+
+
+def is_supposed(before: str) -> bool:
+    """Whether the words in front of a formula have it say when something holds: the last three decide."""
+    return any(word.strip(",:;(").lower() in _CONDITIONS for word in before.split()[-2:])
+
+
+def is_denied(before: str, after: str) -> bool:
+    """Whether the sentence around a formula may say that it does not hold."""
+    return _DENIED.search(before) is not None or _DENIED.search(after) is not None
+
+
+def asked(claim: Claim, known: Known, budget: float) -> Verdict:
+    """The verdict on a claim by what is known."""
+    return prove(known.claim(claim), given=known.given, budget=budget)
+
+
+def judged(verdict: Verdict) -> Judged:
+    """A verdict in one line."""
+    if verdict:
+        return Judged("ok", "proved", "proved")
+    if verdict.counterexample is not None:
+        return Judged("refuted", " ".join(_counterexample(verdict).split()))
+    assert isinstance(verdict, Unknown)
+    trials = 0 if verdict.agreement is None else verdict.agreement.trials
+    if trials:
+        return Judged("ok", f"not proved; it holds at {trials} points that were tried", "numerically")
+    return Judged("skipped", f"neither proved nor refuted: {verdict.reason}")
+
+
+def _counterexample(verdict: Verdict) -> str:
+    text = str(verdict.counterexample)
+    return text if len(text) <= 600 else f"{text[:597]}..."
+
+
+def is_property(claim: Claim, known: Known) -> bool:
+    r"""Whether a claim that does not hold in general may be what is asked of declared tensors, as ``W^\top W = I`` is.
+
+    It is, where nothing in it has a value by an equation, and one side is a bare name, or lacks a tensor of the other.
+    """
+    sides = [known.resolved(side) for side in claim.sides]
+    if any(node.op is let_op for node in topological(sides)):
+        return False
+    left, right = (set(side.tensors) for side in sides)
+    return left != right or any(known.is_free(side) for side in sides) or claim.relation != "="
+
+
+# --- gradients ---
+
+
+def gradient_of(defined: Definition, known: Known) -> str:
+    """The key of the name whose derivative a definition is of; "" for any other definition."""
+    key = defined.name[1:] if defined.name.startswith("d") else ""
+    entry = known.names.entries.get(key) or next((e for e in known.names.entries.values() if e.name == key), None)
+    is_tensor = entry is not None and isinstance(entry.value, Tensor) and isinstance(defined.value, Tensor)
+    if not is_tensor or entry is None or defined.parameters or defined.indices:
+        return ""
+    return next(k for k, e in known.names.entries.items() if e is entry)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The derivative that follows from what is defined, and the formula for it that the document gives."""
+
+    right: Tensor
+    told: Tensor
+
+
+def derived(key: str, defined: Definition, known: Known) -> Derived | str:
+    """The derivative by a name that belongs to the cotangents of a formula; or why there is none."""
+    target = known.resolved(known.names.entries[key].value)
+    told = known.resolved(defined.value)
+    told = told.inputs[0] if told.op is let_op else told
+    outputs: dict[Tensor, Tensor] = {}
+    for leaf in told.tensors:
+        name = str(leaf.name)
+        of = next((e for e in known.names.entries.values() if name == f"d{e.name}"), None)
+        if of is not None and isinstance(of.value, Tensor):
+            outputs[known.resolved(of.value)] = leaf
+    outputs.pop(target, None)
+    if not outputs:
+        return "it has no derivative of an output on its right side, whose formula would decide it"
+    within = {x: set(topological([x])) for x in outputs}
+    inner = {x for x in outputs if any(x in nodes for y, nodes in within.items() if y is not x)}
+    roots = {x: leaf for x, leaf in outputs.items() if x not in inner}
+    if not any(target in within[x] for x in roots):
+        names = ", ".join(sorted(str(x.name) for x in roots))
+        return f"{names} is not a function of {target.name or key} in what is defined here"
+    g = gradient(roots, [target, *inner])
+    if inner:
+        told = _replaced(told, {outputs[x]: g[x] for x in inner})
+    return Derived(g[target], told)
+
+
+def _replaced(x: Tensor, values: dict[Tensor, Tensor]) -> Tensor:
+    inner = Known.__new__(Known)
+    inner.values = values
+    return inner.resolved(x)
+
+
+def judged_gradient(key: str, found: Derived, budget: float) -> Judged:
+    """Whether the document's derivative is the one that follows."""
+    verdict = judged(prove(found.told, found.right, budget=budget))
+    if verdict.status == "ok":
+        return Judged("ok", f"the derivative by {key}: {verdict.message}", verdict.how)
+    if verdict.status != "refuted":
+        return verdict
+    try:
+        shown = latex(found.right)
+    except SymattnError:
+        shown = ""
+    suggestion = f"d{key} = {shown}" if shown and len(shown) < 400 else ""
+    return Judged("refuted", f"it is not the derivative by {key} that follows. {verdict.message}", "", suggestion)
