@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..calculus.gradient import gradient
-from ..core.node import Tensor, topological
-from ..errors import SymattnError
-from ..ops.leaves import let_op
-from ..printing.asked import latex
+from ..core.node import Tensor, rebuild, topological
+from ..ops.leaves import definition, let_op
+from ..printing.matrix import latex_printer
 from ..proof.claims import Claim
 from ..proof.engine import prove
-from ..proof.verdict import Unknown, Verdict
+from ..proof.verdict import Proved, Refuted, Unknown, Verdict
 from ..reading.latex.answers import Definition
+from .findings import Status
 from .known import Known
-from .report import Status
 
 _CONDITIONS = frozenset(
-    "as assume assumes assuming for given if let provided require requires required such suppose supposing that unless "
+    "as assume assumes assuming for given if let provided require requires required such suppose supposing unless "
     "when whenever where with".split()
 )
 _DENIED = re.compile(
@@ -30,12 +30,12 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True)
 class Judged:
-    """What came out, in words, and the formula that may have been meant."""
+    """What a claim came to, in words, with formulas that may have been meant."""
 
     status: Status
-    message: str
-    how: str = ""
-    suggestion: str = ""
+    message: str = ""
+    suggestions: tuple[str, ...] = ()
+    verdict: Any = None
 
 
 def is_supposed(before: str) -> bool:
@@ -54,21 +54,16 @@ def asked(claim: Claim, known: Known, budget: float) -> Verdict:
 
 
 def judged(verdict: Verdict) -> Judged:
-    """A verdict in one line."""
-    if verdict:
-        return Judged("ok", "proved", "proved")
-    if verdict.counterexample is not None:
-        return Judged("refuted", " ".join(_counterexample(verdict).split()))
+    """What is said of a verdict."""
+    if isinstance(verdict, Proved):
+        conditions = verdict.proof.side_conditions
+        return Judged("proved", f"where {', '.join(conditions)}" if conditions else "", verdict=verdict)
+    if isinstance(verdict, Refuted):
+        return Judged("refuted", str(verdict.counterexample), verdict=verdict)
     assert isinstance(verdict, Unknown)
     trials = 0 if verdict.agreement is None else verdict.agreement.trials
-    if trials:
-        return Judged("ok", f"not proved; it holds at {trials} points that were tried", "numerically")
-    return Judged("skipped", f"neither proved nor refuted: {verdict.reason}")
-
-
-def _counterexample(verdict: Verdict) -> str:
-    text = str(verdict.counterexample)
-    return text if len(text) <= 600 else f"{text[:597]}..."
+    numbers = f"; it holds at {trials} points that were tried" if trials else ""
+    return Judged("unknown", f"{verdict.reason}{numbers}", verdict=verdict)
 
 
 def is_property(claim: Claim, known: Known) -> bool:
@@ -131,21 +126,17 @@ def derived(key: str, defined: Definition, known: Known) -> Derived | str:
 
 
 def _replaced(x: Tensor, values: dict[Tensor, Tensor]) -> Tensor:
-    inner = Known.__new__(Known)
-    inner.values = values
-    return inner.resolved(x)
+    return rebuild([x], values)[0]
 
 
-def judged_gradient(key: str, found: Derived, budget: float) -> Judged:
+def judged_gradient(name: str, found: Derived, budget: float) -> Judged:
     """Whether the document's derivative is the one that follows."""
-    verdict = judged(prove(found.told, found.right, budget=budget))
-    if verdict.status == "ok":
-        return Judged("ok", f"the derivative by {key}: {verdict.message}", verdict.how)
-    if verdict.status != "refuted":
-        return verdict
-    try:
-        shown = latex(found.right)
-    except SymattnError:
-        shown = ""
-    suggestion = f"d{key} = {shown}" if shown and len(shown) < 400 else ""
-    return Judged("refuted", f"it is not the derivative by {key} that follows. {verdict.message}", "", suggestion)
+    result = judged(prove(found.told, found.right, budget=budget))
+    if result.status == "proved":
+        return replace(result, message=f"the derivative by {name}")
+    if result.status != "refuted":
+        return result
+    says = f"it is not the derivative by {name} that follows\n{result.message}"
+    printer = latex_printer([found.right])
+    shown = printer.written(printer.box(definition(found.right)))
+    return replace(result, message=says, suggestions=(rf"\mathrm{{d}}{name} = {shown}",))

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -23,6 +24,9 @@ _CODE = "verbatim lstlisting minted tabular figure".split()
 _OPENS = re.compile(r"<!--|^[ \t]*(?:```|~~~)|`+|\$\$?|\\\[|\\\(|\\begin\{(\w+)(\*?)\}|\\[\\$%]|%", re.M)
 _COMMAND = re.compile(r"\\[a-zA-Z]{2,}|\\mathbb")
 _DECLARED = re.compile(r"symattn:(.*)", re.S)
+_HEADING = re.compile(r"^#{1,6}\s|^\\(?:part|chapter|(?:sub)*section)\*?\{|¶$")
+_ENDS = re.compile(r"\n\s*\n|(?:^|\n)#[^\n]*\n|[.!?。](?=\s|$)")  # of sentences
+_NEAR = 300  # characters in which the words of a sentence are looked for
 _LONGEST = 20_000  # characters of a formula; what is longer has lost its end
 
 
@@ -61,6 +65,24 @@ class Document:
         line = self.text[passage.at : end if end >= 0 else len(self.text)]
         formulas = 2 if " \\in " in passage.text and passage.text not in line else 1  # in two cells of a table
         return "".join(line.split("$")[2 * formulas - 1 : 2 * formulas][:1])
+
+    def words_before(self, at: int) -> str:
+        """The words of a sentence, and what it says in formulas, in front of one of them."""
+        return _ENDS.split(self.text[max(0, at - _NEAR) : at].rstrip("$\\[( \n"))[-1]
+
+    def words_after(self, passage: Passage) -> str:
+        """The same behind a formula."""
+        end = passage.at + len(passage.text)
+        return _ENDS.split(self.text[end : end + _NEAR].lstrip("$\\])"))[0]
+
+    @cached_property
+    def headings(self) -> list[int]:
+        """Where sections begin."""
+        return [one.at for one in self.passages if one.kind == "words" and _HEADING.search(one.text)]
+
+    def section(self, at: int) -> int:
+        """The number of the section that a character is in; 0 in front of the first heading."""
+        return bisect_right(self.headings, at)
 
     def _passages(self) -> Iterator[Passage]:
         at = start = 0

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal[
-    "proved", "defined", "declared", "given", "refuted", "shape", "warning", "unknown", "skipped", "mention"
+    "proved", "defined", "declared", "given", "refuted", "shape", "warning", "ambiguous", "unknown", "skipped",
+    "mention",
 ]
 WRONG: tuple[Status, ...] = ("refuted", "shape")
 DECIDED: tuple[Status, ...] = ("proved", "defined", "given", *WRONG)  # that say something of mathematics

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from ..core.node import Tensor, topological, with_inputs
+from ..core.node import Tensor, rebuild
 from ..errors import OperandError, SymattnError, listed
 from ..ops.leaves import HYPOTHESES, let, let_op, tensor, variable
 from ..proof.claims import Claim
@@ -31,8 +31,6 @@ class Known:
     told: dict[str, tuple[str, int, int]] = field(default_factory=dict)  # the equation of a name, and its place
     anew: set[str] = field(default_factory=set)  # names that a later section declares again
     used: set[str] = field(default_factory=set)  # keys of names that stand on a right side
-    left: dict[str, set[str]] = field(default_factory=dict)  # the names in whose equations a name stands
-    twice: list[tuple[str, str]] = field(default_factory=list)  # those in two equations, and the second of them
     given: list[Any] = field(default_factory=list)  # relations of sizes, and what tensors are said to fulfil
 
     def branch(self) -> Known:
@@ -49,14 +47,7 @@ class Known:
 
     def resolved(self, x: Tensor) -> Tensor:
         """A tensor in which what has a value by an equation is that value, under its name."""
-        made: dict[Tensor, Tensor] = {}
-        for node in topological([x]):
-            if node in self.values:
-                value = self.resolved(self.values[node])
-                made[node] = value if value.op is let_op or node.name is None else let(node.name, value)
-            else:
-                made[node] = with_inputs(node, made)
-        return made[x]
+        return rebuild([x], self.values)[0]
 
     def claim(self, claim: Claim) -> Claim:
         return Claim(self.resolved(claim.left), claim.relation, self.resolved(claim.right))
@@ -67,9 +58,11 @@ class Known:
 
     def give(self, leaf: Tensor, value: Tensor) -> bool:
         """Takes an equation for what a declared tensor is; False where the tensor is a part of the value."""
-        if leaf in self.resolved(value).tensors:
+        value = self.resolved(value)
+        if leaf in value.tensors:
             return False
-        self.values[leaf] = value
+        named = value if value.op is let_op else let(str(leaf.name), value)
+        self.values = {x: rebuild([y], {leaf: named})[0] for x, y in self.values.items()} | {leaf: named}
         return True
 
     def define_function(self, call: Apply, value: Tensor) -> None:
@@ -83,11 +76,7 @@ class Known:
         def applied(*given: Tensor) -> Tensor:
             if [x.shape for x in given] != [x.shape for x in taken]:
                 raise OperandError(f"{key} is defined of {listed(taken)}, and is applied to {listed(given)}")
-            made = dict(zip(taken, given, strict=True))
-            for node in topological([value]):
-                if node not in made:
-                    made[node] = with_inputs(node, made)
-            return made[value]
+            return rebuild([value], dict(zip(taken, given, strict=True)))[0]
 
         self.names.entries[key] = Entry(applied, key)
 

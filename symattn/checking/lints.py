@@ -14,7 +14,7 @@ from ..ops.leaves import bare, variable
 from ..ops.rows import softmax_op
 from .documents import Passage
 from .findings import Finding
-from .statements import Notes, mentions
+from .statements import Notes
 
 Lint = Callable[[Notes], Iterator[Finding]]
 
@@ -66,7 +66,7 @@ def _never_used(notes: Notes) -> Iterator[Finding]:
     known = {name: x for name, x in notes.known.items() if isinstance(x, Tensor) and x.op is variable and x.rank == 2}
     for name, x in known.items():
         others = [other for other in known if other != name and other[0] == name[0] and other in read]
-        is_read = name in read or sum(mentions(passage.text, name) for passage in _formulas(notes)) > 1
+        is_read = name in read or sum(_mentions(passage.text, name) for passage in _formulas(notes)) > 1
         if not is_read and others and name[0] == "W" and name in notes.declared_at:
             line = notes.declared_at[name]
             said = f"{x.brief()} is declared and never used, while {', '.join(others)} are"
@@ -153,6 +153,12 @@ _ROUNDED = 0.011
 
 def _formulas(notes: Notes) -> Iterator[Passage]:
     return (passage for passage in notes.document.passages if passage.kind not in ("words", "declared"))
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether a formula holds the letters of a name, however its scripts are written."""
+    letters = [re.escape(part) for part in re.split(r"[_^{}\\']+", name) if part]
+    return re.search(r"[\s_^{}\\a-z]*".join(letters), text) is not None
 
 
 LINTS: tuple[Lint, ...] = (

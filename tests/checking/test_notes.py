@@ -23,7 +23,7 @@ WRONG = {
     ),
     "another projection, by its shape": (
         r"$X \in \mathbb{R}^{n \times d}$, $W^K \in \mathbb{R}^{d \times k}$, $W^V \in \mathbb{R}^{d \times v}$, "
-        r"$V \in \mathbb{R}^{n \times v}$. $V = X W^K$", "shape", "W_V in place of W_K",
+        r"$V \in \mathbb{R}^{n \times v}$. $V = X W^K$", "shape", "V = X W^V",
     ),
     "another projection, of the same shape": (
         r"$X \in \mathbb{R}^{n \times d}$, $W^K \in \mathbb{R}^{d \times k}$, $W^V \in \mathbb{R}^{d \times k}$. "

@@ -119,7 +119,7 @@ class Leaves(Terms):
             shown, letter = self.shown(tree), bound[0]
             raise self.undecided(
                 f"{shown} is declared as one tensor, and stands below a sign over {letter}: whether there is one for "
-                f"each {letter} is not decided: say where {letter} runs first, as {letter} = 1, \ldots, n",
+                f"each {letter} is not decided: say where {letter} runs first, as {letter} = 1, \\ldots, n",
                 tree,
             )
 
