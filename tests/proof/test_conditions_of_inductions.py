@@ -208,3 +208,39 @@ def holds(said: Any, point: Point) -> bool:
     if sign == "is invertible":
         return bool(abs(np.linalg.det(value)) > 1e-9)
     return bool(np.isfinite(value).all()) and (sign == "is defined" or bool(_SIGNS[sign](value, float(right)).all()))
+
+
+T, gamma = x.shape[0], sympy.Symbol("gamma", real=True)
+count = sa.scan(lambda s, _: (s + 1, None), 0, None, length=T)[0]
+
+
+def divided(start, step, x=1):
+    """A state that is a number, and an output or a state that is divided by it, which SymPy would cancel."""
+    return sa.scan(lambda s, _: ((step(s[0]), s[1] * s[0] / s[0]), None), (start, x), None, length=T)[0][1]
+
+
+CANCELLED = {
+    "a count": (divided(-2, lambda s: s + 1), (T - 2, 1), 1, "n - 2 != 0 for 1 <= n <= T - 1"),
+    "a start": (divided(gamma, lambda s: s), (gamma, 1), 1, "gamma != 0"),
+    "a power": (divided(gamma, lambda s: 2 * s), (gamma * 2**T, 1), 1, "gamma != 0"),
+    "an output": (
+        sa.scan(lambda s, x: (s + 1, x * (s - 3) / (s - 3)), 0, x)[1], (T,), x, "n - 3 != 0 for 1 <= n <= T - 1",
+    ),
+    "the claim": ((count - 3) / (count - 3), (T,), 1, "T - 3 != 0"),
+    "the claim, beside others": (x * (count - 3) / (count - 3), (T,), x, "T - 3 != 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "final", "form", "condition"), CANCELLED.values(), ids=CANCELLED)
+def test_what_numbers_of_steps_are_divided_by_is_a_condition(value, final, form, condition):
+    """The loop gives NaN where it does not hold, though SymPy cancels (n - 2)/(n - 2)."""
+    outputs = (form,) if form is x and value.op.name != "divide" and "take" in value.params else ()
+    verdict = sa.prove(value, form, by=sa.induction(final=final, outputs=outputs))
+    assert verdict.status == "proved"
+    assert condition in verdict.proof.side_conditions
+    assert verdict.proof.check()
+
+
+def test_a_count_that_is_divided_by_nowhere_asks_for_nothing():
+    assert sa.prove(count, T, by=sa.induction(final=T)).proof.side_conditions == ()
+    assert sa.prove(x * (count + 1) / (count + 1), x, by=sa.induction(final=T)).proof.side_conditions == ()

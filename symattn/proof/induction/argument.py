@@ -14,7 +14,7 @@ from ...recurrence.body import loop_of
 from ..argument import Argument, Given, Resting
 from ..claims import Claim, Independence
 from .closed_forms import ClosedForm
-from .conditions import step_conditions
+from .conditions import claim_conditions, step_conditions
 from .images import Image
 from .prefixes import NoInductionError
 from .telling import closed_form_told, image_told
@@ -57,7 +57,8 @@ class ByInduction(Resting):
 
     @cached_property
     def side_conditions(self) -> tuple[str, ...]:
-        return (*step_conditions(self.form, self.proofs), *(() if self.rest is None else self.rest.side_conditions))
+        behind = () if self.rest is None else self.rest.side_conditions
+        return (*step_conditions(self.form, self.proofs), *claim_conditions(self.form, self.claim), *behind)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
         if not isinstance(claim, Claim) or claim != self.claim:

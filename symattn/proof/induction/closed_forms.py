@@ -18,7 +18,7 @@ from ...core.sizes import same_shape, show_shape, sizes
 from ...errors import NamingError, ShapeError
 from ...graph.names import symbol_names
 from ...ops.gather import flip
-from ...ops.leaves import computed, variable
+from ...ops.leaves import computed, let_op, named, scalar_value, variable
 from ...printing.matrix import names_in
 from ...recurrence.body import Loop, loop_of, without_labels
 from ...recurrence.record import scan_op
@@ -321,6 +321,21 @@ def free_values(form: ClosedForm) -> Iterator[tuple[Obligation, list[Tensor]]]:
     for part, leaves in (("first", _first_leaves), ("next", _next_leaves)) if form.free else ():
         put = dict(zip(step.leaves, leaves(form), strict=True))
         yield parts[part], rebuild([step.after[k] for k, _ in form.free], put)
+
+
+def uncancelled(x: Tensor) -> Tensor:
+    """A number of steps under a name, so that SymPy cancels nothing with it: what is divided by is still seen."""
+    value = scalar_value(x)
+    return named("s", x) if value is not None and value.free_symbols else x
+
+
+def uncancelled_steps(form: ClosedForm) -> Iterator[tuple[Obligation, list[Tensor]]]:
+    """What the first step and another one give, where states are numbers that a step may divide by."""
+    step, parts = form.loop.step, {part.part: part for part in form.obligations()}
+    for part, leaves in (("first", _first_leaves), ("next", _next_leaves)):
+        put = dict(zip(step.leaves, map(uncancelled, leaves(form)), strict=True))
+        if part in parts and any(x.op is let_op for x in put.values()):
+            yield parts[part], rebuild([*step.after, *step.outputs], {**_any_after(form, list(put.values())), **put})
 
 
 def _run(form: ClosedForm, leaves: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -14,16 +14,17 @@ from ...core.stated import Condition, Formula, Sentence, Stated
 from ...errors import SymattnError
 from ...ops.domain import is_total
 from ...ops.index import NEW, index, index_op, joined
-from ...ops.leaves import computed
+from ...ops.leaves import computed, definition, let_op, scalar_value
 from ...printing.matrix import text_printer
 from ...printing.stated import stated_in
 from ...recurrence.body import loop_of
 from ..argument import Argument, Given
+from ..claims import Claim
 from ..definedness import conditions, put_back
 from ..equality.decide import compare
 from ..fitting import misfits
 from ..refute.refuter import Search
-from .closed_forms import ClosedForm, Meaning, free_values
+from .closed_forms import ClosedForm, Meaning, free_values, uncancelled, uncancelled_steps
 from .images import Image
 from .prefixes import NoInductionError, at_length, part_of, sequences_in
 
@@ -42,9 +43,26 @@ def step_conditions(form: ClosedForm | Image, proofs: Sequence[Argument]) -> tup
     for part, values in () if isinstance(form, Image) else free_values(form):
         several = _put(values, parts)
         found += _in_the_claim(form, conditions(several, earlier, finite=several), form.meanings(part))
+    for part, values in () if isinstance(form, Image) else uncancelled_steps(form):
+        several = _put(values, parts)
+        found += _in_the_claim(form, _of_numbers(several, earlier), form.meanings(part))
     for part, proof in zip(form.obligations(), proofs, strict=True):
         found += _in_the_claim(form, proof.side_conditions, form.meanings(part), parts)
     return _without_weaker(_for_all(found, n, T, _roots(form)))
+
+
+def claim_conditions(form: ClosedForm | Image, claim: Claim) -> tuple[str, ...]:
+    """What the claim divides by, where that is a number of steps in the end, with which SymPy cancels."""
+    put = {x: uncancelled(value) for x, value in form.put(claim.sides).items()}
+    if not any(x.op is let_op for x in put.values()):
+        return ()
+    return _of_numbers(rebuild(claim.sides, put), Given((), (), ()))
+
+
+def _of_numbers(sides: Sequence[Tensor], given: Given) -> tuple[str, ...]:
+    """The conditions of sides that hold numbers under names, said of the numbers."""
+    numbers = {x: definition(x) for x in computed(sides) if scalar_value(definition(x)) is not None}
+    return tuple(put_back(c, [], numbers, {}) for c in conditions(sides, given))
 
 
 def _roots(form: ClosedForm | Image) -> list[Tensor]:
