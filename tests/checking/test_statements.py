@@ -114,3 +114,9 @@ def test_sizes_that_are_equal_are_one_from_there_on() -> None:
 def test_a_family_below_a_sum_is_no_single_tensor() -> None:
     with pytest.raises(sa.ParseError, match="not decided"):
         sa.parse_latex(r"x_i \in \mathbb{R}^{d}; X \in \mathbb{R}^{n \times d}; s = \sum_{i=1}^n x_i")
+
+
+def test_a_size_that_is_made_of_others_is_known_by_its_parts():
+    report = sa.check_notes(r"$d = D/h$, $X \in \mathbb{R}^{n \times D}$, $u \in \mathbb{R}^{d}$. $Z = X W$.")
+    (skipped,) = report.skipped
+    assert "no shape for W" in skipped.message

@@ -271,7 +271,7 @@ class Names:
     def taken(self, key: str) -> set[str]:
         """The names of the sizes, and of the tensors that other names than this one stand for."""
         tensors = {e.value.name for of, e in self.entries.items() if isinstance(e.value, Tensor) and of != key}
-        return {size.name for size in self.sizes.values()} | {name for name in tensors if name is not None}
+        return self.size_names | {name for name in tensors if name is not None}
 
     def _family(self, tree: Tree) -> tuple[str, ...]:
         """The indices that a name is written with."""
@@ -375,11 +375,16 @@ class Names:
         """Where indices begin, 0 or 1, by the declared ranges; heads are counted apart from places of axes."""
         return {0 if r.first == 0 else 1 for letter, r in self.ranges.items() if letter not in self.heads}
 
+    @property
+    def size_names(self) -> set[str]:
+        """What the sizes are called, also those of which a size is made, as D of d = D/h."""
+        return {str(symbol) for size in self.sizes.values() for symbol in size.free_symbols}
+
     def known(self) -> str:
         """The names that there are, for messages."""
         tensors = [e.value.brief() for e in self.entries.values() if isinstance(e.value, Tensor)]
         others = [e.name for e in self.entries.values() if not isinstance(e.value, Tensor)]
-        scalars = sorted({*others, *(s.name for s in self.sizes.values())})
+        scalars = sorted({*others, *self.size_names})
         return f"declared are {', '.join(tensors) or 'no tensors'}; sizes and scalars: {', '.join(scalars) or 'none'}"
 
 
