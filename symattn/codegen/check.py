@@ -13,6 +13,7 @@ from ..core.node import Tensor, rebuild
 from ..errors import EvaluationError
 from ..ops.leaves import computed, constant, cotangent_op, variable
 from ..ops.opaque import stop_gradient_op
+from .compiled import Compiled
 from .function import NumPyFunction
 from .reference import values
 from .sampling import generic_arrays, generic_scalars, generic_sizes, stops_within
@@ -21,7 +22,7 @@ _STEP = 1e-5
 _EXACT, _DIFFERENCED = 1e-9, 1e-5
 
 
-def check_function(f: NumPyFunction, seeds: Sequence[int] = (0, 1)) -> str:
+def check_function(f: Compiled, seeds: Sequence[int] = (0, 1)) -> str:
     """Compare at two generic size assignments; return what agreed, raise EvaluationError at the first difference."""
     lines = []
     for seed in seeds:
@@ -45,13 +46,13 @@ class Point:
         self._found = values(roots, self.arrays, self.known, self._found)
         return self._found
 
-    def called(self, f: NumPyFunction) -> list[np.ndarray]:
+    def called(self, f: Compiled) -> list[np.ndarray]:
         """What compiled code gives, output by output."""
         arguments = [self.arrays[a] if isinstance(a, Tensor) else self.known[a] for a in f.takes.arguments]
-        result = f(*arguments, **self.keywords(f))
+        result = f.on_numpy(*arguments, **self.keywords(f))
         return list(map(np.asarray, result if f.several else (result,)))
 
-    def keywords(self, f: NumPyFunction) -> dict[str, Any]:
+    def keywords(self, f: Compiled) -> dict[str, Any]:
         """The sizes and scalars that are not read off arrays."""
         return {in_python(s.name): self.known[s] for s in f.takes.keywords}
 
@@ -100,7 +101,7 @@ def compare(what: str, got: np.ndarray, want: np.ndarray, tolerance: float, wher
     return worst
 
 
-def _against_entries(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) -> list[str]:
+def _against_entries(f: Compiled, got: Sequence[np.ndarray], point: Point) -> list[str]:
     found = point.values(f.outputs)
     lines = []
     for k, y in enumerate(f.outputs):
@@ -109,7 +110,7 @@ def _against_entries(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) 
     return lines
 
 
-def _against_differences(f: NumPyFunction, got: Sequence[np.ndarray], point: Point) -> list[str]:
+def _against_differences(f: Compiled, got: Sequence[np.ndarray], point: Point) -> list[str]:
     lines = []
     for k, y in enumerate(f.outputs):
         if y.op is cotangent_op:

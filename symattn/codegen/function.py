@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
-from inspect import signature
-from types import CodeType
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy
 
 from ..calculus.result import Gradient
-from ..core.arguments import whole_number
-from ..core.late import late
-from ..core.node import Tensor, topological
+from ..core.arguments import one_of, whole_number
+from ..core.node import Tensor
 from ..errors import EvaluationError, OperandError
-from ..ops.leaves import as_tensor, computed, variable
+from ..ops.leaves import as_tensor
 from .call.gate import REFUSED, admitted
 from .call.signature import needs_no_check, signatures
-from .call.takes import Binding, Takes, size_conditions
+from .compiled import Compiled
+from .differentiable import ELSEWHERE
 from .forms.described import Description, described, told_sizes
 from .forms.planned import InBlocks
 from .forms.straight import Signature, Straight, bytes_kept
-from .graph import Graph
-from .module import module_of
-from .text.source import Writer
 
 FAILED = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)  # what code raises on values
 _MOST = 256  # signatures that are remembered
@@ -33,8 +28,8 @@ _MOST_THREADS = 1024
 _SMALL = 2**16  # bytes of arguments, and of what is computed before a call, for which a call counts
 
 
-def lambdify(arguments: Any, outputs: Any, *, threads: int = 1) -> NumPyFunction:
-    """A NumPy function of the arguments, from a tensor, a gradient, or several of them.
+def lambdify(arguments: Any, outputs: Any, *, backend: str = "numpy", threads: int = 1) -> Any:
+    """A function of the arguments in NumPy, PyTorch or JAX, from a tensor, a gradient, or several of them.
 
     ``arguments`` are named tensors and scalar symbols, in order. Axes left of an argument's declared rank are loop
     axes, as in NumPy's generalized ufuncs: an output has those of the arguments that it reads and of those that no
@@ -58,7 +53,12 @@ def lambdify(arguments: Any, outputs: Any, *, threads: int = 1) -> NumPyFunction
     flat = _flat(outputs)
     if not flat:
         raise OperandError("lambdify was given no output")
-    return NumPyFunction(listed, flat, several, whole_number("lambdify", "threads", threads, 1, _MOST_THREADS))
+    used = whole_number("lambdify", "threads", threads, 1, _MOST_THREADS)
+    if one_of("lambdify", "backend", backend, "numpy", *ELSEWHERE) == "numpy":
+        return NumPyFunction(listed, flat, several, used)
+    if used > 1:
+        raise OperandError(f"lambdify: threads are of the NumPy code; {backend} has its own")
+    return ELSEWHERE[backend](listed, flat, several)
 
 
 def _flat(outputs: Any) -> list[Tensor]:
@@ -69,56 +69,19 @@ def _flat(outputs: Any) -> list[Tensor]:
     return [as_tensor(outputs)]
 
 
-class NumPyFunction:
+class NumPyFunction(Compiled):
     """A function made by ``lambdify``; call it on arrays."""
 
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool, threads: int = 1) -> None:
-        self.outputs, self.several, self.threads = tuple(outputs), several, threads
-        graph = Graph(outputs)
-        order = computed(graph.outputs)
-        self.takes = Takes(arguments, {s for node in order for s in node.own_symbols if node.op is not variable})
-        missing = [node.brief() for node in order if node.op is variable and node not in self.takes.tensors]
-        if missing:
-            raise OperandError(
-                f"the outputs depend on {', '.join(missing)}, which are not among the arguments "
-                f"{', '.join(a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments)}"
-            )
-        self.__name__ = "f"
-        writer = Writer(self.__name__, self.takes, graph, several)
-        needed, own = writer.write()
-        self._text = needed, own
-        self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
-        self.binding = Binding(self.takes, self.keywords, size_conditions(order))
-        namespace: dict[str, Any] = {"__name__": "symattn.generated"}
-        exec(_compiled(needed), namespace)  # the generator's own text: only identifiers that it made
-        exec(compile("\n" * needed.count("\n") + own, "<symattn>", "exec"), namespace)
-        self._function = namespace[self.__name__]
-        self._straight = Straight(own, namespace, [not y.rank for y in graph.outputs])
-        self._gradients = _loops_of(graph, self.takes)
-        self._nested = graph.nested
-        self._in_blocks = InBlocks(graph, self.takes, threads)
-        self._signature = signatures(self.takes.arguments, self._by_keyword())
+        super().__init__(arguments, outputs, several)
+        self.threads = threads
+        self._straight = Straight(self._text[1], self._namespace, [not y.rank for y in self.graph.outputs])
+        self._in_blocks = InBlocks(self.graph, self.takes, threads)
+        self._signature = signatures(self.takes.arguments, self.by_keyword())
         self._known: dict[Hashable, Callable[..., Any]] = {}
-
-    def _by_keyword(self) -> dict[str, sympy.Symbol]:
-        return {name: s for s, name in self.keywords.items()}
-
-    @cached_property
-    def source(self) -> str:
-        """The code, as a module that stands alone."""
-        return module_of(self, *self._text)
-
-    @property
-    def parameters(self) -> list[str]:
-        """What the code calls the arguments, and then the keywords."""
-        return [*signature(self._function).parameters]
 
     def __reduce__(self) -> Any:
         return type(self), (self.takes.arguments, self.outputs, self.several, self.threads)
-
-    def __repr__(self) -> str:
-        shown = [a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments]
-        return f"<NumPy function of {', '.join(shown)}>"
 
     def plan(self, **sizes: int) -> Description:
         """How large calls are computed: what is done block by block, kept, or done again, and the memory that takes.
@@ -136,13 +99,6 @@ class NumPyFunction:
         known = told_sizes(self.takes, sizes)
         return described(self._in_blocks.at(known), known)
 
-    def check(self) -> str:
-        """Hold the code against entries and against finite differences, at generic sizes; say what agreed.
-
-        Raises EvaluationError with the output, the sizes and the first entry that differs.
-        """
-        return str(late("check_function")(self))
-
     def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
         try:
             known = self._known.get(self._signature(*arrays, **keywords))
@@ -159,14 +115,10 @@ class NumPyFunction:
 
     def _first(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """The first call of its signature, with all checks; later ones need none where values need none."""
-        if len(arrays) != len(self.takes.arguments):
-            names = ", ".join(str(a.name) for a in self.takes.arguments)
-            raise EvaluationError(
-                f"the function takes ({names}) by position, {len(self.takes.arguments)} in all, not {len(arrays)}"
-            )
+        self.check_number(arrays)
         bound, narrow = admitted(self.takes.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
-        self._check_loops(bound)
+        self.check_loops(bound)
         given = {name: scalars[s] for s, name in self.keywords.items()}
         try:
             run = self._run_of(bound, scalars)
@@ -177,7 +129,7 @@ class NumPyFunction:
             raise EvaluationError(f"the compiled code failed on these values: {problem}") from problem
         if narrow is not None:
             result = tuple(map(partial(_narrowed, dtype=narrow), result)) if self.several else _narrowed(result, narrow)
-        elif needs_no_check(self.takes.arguments, arrays, bound, self._by_keyword(), keywords):
+        elif needs_no_check(self.takes.arguments, arrays, bound, self.by_keyword(), keywords):
             sizes = {name: given[name] for s, name in self.keywords.items() if s.is_integer}
             self._remember(arrays, keywords, sizes, run)
         return result
@@ -241,66 +193,6 @@ class NumPyFunction:
         for r in result if self.several else (result,):
             owned.append(_owned(r, [*arrays, *owned]))
         return tuple(owned) if self.several else owned[0]
-
-    def _check_loops(self, arrays: Sequence[Any]) -> None:
-        """Loop axes broadcast; a cotangent has all those of its output."""
-        loops = {
-            a: x.shape[: x.ndim - a.rank]
-            for a, x in zip(self.takes.arguments, arrays, strict=True)
-            if isinstance(a, Tensor)
-        }
-        every = _joined(loops)
-        if self._nested and any(lead != every for lead in loops.values()):
-            raise EvaluationError(
-                f"second derivatives take the same loop axes for all arguments, not {_shown_loops(loops)}"
-            )
-        for outputs in self._gradients:
-            wanted = [_joined({a: loops[a] for a in below}) for _, _, below in outputs]
-            if len(set(wanted)) > 1:
-                raise EvaluationError(
-                    f"the outputs of one gradient have different loop axes, {wanted}: differentiate them apart, or "
-                    f"give the arguments the same loop axes; they have {_shown_loops(loops)}"
-                )
-            for (y, c, below), lead in zip(outputs, wanted, strict=True):
-                if c in loops and loops[c] != lead:
-                    raise EvaluationError(
-                        f"the cotangent {c.brief()} has the loop axes {loops[c]}, but its output has {lead} "
-                        f"(from {_shown_loops({a: loops[a] for a in below if loops[a]})}): give one cotangent for "
-                        f"each {y.name or 'output'}"
-                    )
-
-
-@lru_cache(maxsize=256)
-def _compiled(text: str) -> CodeType:
-    """The helpers of a function, which many functions share."""
-    return compile(text, "<symattn>", "exec")
-
-
-def _shown_loops(loops: Mapping[Tensor, tuple[int, ...]]) -> str:
-    return ", ".join(f"{a.name} {lead}" for a, lead in loops.items())
-
-
-def _joined(loops: Mapping[Tensor, tuple[int, ...]]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(*loops.values())
-    except ValueError:
-        raise EvaluationError(f"the loop axes do not broadcast: {_shown_loops(loops)}") from None
-
-
-def _loops_of(graph: Graph, takes: Takes) -> list[list[tuple[Tensor, Tensor, list[Tensor]]]]:
-    """For each gradient: its outputs, their cotangents, and the arguments that each output depends on."""
-    found: dict[Any, list[tuple[Tensor, Tensor, list[Tensor]]]] = {}
-    for node in graph.gradients:
-        pairs = node.inputs[2:]
-        if pairs in found:
-            continue
-        rows = []
-        for y, c in zip(pairs[::2], pairs[1::2], strict=True):
-            below = [x for x in topological([y]) if x.op is variable]
-            if all(x in takes.tensors for x in below):
-                rows.append((y, c, below))
-        found[pairs] = rows
-    return list(found.values())
 
 
 def _without(sizes: Mapping[str, int], function: Callable[..., Any], /, *arrays: Any, **keywords: Any) -> Any:

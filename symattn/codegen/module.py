@@ -18,13 +18,13 @@ from ..printing.matrix import Printer, text_in, text_printer
 from .sampling import generic_scalars, generic_sizes, stops_within
 
 if TYPE_CHECKING:
-    from .function import NumPyFunction
+    from .compiled import Compiled
 
 _MOST_TOLD = 60  # formulas in a docstring
 _WIDTH = 100
 
 
-def module_of(f: NumPyFunction, needed: str, own: str) -> str:
+def module_of(f: Compiled, needed: str, own: str) -> str:
     """The text of the module: its docstring, imports and helpers, the function, and the test if it has gradients."""
     return f'"""{_told(f)}"""\n\n{needed}{own}{_self_test(f)}'
 
@@ -32,7 +32,7 @@ def module_of(f: NumPyFunction, needed: str, own: str) -> str:
 # --- what it computes ---
 
 
-def _told(f: NumPyFunction) -> str:
+def _told(f: Compiled) -> str:
     """The shapes of the arguments and the formula of each result and of what has a name on the way."""
     results = ", ".join(y.name or y.brief() for y in f.outputs)
     arguments = [f"{a.name}{show_shape(a.shape)}" if isinstance(a, Tensor) else a.name for a in f.takes.arguments]
@@ -77,7 +77,7 @@ class _Tested(NamedTuple):
     pairs: tuple[tuple[int, str], ...]
 
 
-def _self_test(f: NumPyFunction) -> str:
+def _self_test(f: Compiled) -> str:
     """The text of ``check_gradient``; none where no gradient stands beside what it is the gradient of."""
     parameters, bare = _parameters(f), _bare_forms(f.outputs)
     first = {bare[y]: place for place, y in reversed(list(enumerate(f.outputs)))}
@@ -88,7 +88,8 @@ def _self_test(f: NumPyFunction) -> str:
         return ""
     lines = "".join(f"        {name}={text},\n" for name, text in example.items())
     rows = "".join(f"        {_row(row)},\n" for row in tested)
-    return _TEST.replace("        EXAMPLE\n", lines).replace("        GRADIENTS\n", rows)
+    run = textwrap.indent(_RUN[f.backend], "    ")
+    return _TEST.replace("    RUN\n", run).replace("        EXAMPLE\n", lines).replace("        GRADIENTS\n", rows)
 
 
 def _bare_forms(outputs: Sequence[Tensor]) -> dict[Tensor, Tensor]:
@@ -99,7 +100,7 @@ def _bare_forms(outputs: Sequence[Tensor]) -> dict[Tensor, Tensor]:
     return bare
 
 
-def _parameters(f: NumPyFunction) -> dict[Any, str]:
+def _parameters(f: Compiled) -> dict[Any, str]:
     """What each argument and each keyword is called in the code."""
     names = f.parameters[: len(f.takes.arguments)]
     return {**dict(zip(f.takes.arguments, names, strict=True)), **f.keywords}
@@ -137,7 +138,7 @@ def _row(row: _Tested) -> str:
     return f'("{row.by}", {row.place}, ({pairs[:-1]}))'
 
 
-def _example(f: NumPyFunction, parameters: Mapping[Any, str]) -> dict[str, str] | None:
+def _example(f: Compiled, parameters: Mapping[Any, str]) -> dict[str, str] | None:
     """Arguments at which all results are finite, as text: of normal entries, or of positive ones."""
     roots = [*f.outputs, *f.takes.tensors]
     try:
@@ -174,22 +175,44 @@ def _array(a: Tensor, shape: tuple[int, ...], drawn: str) -> str:
     return f"(lambda x: x + x.mT)({text})" if "symmetric" in declared else text
 
 
-def _is_finite(f: NumPyFunction, example: Mapping[str, str]) -> bool:
+def _is_finite(f: Compiled, example: Mapping[str, str]) -> bool:
     known: dict[str, Any] = {"np": np, "rng": np.random.default_rng(0)}
     at = {name: eval(text, known) for name, text in example.items()}
     with np.errstate(all="ignore"):
         try:
-            results = f(*(at[name] for name in f.parameters if name not in f.keywords.values()),
-                        **{name: at[name] for name in f.keywords.values()})  # fmt: skip
+            results = f.on_numpy(*(at[name] for name in f.parameters if name not in f.keywords.values()),
+                                 **{name: at[name] for name in f.keywords.values()})  # fmt: skip
         except (EvaluationError, np.linalg.LinAlgError):
             return False
     return all(np.isfinite(y).all() for y in (results if f.several else (results,)))
 
 
+_RUN = {  # the function of NumPy's arrays, in float64
+    "numpy": "run = f\n",
+    "torch": """import numpy as np
+import torch
+
+def run(**at):
+    given = {name: x if isinstance(x, int) else torch.from_numpy(np.asarray(x)) for name, x in at.items()}
+    return [y.numpy() for y in f(**given)]
+
+""",
+    "jax": """import jax
+import jax.numpy as jnp
+import numpy as np
+
+def run(**at):
+    with jax.enable_x64(True):
+        given = {name: x if isinstance(x, int) else jnp.asarray(np.asarray(x)) for name, x in at.items()}
+        return [np.asarray(y) for y in f(**given)]
+
+""",
+}
 _TEST = '''
 
 def check_gradient(step=1e-5, tolerance=1e-5):
     """Hold the gradients against central differences of what they are of, at random arrays; AssertionError if not."""
+    RUN
     rng = np.random.default_rng(0)
     at = dict(
         EXAMPLE
@@ -197,13 +220,13 @@ def check_gradient(step=1e-5, tolerance=1e-5):
     gradients = [  # by which argument, which result, and of which results with which cotangents
         GRADIENTS
     ]
-    found = f(**at)
+    found = run(**at)
     for by, place, pairs in gradients:
         slope = np.zeros(np.shape(at[by]))
         for entry in np.ndindex(slope.shape):
             moved = np.zeros(slope.shape)
             moved[entry] = step
-            up, down = (f(**{**at, by: at[by] + way}) for way in (moved, -moved))
+            up, down = (run(**{**at, by: at[by] + way}) for way in (moved, -moved))
             slope[entry] = sum((weight * (up[y] - down[y])).sum() for y, weight in pairs) / (2 * step)
         error = np.abs(found[place] - slope).max() / max(1, np.abs(slope).max())
         assert error < tolerance, f"the gradient by {by} is off by {error:.1e}"

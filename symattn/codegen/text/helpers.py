@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import inspect
-import linecache
 import math
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice
 
 import numpy as np
+
+from .carried import Helpers
 
 
 def softmax(z, axis=-1):
@@ -479,25 +478,4 @@ def in_threads(work, threads, loops, added):
                 x += part
 
 
-HELPERS = {name: f for name, f in globals().items() if inspect.isfunction(f)}
-
-
-def text_of(names: set[str]) -> list[str]:
-    """The source of the helpers and of what they need, in the order in which they stand here."""
-    wanted = frozenset[str]().union(*map(_needed, names))
-    return [_source(name) for name in HELPERS if name in wanted]
-
-
-@functools.cache
-def _source(name: str) -> str:
-    """From the first line of a function to the next one that begins a statement: ``inspect`` reads every token."""
-    lines = linecache.getlines(__file__, globals())[HELPERS[name].__code__.co_firstlineno - 1 :]
-    after = (n for n, line in enumerate(lines) if n and line[0] not in " )\n")
-    return "".join(lines[: next(after, None)]).rstrip().replace("  # noqa: F821", "") + "\n"
-
-
-@functools.cache
-def _needed(name: str) -> frozenset[str]:
-    """A helper and those that it calls: the names in its source that are no variables of its own."""
-    met = {node.id for node in ast.walk(ast.parse(_source(name))) if isinstance(node, ast.Name)}
-    return frozenset({name}).union(*map(_needed, met & HELPERS.keys() - set(HELPERS[name].__code__.co_varnames)))
+HELPERS = Helpers({name: f for name, f in globals().items() if inspect.isfunction(f)})

@@ -38,10 +38,10 @@ def _written(code: Spelling, step: Step) -> tuple[str, dict[str, sympy.Symbol]]:
     code.helpers |= inner.helpers
     code.taken |= set(code.given.values())
     keywords = {inner.symbols[s]: s for s in inner.keywords()}
-    return _source(step, [inner.names[x] for x in step.leaves], [*keywords], own), keywords
+    return code.loop_source(step, [inner.names[x] for x in step.leaves], [*keywords], own), keywords
 
 
-def _source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str) -> str:
+def loop_source(step: Step, names: Sequence[str], keywords: Sequence[str], own: str) -> str:
     states, reads = names[: len(step.states)], names[len(step.states) : len(step.states) + len(step.reads)]
     ranks = [x.rank + (n in range(len(states), len(states) + len(reads))) for n, x in enumerate(step.leaves)]
     loops = ", ".join(f"{name}.shape[: {name}.ndim - {rank}]" for name, rank in zip(names, ranks, strict=True))

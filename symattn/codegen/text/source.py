@@ -64,9 +64,14 @@ class Writer(Spelling):
         returned = [self._returned(k, y) for k, y in enumerate(self.outputs)]
         result = "(" + ", ".join(returned) + ",)" if len(returned) == 1 else ", ".join(returned)
         self.lines.append(f"return {result if self.as_tuple else returned[0]}")
-        body = [*self._preparation(), *self.lines]
+        lines = self.spelled(self.lines)
+        body = [*self._preparation(), *lines]
         text = f"def {self.name}({self.signature()}):\n" + textwrap.indent("\n".join(body), "    ") + "\n"
         return self.needed(text), text
+
+    def spelled(self, lines: list[str]) -> list[str]:
+        """The lines in the array library of the code, which here is NumPy."""
+        return lines
 
     def _write_node(self, node: Tensor) -> None:
         if node in self.names and node.op is variable:

@@ -22,8 +22,8 @@ from ...ops.leaves import constant, is_eye
 from ..call.takes import Takes
 from ..graph import Graph
 from .contraction import einsum_code, matmul_code
-from .helpers import HELPERS, text_of
-from .loops import loop_call
+from .helpers import HELPERS
+from .loops import loop_call, loop_source
 from .scalars import ScalarCode
 from .statements import tidied
 
@@ -44,6 +44,10 @@ class Spelling:
     whole: Collection[Tensor] = frozenset()  # what integers alone make, in float64
     writer: Callable[..., Any]  # of a function inside, such as a step
     solved: Collection[Tensor] = frozenset()  # inverses that serve one product alone
+    reserved: Collection[str] = _RESERVED  # the names that code uses itself
+    array_symbols: Collection[sympy.Symbol] = frozenset()  # scalars that are arrays without axes, not Python numbers
+
+    loop_source: Callable[..., str] = staticmethod(loop_source)  # of a recurrence
 
     def __init__(self, takes: Takes, graph: Graph, names: Mapping[Tensor, str]) -> None:
         self.takes, self.graph = takes, graph
@@ -54,7 +58,7 @@ class Spelling:
         self.loop_sources: dict[Any, tuple[str, dict[str, sympy.Symbol]]] = {}  # by their bodies
         self.used: dict[sympy.Symbol, None] = {}
         self.needs_dtype, self.writing_whole = False, False
-        self.taken = set(_RESERVED)
+        self.taken = set(self.reserved)
         self._numbers: dict[str, int] = {}  # how often a name was asked for: smaller numbers are taken
         self._sizes: dict[Any, str] = {}
         self.symbols = {s: self.identifier(s.name) for s in takes.symbols}
@@ -98,7 +102,7 @@ class Spelling:
 
     def needed(self, text: str) -> str:
         """The imports and the helpers that a text needs."""
-        helpers = [f.strip() + "\n" for f in (*text_of(self.helpers), *self._carried_sources())]
+        helpers = [f.strip() + "\n" for f in (*HELPERS.text_of(self.helpers), *self._carried_sources())]
         return "\n\n".join([self._imports("\n".join([*helpers, text])), *helpers, ""])
 
     def _carried_sources(self) -> list[str]:
@@ -188,7 +192,7 @@ class Spelling:
             if symbol not in self.symbols:
                 raise NoRuleError(f"the scalar {formula} holds {symbol}, which is neither a size nor a scalar symbol")
             self.used[symbol] = None
-        writer = ScalarCode({**self.symbols, **own}, own if arrays else ())
+        writer = ScalarCode({**self.symbols, **own}, {*self.array_symbols, *(own if arrays else ())})
         text = writer.write(formula)
         self.helpers |= writer.helpers
         return text
