@@ -8,6 +8,7 @@ ends in one line on stderr and exit code 2; nothing is left half-written, by ctr
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
 import gc
 import os
@@ -67,6 +68,7 @@ def _collected_seldom() -> Iterator[None]:
     """Cycles are looked for now and then only: a command ends soon, and each look goes through all that is loaded."""
     before = gc.get_threshold()
     gc.set_threshold(*SELDOM)
+    atexit.register(gc.freeze)  # nor at the end, when Python would take all of SymPy apart
     try:
         yield
     finally:
