@@ -11,7 +11,9 @@ import sympy
 
 import symattn as sa
 from symattn import attention
+from symattn.proof.induction.guesses import guessed
 from symattn.proof.induction.plan import Induction
+from symattn.recurrence.body import loop_of
 
 from ..recurrences import delta, gated, linear, online
 
@@ -261,3 +263,20 @@ def test_two_recurrences_are_told_with_one_letter_for_their_steps() -> None:
     told = verdict.latex()
     assert told.count(r"t = 0, \ldots, T - 1") >= 2
     assert "t\\_" not in told
+
+
+@pytest.mark.parametrize("rate", [sa.exp(g), sa.exp(sa.tensor("G", T, d)), sa.exp(sa.tensor("U", T, e)), None])
+def test_what_is_guessed_of_outer_products_is_one_product_of_matrices(rate: Any) -> None:
+    """With what is left of each at the end: by steps, or by features of keys or of values."""
+
+    def step(S: Any, read: Any) -> Any:
+        k, v, *others = read
+        for r in others:
+            S = (r[:, None] if r.shape == (d,) else r) * S
+        return S + sa.outer(k, v), None
+
+    last, _ = sa.scan(step, START, (K, V) if rate is None else (K, V, rate))
+    found = guessed(loop_of(last))
+    assert found is not None
+    assert found[0].op.name == "matmul"
+    assert sa.prove(last, found[0])

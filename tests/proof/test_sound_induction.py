@@ -239,10 +239,11 @@ def test_a_maximum_of_nothing_but_minus_infinity_is_a_condition() -> None:
 def test_conditions_speak_of_the_claim() -> None:
     """Not of sizes and sequences that were put for those of the claim to say more."""
     literal, flat = sa.tensor("w", 9), sa.tensor("w", "B*b")
+    blocks = "1 + sum(merge_axes(split_axis(w, axis=-1, into=(B, b))[:n, :], axes=(-2, -1)))"
     for sequence, total, said in (
         (literal, sa.sum(literal), "1 + sum(w[:n]) != 0 for 1 <= n <= 9"),
         (x[1:], sa.sum(x[1:]), "1 + sum(x[1:n + 1]) != 0 for 1 <= n <= T - 1"),
-        (sa.split_axis(flat, 0, (B, b)), sa.sum(flat), "1 + sum(split_axis(w, axis=-1, into=(B, b))[0, :]) != 0"),
+        (sa.split_axis(flat, 0, (B, b)), sa.sum(flat), f"{blocks} != 0 for 1 <= n <= B"),
     ):
         last, _ = sa.scan(lambda s, x: (s / (1 + s * sa.sum(x)), None), 1, sequence)
         assert said in sa.prove(last, 1 / (1 + total)).proof.side_conditions

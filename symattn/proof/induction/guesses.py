@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...core.node import Tensor, rebuild, topological
-from ...core.sizes import broadcast_shapes, same_shape
+from ...core.sizes import broadcast_shapes, same_shape, same_size
 from ...errors import SymattnError
 from ...ops.arithmetic import add_op, multiply, multiply_op
 from ...ops.broadcasting import broadcast_to, sum_op
@@ -86,6 +86,8 @@ def _terms(x: Tensor) -> Iterator[Tensor]:
 
 def _summed(loop: Loop, added: Tensor, weights: Tensor | None, state: Tensor) -> Tensor:
     """The sum over all steps of what is added to a state, as far as it is left at the end."""
+    if added.op is outer_op and (product := _of_outer_products(loop, added, weights)) is not None:
+        return product
     several, shape = _at_all_steps(loop, added), (loop.length, *state.shape)
     several = several if several.op is constant else _with_rank(several, len(shape))
     joined = broadcast_shapes(several.shape, shape)
@@ -95,6 +97,19 @@ def _summed(loop: Loop, added: Tensor, weights: Tensor | None, state: Tensor) ->
     if weights is not None:
         several = multiply(_with_rank(weights, several.rank), several)
     return sum_op(several, axes=(-several.rank,), keepdims=False)
+
+
+def _of_outer_products(loop: Loop, added: Tensor, weights: Tensor | None) -> Tensor | None:
+    """The sum of outer products as a product of matrices, where the weights are those of one factor."""
+    left, right = (_at_all_steps(loop, bare(x)) for x in added.inputs)
+    if not all(x.rank == 2 and same_size(x.shape[0], loop.length) for x in (left, right)):
+        return None
+    if weights is None:
+        return left.T @ right
+    weights = _with_rank(weights, 3)
+    if same_size(weights.shape[-1], 1):
+        return multiply(left, weights[:, :, 0]).T @ right
+    return left.T @ multiply(right, weights[:, 0, :]) if same_size(weights.shape[-2], 1) else None
 
 
 def _decay(loop: Loop, state: Tensor, first: Tensor, kept: Tensor, back: bool) -> tuple[Tensor | None, Tensor]:
