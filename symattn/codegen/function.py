@@ -182,8 +182,10 @@ class NumPyFunction(Compiled):
     def _run_in_blocks(self, blocked: Callable[..., Any], /, *arrays: Any, **given: Any) -> Any:
         try:
             results = blocked(*arrays, **given)
-        except FAILED:
-            return self._run(*arrays, **given)  # which says what failed by its own name
+        except FAILED:  # which the other says by its own name
+            results = None
+        if results is None:
+            return self._run(*arrays, **given)
         return results if self.several else results[0]
 
     def _run(self, /, *arrays: Any, **given: Any) -> Any:

@@ -395,3 +395,24 @@ def test_a_sum_over_a_part_of_an_axis_cuts_nothing_nor_does_its_derivative():
     declared = [node for node in nodes if "rest" in node.op.name]
     assert declared
     assert not any(axes_of(node).cuts for node in declared)
+
+
+@pytest.mark.parametrize("k", [-2, 0, 3])
+@pytest.mark.parametrize("triangle", [sa.tril, sa.triu])
+def test_blocks_see_the_columns_of_their_triangle_alone(triangle, k, rng):
+    y = triangle(Q @ K.T, k) @ V
+    G, outputs = with_gradient(y, [Q, K, V])
+    values = [rng.normal(size=shape) for shape in ((7, 4), (9, 4), (9, 3), (7, 3))]
+    program = assert_same([Q, K, V, G], outputs, values, LONG, rows=3)
+    assert all(loop.columns is not None for loop in program.program.loops)
+
+
+def test_what_is_infinite_beside_a_triangle_is_as_it_is_written(rng):
+    y = sa.tril(Q @ K.T) @ V
+    f = sa.lambdify([Q, K, V], [y])
+    values = large(rng)[:3]
+    f(*values)
+    set_entry(values[2], np.inf)
+    with np.errstate(all="ignore"):
+        for got, want in zip(f(*values), f._run(*values), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

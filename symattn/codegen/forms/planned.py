@@ -130,6 +130,7 @@ class InBlocks:
         return found if found.program.loops and found.keywords.keys() <= {*sizes, *numbers} else None
 
     def _run(self, fast: Planned, sizes: Mapping[sympy.Symbol, int], /, *arrays: Any, **given: Any) -> Any:
+        """The results in blocks; None where these have to be computed as they are written, and no block does that."""
         with np.errstate(all="ignore"):
             results = None
             if not fast.skips or all(map(_is_finite, self.takes.arguments, arrays)):
@@ -137,7 +138,7 @@ class InBlocks:
                 if all(map(_is_finite, self.graph.outputs, results)):
                     return results
         careful = self._at(sizes, False)
-        return results if careful is None else _called(careful, sizes, arrays, given)
+        return None if careful is None else _called(careful, sizes, arrays, given)
 
 
 def _called(

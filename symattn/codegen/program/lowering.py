@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from ...core.exact import INDICES
 from ...core.node import Tensor, topological, with_inputs
 from ...core.operation import Operation
 from ...core.sizes import same_shape
@@ -26,6 +27,7 @@ from ...ops.leaves import as_tensor, computed, cotangent_op, from_index_op, is_z
 from ...ops.logic import and_op, where
 from ...ops.pointwise import exp, maximum, tanh
 from ...ops.rows import _count, logsumexp_op, mean_op, softmax_op
+from ...ops.scans import tril_op, triu_op
 from ..stable import logsumexp_less_op, softmax_vjp_op, tanh_slope_op
 from .extent import Extent
 from .records import log_total_op, picked_op, slope_op, tanh_slope_at_op, top_op
@@ -87,7 +89,7 @@ class Lowering:
     def _form(self, node: Tensor) -> Scaled:
         if not node.inputs:
             return Scaled(ONE, None, node)
-        rule = _RULES.get(node.op) if self.puts_off or node.op is cotangent_op else None
+        rule = _RULES.get(node.op) if self.puts_off or node.op in _SELECTING else None
         found = None if rule is None else rule(self, node)
         return Scaled(ONE, None, self._plain(node)) if found is None else found
 
@@ -249,6 +251,16 @@ class Lowering:
                 b, r = self._times(b, r), None
         return Scaled(c * k, self._joined(s, r), matmul_of(a, b, (2, 2)))
 
+    def _triangle(self, node: Tensor) -> Scaled | None:
+        """A choice by the indices, which blocks of rows can make, and of which they see some columns alone."""
+        i, j = INDICES[:2]
+        inside = sympy.Le(j - i, node.params["k"]) if node.op is tril_op else sympy.Ge(j - i, node.params["k"])
+        if not isinstance(inside, sympy.Rel):
+            return None
+        c, s, b = self.forms[node.inputs[0]]
+        condition = from_index_op(formula=inside, shape=node.shape[-2:])
+        return Scaled(c, s, where(condition, b, as_tensor(0)))
+
     def _add(self, node: Tensor) -> Scaled | None:
         for x, bias in (node.inputs, node.inputs[::-1]):
             if (found := _as_choice(bias)) is not None and same_shape(x.shape, node.shape):
@@ -290,6 +302,7 @@ def _with_input(x: Tensor, k: int, put: Callable[[], Tensor]) -> Tensor:
     return x.op.node(*(put() if n == k else y for n, y in enumerate(x.inputs)), **x.params)
 
 
+_SELECTING = {cotangent_op, tril_op, triu_op}  # what computes nothing, and is the same in any form
 _RULES: dict[Operation, Callable[[Lowering, Tensor], Any]] = {
     cotangent_op: Lowering._through,
     multiply_op: Lowering._multiply,
@@ -304,4 +317,6 @@ _RULES: dict[Operation, Callable[[Lowering, Tensor], Any]] = {
     transpose_op: Lowering._transpose,
     matmul_op: Lowering._matmul,
     add_op: Lowering._add,
+    tril_op: Lowering._triangle,
+    triu_op: Lowering._triangle,
 }
