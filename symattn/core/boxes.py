@@ -234,7 +234,11 @@ def row(*parts: Box) -> Box:
     flat: list[Box] = []
     for part in parts:
         flat += part.parts if isinstance(part, Row) else (part,)
-    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+    return _in_a_row(flat)
+
+
+def _in_a_row(parts: Sequence[Box]) -> Box:
+    return parts[0] if len(parts) == 1 else Row(tuple(parts))
 
 
 def separated(sign: Sign, boxes: Iterable[Box]) -> Box:
@@ -268,10 +272,10 @@ def juxtaposed(*factors: Box) -> Box:
     """Factors side by side, with a dot where two numbers would run together."""
     parts: list[Box] = []
     for factor in factors:
-        if parts and begins_with_digit(factor) and isinstance(parts[-1], Number):
+        if parts and isinstance(parts[-1], Number) and begins_with_digit(factor):
             parts.append(Sign("⋅", "product"))
         parts += factor.parts if isinstance(factor, Row) else (factor,)
-    return row(*parts)
+    return _in_a_row(parts)
 
 
 def begins_with_digit(box: Box) -> bool:

@@ -33,7 +33,7 @@ def names_among(order: Sequence[Tensor]) -> dict[Tensor, str]:
             check_open(node)
         for symbol in node.own_symbols:
             other = symbols.setdefault(symbol.name, symbol)
-            if other != symbol:
+            if other is not symbol and other != symbol:
                 raise NamingError(
                     f"two symbols are called {symbol} but differ in their assumptions: make sizes by "
                     f"sa.sizes({symbol.name!r}) and use that symbol everywhere"

@@ -109,7 +109,7 @@ def _add_notation(p: Any, node: Tensor) -> Written:
     left = _term(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
-        opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
+        opposite = rest if coefficient == -1 and rest is not None else negative(b)
         return row(left, minus("sum", p.code), _term(p, node, opposite, Binding.SUM + 1)), Binding.SUM
     return row(left, Sign("+", "sum"), _term(p, node, b, Binding.SUM + 1)), Binding.SUM
 

@@ -34,7 +34,7 @@ from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_s
 from ..errors import OperandError, ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, zeros
-from .notation import Binding, Written, flipped, is_number, scaled, source, times, transposed, written_as
+from .notation import Binding, Written, flipped, is_number, scaled, source, times, transposed
 
 Item = tuple[Any, ...]
 NEW: Item = ("new",)
@@ -210,16 +210,16 @@ def _with_new_axes(p: Any, node: Tensor) -> Written | None:
     bare = index(node.inputs[0], tuple(item for item in node.params["items"] if item != NEW))
     own = max(bare.rank, 2)
     if is_number(bare) or (bare.rank > 1 and node.shape[-own:] == bare.shape):
-        return written_as(p, bare)
+        return p.unfenced(bare)
     if bare.rank > 1 or any(size != 1 for size in node.shape[:-2]):
         return None
-    return written_as(p, bare) if node.shape[-1] == 1 else flipped(p, bare)
+    return p.unfenced(bare) if node.shape[-1] == 1 else flipped(p, bare)
 
 
 def _part(p: Any, x: Tensor, items: tuple[Item, ...]) -> Written:
     """An entry, a row, a column or a block of a matrix: ``A_{01}``, ``A_{0,:}``, ``A_{:,1}``, ``A_{:S,:}``."""
     if x.rank == 2 and 1 in x.shape and all(reads_all(*read) or read[1] == 1 for read in items_read(x, items)):
-        return flipped(p, x) if x.shape[0] == 1 != x.shape[1] else written_as(p, x)  # one axis less, and no entry less
+        return flipped(p, x) if x.shape[0] == 1 != x.shape[1] else p.unfenced(x)  # one axis less, and no entry less
     sized = _sized(items, x.shape)
     taken = [("at", item[1]) if item[0] == "slice" and item[3] == 1 else item for item, _ in sized]
     shown = [_shown_item(p, item, size) for item, (_, size) in zip(taken, sized, strict=True)]
@@ -430,7 +430,7 @@ def side_by_side(p: Any, terms: Sequence[tuple[sympy.Expr, Tensor]], whole: Tens
 def _cell(p: Any, factor: sympy.Expr, part: Tensor, axis: int) -> Box:
     x = part.inputs[0]
     lies = x.rank == 1 and part.rank == 2 and axis == -2  # a row, of rank 1
-    return scaled(p, factor, x, flipped(p, x) if lies else written_as(p, x))[0]
+    return scaled(p, factor, x, flipped(p, x) if lies else p.unfenced(x))[0]
 
 
 def _zeros(p: Any, whole: Tensor, axis: int, size: sympy.Expr) -> list[Box]:

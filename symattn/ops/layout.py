@@ -19,7 +19,7 @@ from ..scalars.formulas import Choice
 from .broadcasting import summed
 from .index import moved, replaced, sliced
 from .leaves import as_tensor, is_zero, zeros
-from .notation import Binding, Written, call, flipped, is_number, source, written_as
+from .notation import Binding, Written, call, flipped, is_number, source
 from .rows import along, checked_axis
 
 # --- transposes ---
@@ -54,7 +54,7 @@ def _transpose_notation(p: Any, node: Tensor) -> Written:
     if swaps_last_two(order):
         if p.code:
             return row(p.operand(x, Binding.ATOM), Code(".T" if x.rank == 2 else ".mT")), Binding.ATOM
-        return written_as(p, x) if is_number(node) else flipped(p, x)
+        return p.unfenced(x) if is_number(node) else flipped(p, x)
     moves = [axis for axis in range(-len(order), 0) if order[axis] != axis]
     for axis in moves:  # most permutations of the field move one axis
         for target in moves:

@@ -189,7 +189,7 @@ def flipped(p: Any, x: Any) -> Written:
     coefficient, rest = _split_scalar(x)
     if coefficient != 1:
         return scaled(p, coefficient, rest, flipped(p, rest))
-    box, binding = written_as(p, x)
+    box, binding = p.unfenced(x)
     if (base := without_transpose(box)) is not None:
         return base, Binding.ATOM
     if isinstance(box, Row) and x.op.name in ("matmul", "sum"):
@@ -243,7 +243,7 @@ def fitted(p: Any, node: Any, x: Any, at_least: int, alone: bool = False) -> Box
 def _written_out(p: Any, node: Any, x: Any) -> Written:
     side = "" if p.code else repeated(x, node)
     if not side:
-        return written_as(p, x)
+        return p.unfenced(x)
     coefficient, rest = _split_scalar(x)
     if coefficient != 1:
         return scaled(p, coefficient, rest, _written_out(p, node, rest))
@@ -257,17 +257,12 @@ def _written_out(p: Any, node: Any, x: Any) -> Written:
 
 def as_row(p: Any, x: Any) -> Written:
     """A vector as a row: one of rank 1 is a column otherwise, one of shape (1, n) is a row already."""
-    return flipped(p, x) if x.rank == 1 else written_as(p, x)
+    return flipped(p, x) if x.rank == 1 else p.unfenced(x)
 
 
 def as_column(p: Any, x: Any) -> Written:
     """A vector as a column."""
-    return flipped(p, x) if x.rank > 1 and x.shape[-2] == 1 != x.shape[-1] else written_as(p, x)
-
-
-def written_as(p: Any, x: Any) -> Written:
-    """An operand as it stands, with how tightly it binds."""
-    return p.operand(x, Binding.OR), p.binding(x)
+    return flipped(p, x) if x.rank > 1 and x.shape[-2] == 1 != x.shape[-1] else p.unfenced(x)
 
 
 def _split_scalar(x: Any) -> tuple[Any, Any]:
@@ -303,11 +298,11 @@ def scaled(p: Any, coefficient: Any, x: Any, written: Written | None = None) -> 
         safe = binding > Binding.SUM and (not p.code or x.op.name != "matmul" or _begins_with_digit(positive))
         return row(minus("prefix", p.code), positive if safe else Fence(positive)), Binding.SUM
     if coefficient == 1:
-        return written or written_as(p, x)
+        return written or p.unfenced(x)
     if written is None and x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
         return _over(p, coefficient, x.inputs[1])
     above, below = _fraction(coefficient)
-    return _scaled_code(p, above, below, x) if p.code else _scaled(p, above, below, written or written_as(p, x))
+    return _scaled_code(p, above, below, x) if p.code else _scaled(p, above, below, written or p.unfenced(x))
 
 
 def _scaled(p: Any, above: Any, below: Any, written: Written) -> Written:

@@ -175,13 +175,14 @@ class Printer:
 
     def operand(self, x: Tensor, at_least: int, alone: bool = False) -> Box:
         """An operand, between parentheses if it binds less tightly than its place needs."""
-        return fenced(self._known(x), at_least, alone)
+        return fenced(self.unfenced(x), at_least, alone)
 
     def binding(self, x: Tensor) -> int:
         """How tightly an operand binds."""
-        return self._known(x)[1]
+        return self.unfenced(x)[1]
 
-    def _known(self, x: Tensor) -> Written:
+    def unfenced(self, x: Tensor) -> Written:
+        """An operand as it stands, with how tightly it binds."""
         if x not in self.known:  # a notation may ask for a node of its own making: a term without its sign
             self.known[x] = self._notation(x)
         return self.known[x]

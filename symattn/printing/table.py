@@ -66,7 +66,7 @@ class SymbolTable(Mapping[str, Symbol]):
         self.names = names
         self.loops = {} if loops is None else loops
         self._symbols = {} if symbols is None else symbols
-        self._scripted: dict[tuple[str, bool], list[Box]] | None = None  # what is printed with a subscript, by its ink
+        self._scripted: tuple[dict[str, list[Box]], ...] | None = None  # by their ink, without and with superscripts
         self._words: Mapping[str, Collection[Name]] | None = None
         self._spelled = {s.name for s in self._symbols.values() if not s.shape and s.box is not symbol(s.name)}
 
@@ -115,15 +115,17 @@ class SymbolTable(Mapping[str, Symbol]):
 
     def is_name(self, box: Box) -> bool:
         """Whether something with a subscript is printed as a symbol is: the entry 2 of x as what has the name x_2."""
+        if not isinstance(box, Script):
+            return False
         if self._scripted is None:
-            self._scripted = {}
+            self._scripted = {}, {}
             for known in self._symbols.values():
                 if isinstance(known.box, Script):
-                    self._scripted.setdefault((ink(known.box), known.box.above is None), []).append(known.box)
-        if not isinstance(box, Script) or not self._scripted:
-            return False
-        alike = self._scripted.get((ink(box), box.above is None), ())
-        return bool(alike) and as_seen(box) in map(as_seen, alike)
+                    of_kind = self._scripted[known.box.above is not None]
+                    of_kind.setdefault(ink(known.box), []).append(known.box)
+        scripted = self._scripted[box.above is not None]
+        alike = scripted.get(ink(box)) if scripted else None
+        return alike is not None and as_seen(box) in map(as_seen, alike)
 
     def told_apart(self, formula: Box) -> Box:
         """A formula, of which no function is written by the word of a name; raises NamingError."""

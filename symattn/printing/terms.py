@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import sympy
 
@@ -11,18 +12,19 @@ from ..ops.arithmetic import add_op, multiply, split_scalar, sum_of
 from ..ops.broadcasting import broadcast_to
 from ..ops.leaves import constant, zeros
 
+Term: TypeAlias = tuple[sympy.Expr, Tensor | None]  # a number, and what it multiplies
+
 
 def with_like_terms_added(x: Tensor, names: Collection[Tensor]) -> Tensor:
     """The expression in which no sum has a term twice; what has a name stays a term."""
     nodes = topological([x], stop=names)
-    sums = {node for node in nodes if node.op is add_op and node not in names}
-    if not sums:
+    sums = {node for node in nodes if _is_sum(node, names)}
+    whole = sums.difference(*(node.inputs for node in sums))
+    if not any(_has_like_terms([split_scalar(term) for term in _terms(node, names)]) for node in whole):
         return x
-    inside = {y for node in sums for y in node.inputs if y in sums}
     new: dict[Tensor, Tensor] = {}
     for node in nodes:
-        whole = node in sums and node not in inside
-        total = _added_up(node, names, new) if whole else None
+        total = _added_up(node, names, new) if node in whole else None
         new[node] = total if total is not None else node if node in names else with_inputs(node, new)
     return new[x]
 
@@ -31,14 +33,18 @@ def _is_sum(x: Tensor, names: Collection[Tensor]) -> bool:
     return x.op is add_op and x not in names
 
 
+def _has_like_terms(terms: Sequence[Term]) -> bool:
+    return len({rest for _, rest in terms}) < len(terms)
+
+
 def _added_up(node: Tensor, names: Collection[Tensor], new: Mapping[Tensor, Tensor]) -> Tensor | None:
     """The sum with like terms added, in the order in which they come first; None where no two are alike."""
     terms = [split_scalar(new[term]) for term in _terms(node, names)]
+    if not _has_like_terms(terms) or any(rest is not None and rest.holds_minus_infinity for _, rest in terms):
+        return None
     totals: dict[Tensor | None, sympy.Expr] = {}
     for coefficient, rest in terms:
         totals[rest] = totals.get(rest, sympy.S.Zero) + coefficient
-    if len(totals) == len(terms) or any(rest is not None and rest.holds_minus_infinity for rest in totals):
-        return None
     kept = [constant(formula=c) if rest is None else multiply(c, rest) for rest, c in totals.items() if c != 0]
     return broadcast_to(sum_of(kept), node.shape) if kept else zeros(*node.shape)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
@@ -113,7 +113,7 @@ def _of_sign(box: Sign, kids: Sequence[Widths]) -> Widths:
 
 
 def _of_fraction(box: Fraction, kids: Sequence[Widths]) -> Widths:
-    _, text, script, tiny = map(max, zip(*kids, strict=True))
+    _, text, script, tiny = map(max, *kids)
     return text + 0.24, script + 0.24, tiny + 0.24, tiny + 0.24
 
 
@@ -180,7 +180,7 @@ def _large(mark: str) -> Widths:
 
 def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
     base, *scripts = kids
-    _, _, script, tiny = map(max, zip(*scripts, strict=True))
+    _, _, script, tiny = scripts[0] if len(scripts) == 1 else map(max, *scripts)
     leans = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters in _LEANING
     gap = 0.05 - (0.13 if leans and box.above is None else 0.0)  # where a letter leans, a subscript is tucked
     whole = _beside(base, (script + gap, script + gap, tiny + gap, tiny + gap))
@@ -215,15 +215,20 @@ def _of_row(row: Row, kids: Sequence[Widths]) -> Widths:
     in_line = in_scripts = 0.0  # where only names of functions and words stand apart
     for k, ((_, left), (right, _)) in enumerate(pairwise(ends)):
         touching = sides[k][1], sides[k + 1][0]
-        em = 0.0 if touching == ("ord", "ord") else _between(_met(sides, k, 1), _met(sides, k + 1, 0))
-        apart = _THIN if is_apart(left, right) and link(left, right) else 0.0
-        in_line += em + apart
-        in_scripts += apart + (em if "op" in touching else 0.0)
+        if touching != ("ord", "ord"):
+            em = _between(_met(sides, k, 1), _met(sides, k + 1, 0))
+            in_line += em
+            in_scripts += em if "op" in touching else 0.0
+        if link(left, right) and is_apart(left, right):
+            in_line += _THIN
+            in_scripts += _THIN
     return _together(*kids, (in_line, in_line, in_scripts * _SIZES[_SCRIPT], in_scripts * _SIZES[_TINY]))
 
 
 def _side(box: Box, end: Literal[0, -1]) -> Atom:
     """What TeX takes an edge for that is the left or the right end of a box."""
+    if isinstance(box, Name):
+        return "ord"
     if isinstance(box, Sign):
         return _ATOMS[box.kind]
     if isinstance(box, Fence):
@@ -244,6 +249,7 @@ def _met(sides: Sequence[tuple[Atom, Atom]], k: int, end: Literal[0, 1]) -> Atom
     return "ord" if lacks else "bin"
 
 
+@cache
 def _between(left: Atom, right: Atom) -> float:
     """The space between two atoms (The TeXbook, chapter 18)."""
     if "bin" in (left, right):

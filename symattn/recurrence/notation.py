@@ -82,7 +82,7 @@ def _within(p: Any, loop: Loop, boxes: Sequence[Box], taken: set[str]) -> Printe
     inner = Printer(p.table, True, Within(p.heads, names, {*taken}))
     inner.known.update((x, (box, Binding.ATOM)) for x, box in leaves)
     stays = zip(step.fixed, loop.given, strict=True)
-    inner.known.update((leaf, (p.operand(x, Binding.OR), p.binding(x))) for leaf, x in stays)
+    inner.known.update((leaf, p.unfenced(x)) for leaf, x in stays)
     return inner
 
 
