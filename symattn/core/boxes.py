@@ -359,7 +359,7 @@ def boxes_in(root: Box) -> Iterator[Box]:
     pending = [root]
     while pending:
         yield (box := pending.pop())
-        pending += reversed(box.kids)
+        pending += box.kids[::-1]
 
 
 def fold(root: Box, write: Callable[[Any, Sequence[T]], T], known: dict[Box, T] | None = None) -> T:

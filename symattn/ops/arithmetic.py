@@ -103,13 +103,14 @@ def drop_broadcast(operands: tuple[Tensor, ...], shape: Shape) -> tuple[Tensor, 
 
 
 def _add_notation(p: Any, node: Tensor) -> Written:
-    if not p.code and (join := side_by_side(p, _embedded_terms(node), node)) is not None:
-        return join
+    parts = [] if p.code else _embedded_terms(node)
+    if parts and (joined := side_by_side(p, parts, node)) is not None:
+        return joined
     a, b = node.inputs
     left = _term(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
-        opposite = rest if coefficient == -1 and rest is not None else negative(b)
+        opposite = rest if coefficient is sympy.S.NegativeOne and rest is not None else negative(b)
         return row(left, minus("sum", p.code), _term(p, node, opposite, Binding.SUM + 1)), Binding.SUM
     return row(left, Sign("+", "sum"), _term(p, node, b, Binding.SUM + 1)), Binding.SUM
 

@@ -409,7 +409,7 @@ def side_by_side(p: Any, terms: Sequence[tuple[sympy.Expr, Tensor]], whole: Tens
     """Parts among zeros, with their factors, as one matrix of blocks; None for several that do not fill it."""
     places = {part: place for _, part in terms if (place := block(part)) is not None}
     axes = {place.axis for place in places.values()}
-    if not terms or len(places) != len(terms) or len(axes) != 1:
+    if len(places) != len(terms) or len(axes) != 1:
         return None
     axis, at, cells = axes.pop(), sympy.S.Zero, []
     factors = {part: factor for factor, part in terms}

@@ -187,7 +187,7 @@ def transposed(base: Box) -> Box:
 def flipped(p: Any, x: Any) -> Written:
     """The transpose of what is written for a tensor: of a transpose its base, of ``A^T x`` the row ``x^T A``."""
     coefficient, rest = _split_scalar(x)
-    if coefficient != 1:
+    if coefficient is not ONE:
         return scaled(p, coefficient, rest, flipped(p, rest))
     box, binding = p.unfenced(x)
     if (base := without_transpose(box)) is not None:
@@ -245,7 +245,7 @@ def _written_out(p: Any, node: Any, x: Any) -> Written:
     if not side:
         return p.unfenced(x)
     coefficient, rest = _split_scalar(x)
-    if coefficient != 1:
+    if coefficient is not ONE:
         return scaled(p, coefficient, rest, _written_out(p, node, rest))
     if side == "column":
         return juxtaposed(p.operand(x, Binding.PRODUCT), transposed(ONES)), Binding.PRODUCT
@@ -297,7 +297,7 @@ def scaled(p: Any, coefficient: Any, x: Any, written: Written | None = None) -> 
         # in text, -a @ b would read as (-a) @ b
         safe = binding > Binding.SUM and (not p.code or x.op.name != "matmul" or _begins_with_digit(positive))
         return row(minus("prefix", p.code), positive if safe else Fence(positive)), Binding.SUM
-    if coefficient == 1:
+    if coefficient is ONE:
         return written or p.unfenced(x)
     if written is None and x.op.name == "divide" and x.inputs[0].params.get("formula") == 1:
         return _over(p, coefficient, x.inputs[1])
@@ -306,8 +306,8 @@ def scaled(p: Any, coefficient: Any, x: Any, written: Written | None = None) -> 
 
 
 def _scaled(p: Any, above: Any, below: Any, written: Written) -> Written:
-    number = [] if above == 1 else [p.factor(above)]
-    if below == 1:
+    number = [] if above is ONE else [p.factor(above)]
+    if below is ONE:
         return juxtaposed(*number, fenced(written, Binding.HADAMARD)), min(written[1], Binding.PRODUCT)
     inside = fenced(written, Binding.HADAMARD if number else Binding.OR)
     return Fraction(juxtaposed(*number, inside), p.scalar(below)), Binding.FRACTION
@@ -315,10 +315,10 @@ def _scaled(p: Any, above: Any, below: Any, written: Written) -> Written:
 
 def _scaled_code(p: Any, above: Any, below: Any, x: Any) -> Written:
     entrywise = x.op.name != "matmul"  # 2 * a @ b would read as (2 * a) @ b
-    written = p.operand(x, Binding.PRODUCT if above == 1 or entrywise else Binding.FRACTION)
-    if above != 1:
+    written = p.operand(x, Binding.PRODUCT if above is ONE or entrywise else Binding.FRACTION)
+    if above is not ONE:
         written = row(p.factor(above), Sign("*", "product"), written)
-    return (written if below == 1 else row(written, Sign("/", "product"), p.factor(below))), Binding.PRODUCT
+    return (written if below is ONE else row(written, Sign("/", "product"), p.factor(below))), Binding.PRODUCT
 
 
 def _begins_with_digit(box: Box) -> bool:

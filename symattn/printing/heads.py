@@ -48,17 +48,18 @@ def one_head(x: Tensor, names: Mapping[Tensor, str]) -> Head | None:
         return None
     single = {y: _of_shape(y.shape[1:], y, names) if y in with_axis else y for y in operands}
     try:
-        part = _without_new_axes_of_numbers(rebuild([x], single)[0])
+        part = _without_new_axes_of_numbers(rebuild([x], single)[0], {y: y for y in single.values()})
         agree = part.shape == x.shape[1:] and (_is_plain(x, axis, names) or _agree(x, part, single, names))
     except Exception:  # a record that names the leading axis may fail in any way where there is none
         return None
     return Head(axis, part, {y: single[y] for y in with_axis}) if agree else None
 
 
-def _without_new_axes_of_numbers(x: Tensor) -> Tensor:
+def _without_new_axes_of_numbers(x: Tensor, kept: Mapping[Tensor, Tensor]) -> Tensor:
     """A number of each head, ``b[:, None, None]``, is a plain number in the expression of one head."""
-    bare = {y: y.inputs[0] for y in topological([x]) if y.op is index_op and not y.inputs[0].rank}
-    return rebuild([x], bare)[0] if x not in bare else x
+    below = topological([x], stop=kept)
+    bare = {y: y.inputs[0] for y in below if y.op is index_op and not y.inputs[0].rank}
+    return rebuild([x], {**kept, **bare})[0] if bare and x not in bare else x
 
 
 def _of_shape(shape: Shape, like: Tensor, names: Mapping[Tensor, str]) -> Tensor:

@@ -210,9 +210,9 @@ def signs_in(order: Iterable[Tensor], table: SymbolTable) -> Iterator[tuple[str,
     for node in order:
         if node.op.name in FUNCTION_LETTERS:
             yield f"the function {node.op.name}", FUNCTION_LETTERS[node.op.name]
-        if is_eye(node):
-            yield "the identity", Script(Name("I"), table.scalar(node.shape[0]))
         if isinstance(formula := node.params.get("formula"), sympy.Basic):
+            if is_eye(node):
+                yield "the identity", Script(Name("I"), table.scalar(node.shape[0]))
             yield from constants_in(formula)
 
 
@@ -240,12 +240,15 @@ class _Occurring:
         self.roles: dict[str, Role] = {}
         self.gradients: dict[str, _Gradient] = {}
         functions = {node.params["function"] for node in self.order if "function" in node.params}
+        symbols = set[sympy.Symbol]()
         for node in self.order:
-            if node in self.names:
-                self.nodes.setdefault(self.names[node], node)
-                self.roles.setdefault(self.names[node], _role(node))
-            for s in sorted(node.own_symbols, key=attrgetter("name")) if node.own_symbols else ():
-                self.roles.setdefault(s.name, "size" if s.is_integer else "scalar")
+            name = self.names.get(node)
+            if name is not None and name not in self.nodes:
+                self.nodes[name], self.roles[name] = node, _role(node)
+            if new := node.own_symbols - symbols:
+                named = sorted(new, key=attrgetter("name"))
+                self.roles |= {s.name: "size" if s.is_integer else "scalar" for s in named}
+                symbols |= new
         if clash := functions & self.roles.keys():
             raise NamingError(f"{min(clash)!r} names both a function and a tensor, a size or a scalar: rename one")
         self.roles |= dict.fromkeys(sorted(functions), "function")

@@ -18,7 +18,7 @@ Term: TypeAlias = tuple[sympy.Expr, Tensor | None]  # a number, and what it mult
 def with_like_terms_added(x: Tensor, names: Collection[Tensor]) -> Tensor:
     """The expression in which no sum has a term twice; what has a name stays a term."""
     nodes = topological([x], stop=names)
-    sums = {node for node in nodes if _is_sum(node, names)}
+    sums = {node for node in nodes if node.op is add_op and node not in names}
     whole = sums.difference(*(node.inputs for node in sums))
     if not any(_has_like_terms([split_scalar(term) for term in _terms(node, names)]) for node in whole):
         return x
