@@ -180,11 +180,12 @@ def _large(mark: str) -> Widths:
 
 def _of_script(box: Script, kids: Sequence[Widths]) -> Widths:
     base, *scripts = kids
-    _, _, script, tiny = scripts[0] if len(scripts) == 1 else map(max, *scripts)
+    script, tiny = (max(widths[size] for widths in scripts) for size in (_SCRIPT, _TINY))
     leans = isinstance(box.base, Name) and box.base.style == "italic" and box.base.letters in _LEANING
     gap = 0.05 - (0.13 if leans and box.above is None else 0.0)  # where a letter leans, a subscript is tucked
     whole = _beside(base, (script + gap, script + gap, tiny + gap, tiny + gap))
-    return (max(base[_DISPLAY], script), *whole[_TEXT:]) if is_large(box.base) else whole
+    display = max(base[_DISPLAY], script) if is_large(box.base) else whole[_DISPLAY]
+    return display, whole[_TEXT], whole[_SCRIPT], whole[_TINY]
 
 
 @lru_cache(maxsize=4096)
