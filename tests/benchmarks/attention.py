@@ -20,13 +20,14 @@ SIZES = {(1, 1, 64, 16): 31, (1, 8, 512, 64): 15, (2, 8, 1024, 64): 9, (1, 8, 40
 SMALL = {(1, 1, 8, 4): 1, (1, 2, 96, 8): 1}
 
 
-def compiled() -> tuple[Any, Any]:
+def compiled(backend: str = "numpy") -> tuple[Any, Any]:
     """The function, and the function with gradients."""
     T, S, d, e = sa.sizes("T S d e")
     Q, K, V = sa.tensor("Q", T, d), sa.tensor("K", S, d), sa.tensor("V", S, e)
     O = sa.let("O", sa.softmax(Q @ K.T / sympy.sqrt(d)) @ V)
     g = sa.gradient(O, [Q, K, V])
-    return sa.lambdify([Q, K, V], O), sa.lambdify([Q, K, V, g.cotangent], [O, g])
+    forward = sa.lambdify([Q, K, V], O, backend=backend)
+    return forward, sa.lambdify([Q, K, V, g.cotangent], [O, g], backend=backend)
 
 
 def plain(Q: Any, K: Any, V: Any) -> Any:
@@ -79,6 +80,14 @@ def of_torch(Q: Any, K: Any, V: Any, G: Any | None) -> Iterator[tuple[str, abrea
         return tuple(x.detach().numpy() for x in (O, *torch.autograd.grad(O, given, torch.from_numpy(G))))
 
     yield "PyTorch", forward if G is None else backward
+    ours, arrays = compiled("torch")[G is not None], [torch.from_numpy(x) for x in (Q, K, V, G) if x is not None]
+
+    def generated() -> Any:
+        with torch.inference_mode():
+            made = ours(*arrays)
+        return made.numpy() if G is None else tuple(y.numpy() for y in made)
+
+    yield "symattn in PyTorch", generated
 
 
 def of_jax(Q: Any, K: Any, V: Any, G: Any | None) -> Iterator[tuple[str, abreast.Work]]:
@@ -98,6 +107,8 @@ def of_jax(Q: Any, K: Any, V: Any, G: Any | None) -> Iterator[tuple[str, abreast
     run = jax.jit(attend if G is None else with_gradients)
     last = [] if G is None else [jax.numpy.asarray(G)]
     yield "JAX", lambda: jax.block_until_ready(run(*given, *last))
+    ours = compiled("jax")[G is not None]
+    yield "symattn in JAX", lambda: jax.block_until_ready(ours(*given, *last))
 
 
 def rivals(f: Any, Q: Any, K: Any, V: Any, G: Any | None) -> dict[str, abreast.Work]:

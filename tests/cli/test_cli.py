@@ -153,9 +153,13 @@ def test_grad_to_numpy_is_source_that_runs_alone(run, data):
 # --- code ---
 
 
-def test_code_writes_a_module_that_runs_without_symattn_and_tests_its_gradients(run, tmp_path):
+@pytest.mark.parametrize(
+    "backend",
+    ["numpy", pytest.param("torch", marks=pytest.mark.torch), pytest.param("jax", marks=pytest.mark.jax)],
+)
+def test_code_writes_a_module_that_runs_without_symattn_and_tests_its_gradients(run, tmp_path, backend):
     target, shapes = tmp_path / "attention.py", ["--shape", "Q=T,d", "--shape", "K=S,d", "--shape", "V=S,e"]
-    assert run("code", ATTENTION, *shapes, "--grad", "--backend", "numpy", "-o", target) == ""
+    assert run("code", ATTENTION, *shapes, "--grad", "--backend", backend, "-o", target) == ""
     (tmp_path / "hide.py").write_text("import sys\nsys.modules['symattn'] = sys.modules['sympy'] = None\n"
                                       "import runpy\nrunpy.run_path(sys.argv[1], run_name='__main__')\n")  # fmt: skip
     done = subprocess.run(

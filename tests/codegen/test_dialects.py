@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -245,7 +248,7 @@ def test_an_unknown_library_is_an_error():
 
 @pytest.mark.parametrize(("backend", "module"), [("torch", "torch"), ("jax", "jax")])
 def test_a_missing_library_is_an_error_that_says_how_to_install_it(backend, module, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, module, None)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(sa.EvaluationError, match=rf"pip install 'symattn\[{backend}\]'"):
         sa.lambdify([Q], Q, backend=backend)
 
@@ -335,3 +338,40 @@ def test_jax_gives_nan_for_an_index_outside():
     got = np.asarray(f(jnp.ones((2, 3)), jnp.asarray([0, 2])))
     assert (got[0] == 1).all()
     assert np.isnan(got[1]).all()
+
+
+ON_EIGHT_DEVICES = """
+import jax, numpy as np, sympy, symattn as sa
+from jax.sharding import NamedSharding, PartitionSpec
+
+T, d = sa.sizes("T d")
+Q, K, V, G = (sa.tensor(name, T, d) for name in "QKVG")
+O = sa.softmax(Q @ K.T / sympy.sqrt(d), where=sa.from_index((T, T), lambda i, j: j <= i)) @ V
+f = sa.lambdify([Q, K, V], O, backend="jax")
+spread = NamedSharding(jax.make_mesh((2, 4), ("batch", "heads")), PartitionSpec("batch", "heads"))
+rng = np.random.default_rng(0)
+given = [rng.normal(size=(4, 8, 6, 3)).astype(np.float32) for _ in range(4)]
+q, k, v, c = (jax.device_put(x, spread) for x in given)
+
+def both(q, k, v, c):
+    o, back = jax.vjp(f, q, k, v)
+    return o, *back(c)
+
+run = jax.jit(both).lower(q, k, v, c).compile()
+assert "all-gather" not in run.as_text() and "all-reduce" not in run.as_text()
+g = sa.gradient({O: G}, [Q, K, V])
+wanted = sa.lambdify([Q, K, V, G], [O, g])(*given)
+for got, want in zip(run(q, k, v, c), wanted, strict=True):
+    assert len(got.devices()) == 8 and got.sharding.spec[:2] == ("batch", "heads")
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+print("the same on", len(jax.devices()))
+"""
+
+
+@pytest.mark.jax
+def test_jax_spreads_batch_and_heads_over_devices():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    said = subprocess.run(
+        [sys.executable, "-c", ON_EIGHT_DEVICES], env={**os.environ, **flags}, capture_output=True, text=True
+    )
+    assert said.stdout == "the same on 8\n", said.stderr
