@@ -185,12 +185,13 @@ class Scalars(Printer):  # type: ignore[misc, unused-ignore]
         return self.limited(Sign("∑", "large"), expr)
 
     def limited(self, sign: Sign, expr: Any) -> Box:
-        """A large sign with the limits of each bound index, and what it extends over."""
+        """A large sign with the limits of each bound index of several values, and what it extends over."""
         signs = []
         for k, low, high in in_order(expr.limits):
-            below = row(self.small(k), Sign("=", "relation"), self.small(low))
-            signs.append(Script(sign, below, self.small(high)))
-        body = self.box(expr.function)
+            if low != high:
+                below = row(self.small(k), Sign("=", "relation"), self.small(low))
+                signs.append(Script(sign, below, self.small(high)))
+        body = self.box(expr.function.xreplace({k: low for k, low, high in expr.limits if low == high}))
         return row(*signs, Fence(body) if is_loose(body) else body)
 
     def _print_Choice(self, expr: Any) -> Box:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import sympy
@@ -83,6 +84,7 @@ class ByInvariant(Resting):
 
 
 _NOTHING = Given((), (), ())
+_LETTERS = "suvpqrw"  # of the states before a step: two of one letter would be numbered, as states after steps are
 
 
 def by_invariant(claim: Claim, given: Given, argued: Argued) -> ByInvariant | None:
@@ -116,7 +118,9 @@ def _passed(claim: Claim, given: Given) -> list[_Passed] | None:
         about = _at_a_step(claim, any_values, n)
         if about is None or not T.is_Symbol or {T, n} & {s for x in about.sides for s in x.free_symbols}:
             return None
-        states = {loop_key(x): [any_tensor(new_name("s", taken), s) for s in loop_of(x).step.states] for x in values}
+        letters = chain(_LETTERS, repeat("s"))
+        loops = {loop_key(x): loop_of(x).step.states for x in values}
+        states = {key: [any_tensor(new_name(next(letters), taken), s) for s in loops[key]] for key in loops}
         before = {any_values[x]: s for x in values if (s := _before(x, states[loop_key(x)])) is not None}
         known = [replaced(about, before)] if len(before) == len(values) else []
         symmetric = {s: _declared(s) for fact in known for s in fact.sides if _says_symmetric(fact, s)}
