@@ -19,8 +19,8 @@ from .reference import reference
 from .writing import all_of
 
 _GUIDE = (
-    "attention gradients proofs recurrences moments numbers documents reading_latex command_line testing "
-    "checking_notes operations conventions from_sympy from_pytorch"
+    "attention gradients proofs recurrences moments numbers libraries documents reading_latex command_line "
+    "testing checking_notes operations conventions from_sympy from_pytorch"
 ).split()  # in the order in which it is read
 
 
