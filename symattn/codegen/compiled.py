@@ -56,7 +56,10 @@ class Compiled:
 
     @cached_property
     def source(self) -> str:
-        """The code, as a module that stands alone."""
+        """The code as a person reads it, without blocks, as a module that stands alone.
+
+        Small calls of NumPy run it; what large calls run is ``plan(...).source``, which is other code at other sizes.
+        """
         return module_of(self, *self._text)
 
     @property
