@@ -7,7 +7,7 @@ differentiates, compiles and is proved like anything else. Conventions on which 
 
 from __future__ import annotations
 
-from ..language import attach  # operators and printing come with any tensor
+from ..language import attach as _attach  # operators and printing come with any tensor
 from ..ops.classes import one_hot
 from .biases import (
     alibi,
@@ -91,4 +91,4 @@ from .similarities import (
     temperature,
 )
 
-__all__ = sorted(name for name, value in vars().items() if callable(value))
+__all__ = sorted(name for name, value in vars().items() if callable(value) and not name.startswith("_"))

@@ -26,7 +26,7 @@ class Compiled:
 
     backend: ClassVar[str] = "numpy"
     title: ClassVar[str] = "NumPy"
-    writer: ClassVar[type[Writer]] = Writer
+    _writer: ClassVar[type[Writer]] = Writer
 
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
         self.outputs, self.several = tuple(outputs), several
@@ -40,7 +40,7 @@ class Compiled:
                 f"{', '.join(a.brief() if isinstance(a, Tensor) else a.name for a in self.takes.arguments)}"
             )
         self.__name__ = "f"
-        writer = self.writer(self.__name__, self.takes, graph, several)
+        writer = self._writer(self.__name__, self.takes, graph, several)
         self._text = needed, own = writer.write()
         self.keywords = {s: writer.symbols[s] for s in writer.keywords()}
         self.binding = Binding(self.takes, self.keywords, size_conditions(order))
@@ -88,7 +88,7 @@ class Compiled:
         """
         return str(late("check_function")(self))
 
-    def check_number(self, arrays: Sequence[Any]) -> None:
+    def _check_number(self, arrays: Sequence[Any]) -> None:
         """As many arrays as arguments."""
         if len(arrays) != len(self.takes.arguments):
             names = ", ".join(str(a.name) for a in self.takes.arguments)
@@ -96,7 +96,7 @@ class Compiled:
                 f"the function takes ({names}) by position, {len(self.takes.arguments)} in all, not {len(arrays)}"
             )
 
-    def check_loops(self, arrays: Sequence[Any]) -> None:
+    def _check_loops(self, arrays: Sequence[Any]) -> None:
         """Loop axes broadcast; a cotangent has all those of its output."""
         loops = {
             a: x.shape[: x.ndim - a.rank]

@@ -29,10 +29,10 @@ from .text.elsewhere import InJax, InTorch
 class Differentiable(Compiled):
     """A function in another library than NumPy; call it on arrays of that library."""
 
-    library_class: ClassVar[type[Library]]
+    _library: ClassVar[type[Library]]
 
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
-        self.library = self.library_class()
+        self.library = self._library()
         super().__init__(arguments, outputs, several)
         self.scalars = [s for s in self.keywords if not s.is_integer]
         self.inputs = [*self.takes.arguments, *self.scalars]  # what goes in as arrays, or as a size in its place
@@ -40,7 +40,7 @@ class Differentiable(Compiled):
         self._pullbacks: dict[tuple[bool, ...], Pullback] = {}
 
     def __call__(self, /, *arrays: Any, **keywords: Any) -> Any:
-        self.check_number(arrays)
+        self._check_number(arrays)
         lacking = [s.name for s in self.scalars if self.keywords[s] not in keywords]
         if lacking:
             raise EvaluationError(f"give {', '.join(f'{name}=...' for name in lacking)}: it is no argument by position")
@@ -83,7 +83,7 @@ class Differentiable(Compiled):
             positional = [x if isinstance(x, int) else y for x, y in zip(at, stand_ins, strict=True)]
             scalars = dict.fromkeys((self.keywords[s] for s in self.scalars), 1)
             known = self.binding.sizes(positional, {**told, **{k: _allowed(self.binding.keywords[k]) for k in scalars}})
-            self.check_loops(positional)
+            self._check_loops(positional)
             self._sizes[key] = {
                 name: known[s] for name, s in self.binding.keywords.items() if s in known and s.is_integer
             }
@@ -188,7 +188,7 @@ def _over(c: Any, loops: Sequence[tuple[int, ...]], rank: int) -> Any:
 class TorchFunction(Differentiable):
     """A function in PyTorch made by ``lambdify``; call it on tensors."""
 
-    backend, title, writer, library_class = "torch", "PyTorch", InTorch, Torch
+    backend, title, _writer, _library = "torch", "PyTorch", InTorch, Torch
 
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
         super().__init__(arguments, outputs, several)
@@ -254,7 +254,7 @@ class TorchFunction(Differentiable):
 class JaxFunction(Differentiable):
     """A function in JAX made by ``lambdify``; call it on arrays of JAX, also under its transformations."""
 
-    backend, title, writer, library_class = "jax", "JAX", InJax, Jax
+    backend, title, _writer, _library = "jax", "JAX", InJax, Jax
 
     def __init__(self, arguments: Sequence[Any], outputs: Sequence[Tensor], several: bool) -> None:
         super().__init__(arguments, outputs, several)

@@ -115,10 +115,10 @@ class NumPyFunction(Compiled):
 
     def _first(self, arrays: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """The first call of its signature, with all checks; later ones need none where values need none."""
-        self.check_number(arrays)
+        self._check_number(arrays)
         bound, narrow = admitted(self.takes.arguments, arrays)
         scalars = self.binding.sizes(bound, keywords)
-        self.check_loops(bound)
+        self._check_loops(bound)
         given = {name: scalars[s] for s, name in self.keywords.items()}
         try:
             run = self._run_of(bound, scalars)

@@ -110,7 +110,7 @@ def _add_notation(p: Any, node: Tensor) -> Written:
     left = _term(p, node, a, Binding.SUM)
     coefficient, rest = split_scalar(b)
     if coefficient.could_extract_minus_sign():
-        opposite = rest if coefficient is sympy.S.NegativeOne and rest is not None else negative(b)
+        opposite = constant(formula=-coefficient) if rest is None else multiply(-coefficient, rest)
         return row(left, minus("sum", p.code), _term(p, node, opposite, Binding.SUM + 1)), Binding.SUM
     return row(left, Sign("+", "sum"), _term(p, node, b, Binding.SUM + 1)), Binding.SUM
 

@@ -269,7 +269,7 @@ def near_one(rows, factor, eps, axis, centred):
 def length(x, factor, eps, axis=-1, of=None, mean=None):
     """sqrt(factor * rowsum(x**2) + eps) for rows of any scale; x may be ``of`` less its ``mean``."""
     with np.errstate(all="ignore"):
-        by_blas = axis == -1 and x.dtype.char in "fd"
+        by_blas = axis == -1 and x.dtype.char in "fd" and x.shape[-1] >= 64  # short rows give the same bits anywhere
         squares = np.vecdot(x, x)[..., None] if by_blas else (x**2).sum(axis=axis, keepdims=True)
         root = np.sqrt(factor * squares + eps)
     if is_usual(root, mean, True):
