@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OperandError, described
+
 # The errors that rounding may leave in a chain of a few products and a softmax, in units of the largest entry.
 TOLERANCES = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-5, "float64": 1e-9}
 _SMALLEST_SCALE = 0.1  # below it errors are absolute: a gradient that is zero comes out as rounding
@@ -32,3 +34,10 @@ def floating(x: Any) -> str | None:
 def scale_of(right: np.ndarray) -> float:
     """What errors are relative to: the largest entry."""
     return max(_SMALLEST_SCALE, float(np.abs(right).max()))
+
+
+def checked_tolerance(tolerance: Any) -> float:
+    """A tolerance that can be one. Raises OperandError."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
+        raise OperandError(f"a tolerance is a number from 0 to 1, of the largest entry, not {described(tolerance)}")
+    return float(tolerance)

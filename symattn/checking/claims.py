@@ -39,7 +39,7 @@ class Judged:
 
 
 def is_supposed(before: str) -> bool:
-    """Whether the words in front of a formula have it say when something holds: the last three decide."""
+    """Whether the words in front of a formula have it say when something holds: the last two decide."""
     return any(word.strip(",:;(").lower() in _CONDITIONS for word in before.split()[-2:])
 
 

@@ -13,12 +13,13 @@ import sympy
 
 from ..calculus.result import Gradient
 from ..codegen import lambdify
+from ..core.arguments import each_of
 from ..core.naming import in_python
 from ..core.node import Tensor
 from ..errors import EvaluationError, OperandError, described
 from ..graph.names import displayed_names
 from ..ops.leaves import as_tensor, computed, cotangent_op, variable
-from .arrays import TOLERANCES, as_array, floating, scale_of
+from .arrays import TOLERANCES, as_array, checked_tolerance, floating, scale_of
 from .equations import Candidate, Equations
 
 _AT_ONCE = 48  # edited formulas that are compiled together, so that what they share is computed once
@@ -167,12 +168,14 @@ class Compared:
                 raise OperandError(f"diagnose: {what} is {{name or tensor: array}}, not {described(given)}")
         known = _by_name(of)
         wanted = {_name_of(key, known): value for key, value in found.items()}
+        if len(wanted) < len(found):
+            raise OperandError(f"diagnose: found gives one array twice: {', '.join(map(described, found))}")
         for name in wanted:
             if name not in known:
                 raise OperandError(f"diagnose: {name} is none of {', '.join(known)}")
         targets = {name: known[name] for name in known if name in wanted}
         compared = cls(targets, wanted, {_name_of(key, {}): value for key, value in arrays.items()})
-        compared.allowed = compared.allowed if tolerance is None else tolerance
+        compared.allowed = compared.allowed if tolerance is None else checked_tolerance(tolerance)
         return compared
 
     @property
@@ -237,15 +240,11 @@ class Compared:
 
 def _by_name(of: Any) -> dict[str, Tensor]:
     """What arrays may be given for: all that has a name in a gradient or in formulas, inputs before users."""
-    outputs = list(of.values()) if isinstance(of, Gradient) else [as_tensor(x) for x in _several(of)]
+    outputs = list(of.values()) if isinstance(of, Gradient) else [as_tensor(x) for x in each_of(of)]
     roots = [*of.cotangents, *of.named.values(), *outputs] if isinstance(of, Gradient) else outputs
     names = displayed_names(roots)
     unnamed = {x: f"output {k}" if len(outputs) > 1 else "output" for k, x in enumerate(outputs) if x not in names}
     return {name: x for x in computed(roots) if x.op is not variable and (name := {**names, **unnamed}.get(x))}
-
-
-def _several(of: Any) -> list[Any]:
-    return list(of) if isinstance(of, (list, tuple)) else [of]
 
 
 def _name_of(key: Any, known: Mapping[str, Tensor]) -> str:

@@ -27,12 +27,6 @@ def dtype_name(dtype: Any) -> str:
     return str(name)
 
 
-def checked_tolerance(tolerance: Any) -> float:
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        raise OperandError(f"a tolerance is a number from 0 to 1, of the largest entry, not {described(tolerance)}")
-    return float(tolerance)
-
-
 def problems(
     what: str,
     result: Any,

@@ -200,6 +200,7 @@ def test_a_failed_match_names_the_mistake():
     ({"dK": RIGHT["dK"]}, PLAIN, {}, r"arrays is {name or tensor: array}"),
     ({"dJ": RIGHT["dK"]}, PLAIN, AT, "dJ is none of .*dK"),
     ({"dK": RIGHT["dK"]}, PLAIN, {"Q": AT["Q"]}, r"K\[S, d\] is missing"),
+    ({"dK": RIGHT["dK"], K: RIGHT["dK"]}, PLAIN, AT, "gives one array twice"),
     ({"dK": "abc"}, PLAIN, AT, "dK is no array of real numbers"),
     ({"dK": 1j * RIGHT["dK"]}, PLAIN, AT, "its entries are complex"),
     ({"dK": RIGHT["dK"]}, PLAIN, {**AT, "Q": 1j * AT["Q"]}, "Q is no array|complex"),
@@ -217,6 +218,12 @@ def test_arguments_of_shapes_that_do_not_fit_are_said():
 def test_an_array_of_another_shape_is_wrong_and_is_explained_where_it_is_the_transpose():
     assert str(sa.diagnose({"dK": RIGHT["dK"].T}, PLAIN, AT)) == "dK is the right one transposed"
     assert "of another shape" in str(sa.diagnose({"dK": RIGHT["dK"][:2]}, PLAIN, AT))
+
+
+@pytest.mark.parametrize("tolerance", [-1, 2.0, True, "a", float("nan")])
+def test_what_is_no_tolerance_is_said(tolerance):
+    with pytest.raises(OperandError, match="a tolerance is a number from 0 to 1"):
+        sa.diagnose({"dK": RIGHT["dK"]}, PLAIN, AT, tolerance=tolerance)
 
 
 def test_tolerances_are_those_of_the_dtype_unless_one_is_given():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import time
 
 import pytest
 
 from symattn.checking.documents import Document
 from symattn.errors import OperandError
+
+from ..time_limit import limited
 
 FOUND = {
     "Let $x = y$ and $$z = 1$$.": [("inline", "x = y", (1, 6)), ("display", "z = 1", (1, 19))],
@@ -54,10 +55,9 @@ def test_what_is_no_notebook_is_said(text):
 
 
 @pytest.mark.parametrize("mark", ["$", "$$", "\\[", "\\(", "`", "```\n", "<!--", "\\begin{align}", "{", "\\"])
-def test_a_document_of_marks_takes_time_in_proportion_to_its_length(mark):
-    start = time.process_time()
-    Document(mark * 20_000)
-    assert time.process_time() - start < 5
+def test_a_document_of_marks_comes_to_its_end(mark):
+    with limited():
+        Document(mark * 20_000)
 
 
 def test_every_character_is_in_at_most_one_passage():
