@@ -48,11 +48,11 @@ def prove(
     ``prove(a, b)`` asks whether two tensors are equal, entry by entry; ``prove(claim)`` takes a claim made by ``eq``,
     ``le``, ``lt`` or ``independent``. ``given`` holds more hypotheses: claims, relations between sizes such as
     ``sympy.Eq(T, S)``, and tensors declared again with properties. The answer is ``Proved`` with a proof, ``Refuted``
-    with a counterexample, or ``Unknown``; only ``Proved`` is true. ``budget`` is the time in seconds; when it is over
-    the answer is ``Unknown``. The same ``seed`` gives the same answer. A claim about a recurrence is proved for every
-    number of steps, by induction: ``by`` is its invariant, ``sa.induction(...)``, or several, one for each recurrence,
-    those that others run through first. Without it the claim itself is tried, the image of one recurrence, sums of
-    what the steps read, which may decay, and for outputs ``q @ S`` what these are for unit queries.
+    with a counterexample, or ``Unknown``; only ``Proved`` is true. ``budget`` is in seconds that this thread works;
+    when they are over the answer is ``Unknown``. The same ``seed`` gives the same answer. A claim about a recurrence is
+    proved for every number of steps, by induction: ``by`` is its invariant, ``sa.induction(...)``, or several, one for
+    each recurrence, those that others run through first. Without it the claim itself is tried, the image of one
+    recurrence, sums of what the steps read, which may decay, and for outputs ``q @ S`` what these are for unit queries.
     Raises ShapeError where the shapes differ and OperandError for what is no claim.
 
     >>> import symattn as sa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ import pytest
 import sympy
 
 import symattn as sa
+from symattn.core.budget import Budget, OutOfBudget
 from symattn.proof.claims import Claim
 
 from ..shares import one_in
@@ -65,6 +67,19 @@ HEAVY: dict[str, Callable[[], Claim]] = {
         sympy.prod(sa.sum(x * (x + k * y)) for k in range(40)), sa.sum(x * x) ** 40 + sa.sum(y)
     ),
 }
+
+
+def test_time_in_which_the_machine_runs_something_else_does_not_count():
+    started, budget = time.thread_time(), Budget(0.02)
+    part = budget.part(0.5)
+    time.sleep(0.05)
+    budget.check()
+    part.check()
+    while time.thread_time() < started + 0.03:
+        pass
+    with pytest.raises(OutOfBudget, match=r"the time of 0\.02 s is used up"):
+        part.check()
+    Budget(math.inf).part(0.5).check()
 
 
 @pytest.mark.parametrize("name", one_in(2, HEAVY))
