@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ..core.displayed import Displayed
-from ..printing.prose import Paragraph, Part, Words, led, listed
+from ..printing.prose import Paragraph, Part, Words, led, listed, sentence_of
 from ..printing.prose_latex import parts_latex
 from ..printing.table import SymbolTable
 from .argument import Argument, Given
@@ -171,12 +171,12 @@ class Verdict(_Worded, ABC):
         """The verdict as a LaTeX fragment (amsmath, amssymb)."""
         return parts_latex(self.told())
 
-    def _asked(self, head: str, end: str, within: SymbolTable | None) -> tuple[Part, ...]:
-        """The claim, what is given and what it mentions, and how the sentence ends."""
+    def _answered(self, head: str, answer: str, within: SymbolTable | None) -> tuple[Part, ...]:
+        """The claim, what is said of it, what is given, and what the claim mentions."""
         telling = self.telling(within)
         given = (", given ", *listed(telling.given)) if self.given else ()
         where = (", where ",) if telling.defines else ()
-        return telling.notation((*telling.claim, *given, *where), head, end)
+        return telling.notation((*telling.claim, answer, *given, *where), head)
 
     def __repr__(self) -> str:
         given = f" given {', '.join(self.wording.given)}" if self.given else ""
@@ -215,8 +215,7 @@ class Refuted(Verdict):
         return self.found
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
-        comma = "," if self.given or self.telling(within).defines else ""
-        return *self._asked("Refuted", f"{comma} fails.", within), *self.found.told(within)
+        return *self._answered("Refuted", " fails", within), *self.found.told(within)
 
     def __str__(self) -> str:
         return self._headed(str(self.found))
@@ -242,7 +241,8 @@ class Unknown(Verdict):
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
         return (
-            *self._asked("Unknown", f": {self.reason}.", within),
+            *self._answered("Unknown", " is not decided", within),
+            Paragraph(sentence_of((f"{self.reason}.",))),
             *(() if self.left_over is None else self.left_over.told(within)),
             *(() if self.agreement is None else (Paragraph((f"Tried: {self.agreement}.",)),)),
         )

@@ -52,7 +52,7 @@ def test_intermediates_are_told_apart_and_defined():
     claim, definitions, *_ = str(verdict).splitlines()
     assert claim == "refuted: P_1 @ X = P_2 @ X"
     assert definitions == "with Z_1 = 2 * (X @ X.T); P_1 = softmax(Z_1); Z_2 = X @ X.T; P_2 = softmax(Z_2)"
-    assert r"$P_{1} X = P_{2} X$, where $Z_{1} = 2 X X^{\top}$;" in verdict.latex()
+    assert r"$P_{1} X = P_{2} X$ fails, where $Z_{1} = 2 X X^{\top}$;" in verdict.latex()
     assert repr(verdict) == "<refuted: P_1 @ X = P_2 @ X>"
 
 
@@ -187,7 +187,7 @@ def test_hypotheses_are_mathematics_in_latex():
     proved = sa.prove(sa.softmax(Pi @ W), Pi @ sa.softmax(W), given=[n >= 2]).latex()
     assert r"\textbf{Hypotheses.} $\Pi' \in \mathbb{R}^{n \times n}$ is a permutation; $n \ge 2$." in proved
     positive = sa.tensor("W_q", n, d, positive=True)
-    assert r"given $W_{q} \in \mathbb{R}^{n \times d}$ is positive," in sa.prove(W, 2 * W, given=[positive]).latex()
+    assert r"given $W_{q} \in \mathbb{R}^{n \times d}$ is positive." in sa.prove(W, 2 * W, given=[positive]).latex()
     c = sa.tensor("c", integer=True)
     assert r"\textbf{Hypotheses.} $c \in \mathbb{R}$ is integer." in sa.prove(sa.floor(c) + 0 * c, c).latex()
     later = sa.independent(sa.cumsum(W, axis=0), W, when=lambda out, inp: out[0] < inp[0])
