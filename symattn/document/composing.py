@@ -421,7 +421,8 @@ class Composer:
             (self._claim(claim),) if isinstance(claim, Claim) else (),
             () if is_formula else telling.claim,
             self._premises(verdict),
-            (*where, *self._inside(part)),
+            tuple(self._inside(part)),
+            where,
         )
 
     def _where(self, shown: Sequence[Tensor]) -> tuple[PagePart, ...]:

@@ -19,6 +19,7 @@ from ..printing.prose import (
     Statement,
     Table,
     Words,
+    sentence_of,
 )
 from .prose import every
 
@@ -61,7 +62,7 @@ def conventions(
     used = {sign for box in boxes for sign in _signs(box)} - own
     said = [more] * bool(more) + [_apart(words, taken) for sign, words in _sentences().items() if sign in used]
     joined = [piece for words in said for piece in ("; ", *words)][1:]
-    return (*joined, ".") if said else ()
+    return sentence_of((*joined, ".")) if said else ()
 
 
 def _apart(words: Words, taken: Set[str]) -> Words:
@@ -128,7 +129,7 @@ def boxes_of(parts: Iterable[Part]) -> Iterator[Box]:
                     yield from (box for box in (step.left, step.right) if box is not None)
             case Statement():
                 yield from part.formulas
-                yield from boxes_of(part.parts)
+                yield from boxes_of((*part.where, *part.parts))
             case Fold():
                 yield from boxes_of(part.parts)
             case Table():

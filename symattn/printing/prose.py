@@ -120,6 +120,7 @@ class Statement:
     words: Words = ()  # what is claimed, where that is a sentence
     given: tuple[Words, ...] = ()
     parts: tuple[Part, ...] = ()
+    where: tuple[Part, ...] = ()  # the equations of what is claimed
 
 
 @dataclass(frozen=True, eq=False)

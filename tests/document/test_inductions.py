@@ -81,7 +81,7 @@ def test_an_induction_is_the_proof_that_people_read():
     for line in (
         "Proof. By induction on T, the number of steps.",
         "Sₜ₊₁ ≔ S_t + kₜ vₜᵀ    (t = 0, …, T − 1)",
-        "places are counted from 0, and states by the steps before them",
+        "Places are counted from 0, and states by the steps before them",
         "S_T = Kᵀ V",
         "o₀ = S_1ᵀ q₀",
         "= K_(:n)ᵀ V_(:n) + kₙ vₙᵀ    by hypothesis",

@@ -175,6 +175,7 @@ class _Page:
             f"<{heading}>{span('name', name)} {badge(statement.status, MARKS[statement.status].word)}</{heading}>",
             f"<p>{words_html(statement.words)}</p>" if statement.words else "",
             _display(statement.formulas),
+            self.parts(statement.where, level + 1),
             f"<p>Given: {'; '.join(words_html(given) for given in statement.given)}.</p>" if statement.given else "",
             self.parts(statement.parts, level + 1),
             "</section>",

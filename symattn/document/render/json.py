@@ -84,6 +84,7 @@ def _part(part: Part) -> dict[str, Any]:
                 "status": part.status,
                 "formulas": list(map(_formula, part.formulas)),
                 "words": _words(part.words),
+                "where": _parts(part.where),
                 "given": list(map(_words, part.given)),
                 "parts": _parts(part.parts),
             }

@@ -105,6 +105,8 @@ def _all(parts: Iterable[Part]) -> Iterator[Part]:
     """Parts, and those within claims and folds."""
     for part in parts:
         yield part
+        if isinstance(part, Statement):
+            yield from _all(part.where)
         if isinstance(part, (Statement, Fold)):
             yield from _all(part.parts)
 
@@ -273,7 +275,7 @@ def _claimed(claim: Statement, page: Page) -> str:
     words = (Paragraph(claim.words),) if claim.words else ()
     formulas = (Display(claim.formulas),) if claim.formulas else ()
     given = (Paragraph(("It is given that ", *listed(claim.given), ".")),) if claim.given else ()
-    return parts_latex((*words, *formulas, *given), page)
+    return parts_latex((*words, *formulas, *claim.where, *given), page)
 
 
 def _title(claim: Statement) -> str:

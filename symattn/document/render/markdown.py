@@ -130,6 +130,7 @@ def _statement(claim: Statement) -> Iterator[str]:
         yield _paragraph(claim.words)
     if claim.formulas:
         yield _part(Display(claim.formulas))
+    yield from map(_part, claim.where)
     if claim.given:
         yield f"It is given that {'; '.join(map(_words, claim.given))}."
     parts = [*map(_part, unheaded(claim.parts, "Proof"))] if claim.parts else []

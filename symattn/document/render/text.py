@@ -191,6 +191,7 @@ def _statement(part: Statement, width: int) -> str:
     lines = [_filled((f"{mark.glyph} {part.kind} {part.number} ({mark.word}).{title}",), width)]
     lines += [_filled(part.words, width, "  ")] if part.words else []
     lines += [_display((formula,), width) for formula in part.formulas]
+    lines += map(_indented, _parts(part.where, width - 2))
     lines += [_filled(("Given: ", *_listed(part.given), "."), width, "  ")] if part.given else []
     return "\n".join([*lines, *(_indented(block) for block in _parts(part.parts, width - 2))])
 
