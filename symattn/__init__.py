@@ -18,6 +18,7 @@ _HOMES = {
     ),
     "ops.rows": "sum mean max min softmax logsumexp",
     "ops.layout": "concat split_axis merge_axes moveaxis repeat",
+    "ops.composed": "broadcast_to reshape transpose matmul pad clip expm1",
     "ops.contraction": "einsum diag outer trace",
     "ops.gather": "take shift flip tile",
     "ops.scans": "cumsum tril triu",

@@ -13,7 +13,7 @@ from .core.node import Tensor
 from .errors import OperandError
 from .graph.entries import entry
 from .ops import arithmetic, contraction, layout, logic, pointwise
-from .ops.index import getitem
+from .ops.slicing import getitem
 from .printing.asked import latex
 from .printing.matrix import latex_printer, outline, text, text_and_names
 from .scalars.formulas import ranged

@@ -198,8 +198,8 @@ def test_a_missing_name_of_the_package_is_an_attribute_error():
 @pytest.mark.parametrize(
     ("name", "written"),
     [
-        ("reshape", "sa.split_axis"), ("rope", "sa.attention.rotary"), ("ge", "sa.le(b, a)"), ("norm", "sa.sqrt("),
-        ("matmul", "a @ b"), ("transpose", "x.mT"), ("masked_fill", "sa.where("), ("stack", "sa.concat"),
+        ("view", "sa.reshape"), ("rope", "sa.attention.rotary"), ("ge", "sa.le(b, a)"), ("norm", "sa.sqrt("),
+        ("bmm", "a @ b"), ("swapaxes", "x.mT"), ("masked_fill", "sa.where("), ("stack", "sa.concat"),
     ],
 )  # fmt: skip
 def test_names_known_from_elsewhere_say_how_it_is_written_here(name, written):

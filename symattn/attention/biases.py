@@ -19,11 +19,11 @@ from ..errors import OperandError, ShapeError, described
 from ..ops.arithmetic import add, divide, multiply, negative
 from ..ops.contraction import einsum
 from ..ops.gather import flip, shift, take, whole_number
-from ..ops.index import getitem
 from ..ops.layout import concat, matrix_transpose, moveaxis
 from ..ops.leaves import as_tensor, from_index, named
 from ..ops.pointwise import abs as absolute
 from ..ops.pointwise import log1p, maximum, power, relu, sign
+from ..ops.slicing import getitem
 from .dot_product import attention_pooling, probabilities, scaled
 from .masks import causal_mask
 from .options import Masking, exactly, kept_causal, operand, same, scalar

@@ -17,10 +17,10 @@ from ..core.sizes import as_size
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add
 from ..ops.classes import holds_integers
-from ..ops.index import getitem
 from ..ops.leaves import as_tensor, from_index, scalar_value
 from ..ops.logic import as_mask, equal, less, logical_or, where
 from ..ops.pointwise import mod
+from ..ops.slicing import getitem
 from .options import operand
 
 Align = Literal["top-left", "bottom-right"]

@@ -14,12 +14,12 @@ from ..core.sizes import as_size, quotient, same_size
 from ..errors import OperandError, ShapeError
 from ..ops.arithmetic import add, divide, multiply
 from ..ops.gather import take
-from ..ops.index import getitem
 from ..ops.layout import concat, merge_axes, split_axis
 from ..ops.leaves import as_tensor, from_index, named, scalar_value
 from ..ops.pointwise import cos as cosine
 from ..ops.pointwise import maximum, minimum
 from ..ops.pointwise import sin as sine
+from ..ops.slicing import getitem
 from .options import exactly, operand, same, scalar
 
 TWO = sympy.Integer(2)

@@ -10,6 +10,7 @@ import sympy
 
 from ..core.node import Graph, Tensor, topological
 from ..errors import EvaluationError
+from ..ops.domain import size_symbols
 from ..ops.leaves import variable
 from ..ops.opaque import stop_gradient_op
 from .call.takes import size_conditions
@@ -30,7 +31,7 @@ def generic_sizes(
     then contradict each other.
     """
     order, known = topological(roots), dict(fixed or {})
-    symbols = sorted({s for node in order for s in node.own_symbols if s.is_integer and s.is_positive}, key=str)
+    symbols = sorted(size_symbols(order), key=str)
     free = [s for s in symbols if s not in known]
     conditions = [condition.expression for condition in size_conditions(order)]
     rng = np.random.default_rng(seed)
@@ -51,8 +52,8 @@ def _fit(sizes: Mapping[sympy.Symbol, int], conditions: Sequence[Any]) -> bool:
 def generic_scalars(roots: Sequence[Tensor], rng: np.random.Generator) -> dict[sympy.Symbol, Any]:
     """Values for the scalar symbols that are no sizes, as their assumptions ask."""
     order = topological(roots)
-    symbols = sorted({s for node in order for s in node.own_symbols}, key=str)
-    return {s: _generic_scalar(s, rng) for s in symbols if not (s.is_integer and s.is_positive)}
+    symbols = {s for node in order for s in node.own_symbols}.difference(size_symbols(order))
+    return {s: _generic_scalar(s, rng) for s in sorted(symbols, key=str)}
 
 
 def _generic_scalar(s: sympy.Symbol, rng: np.random.Generator) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 WRITTEN = {
-    "reshape": "sa.split_axis or sa.merge_axes, which say which axes are meant",
-    "view": "sa.split_axis or sa.merge_axes, which say which axes are meant",
-    "flatten": "sa.merge_axes", "ravel": "sa.merge_axes",
+    "view": "sa.reshape, or sa.split_axis and sa.merge_axes, which say which axes are meant",
+    "flatten": "sa.reshape(x, -1)", "ravel": "sa.reshape(x, -1)", "unflatten": "sa.split_axis",
     "unsqueeze": "x[..., None]", "expand_dims": "x[..., None]", "newaxis": "None", "squeeze": "x[..., 0]",
-    "transpose": "x.mT, or sa.moveaxis for other axes", "swapaxes": "sa.moveaxis", "permute": "sa.moveaxis",
-    "matmul": "a @ b", "dot": "a @ b", "mm": "a @ b", "bmm": "a @ b", "mv": "a @ b", "inner": "a @ b",
+    "swapaxes": "x.mT for the last two axes, or sa.transpose(x, (...))", "permute": "sa.transpose(x, (...))",
+    "permute_dims": "sa.transpose(x, (...))", "matrix_transpose": "x.mT", "swapdims": "sa.transpose(x, (...))",
+    "movedim": "sa.moveaxis", "expand_as": "sa.broadcast_to", "dot": "a @ b", "mm": "a @ b", "bmm": "a @ b",
+    "mv": "a @ b", "inner": "a @ b",
     "tensordot": "sa.einsum", "add": "a + b", "subtract": "a - b", "sub": "a - b", "multiply": "a * b",
     "mul": "a * b", "divide": "a / b", "div": "a / b", "power": "a**b", "pow": "a**b", "square": "x**2",
     "reciprocal": "1 / x", "negative": "-x", "neg": "-x",
@@ -23,8 +24,10 @@ WRITTEN = {
     "arange": "sa.from_index((n,), lambda i: i)", "full": "c * sa.ones(n)", "identity": "sa.eye",
     "zeros_like": "0 * x", "ones_like": "sa.ones(*x.shape)", "array": "sa.tensor", "asarray": "sa.tensor",
     "gather": "sa.take", "index_select": "sa.take", "repeat_interleave": "sa.repeat", "amax": "sa.max",
-    "amin": "sa.min", "var": "sa.mean((x - sa.mean(x))**2); sa.variance is of random tensors", "clip":
-    "sa.minimum(sa.maximum(x, low), high)", "clamp": "sa.minimum(sa.maximum(x, low), high)",
+    "amin": "sa.min", "var": "sa.mean((x - sa.mean(x))**2); sa.variance is of random tensors", "clamp": "sa.clip",
+    "std": "sa.sqrt(sa.mean((x - sa.mean(x))**2))", "average": "sa.mean, or p @ x for weights p",
+    "prod": "sa.exp(sa.sum(sa.log(x))) of what is positive",
+    "cumprod": "sa.exp(sa.cumsum(sa.log(x))) of what is positive",
     "detach": "sa.stop_gradient", "grad": "sa.gradient", "jacrev": "sa.jacobian", "vjp": "sa.gradient",
     "compile": "sa.lambdify", "Symbol": "sa.sizes for sizes, sympy.Symbol for scalars", "symbols": "sa.sizes",
     "Equality": "sa.equal(a, b) for a comparison entry by entry", "Unequality": "~sa.equal(a, b)",
@@ -33,6 +36,6 @@ WRITTEN = {
     "Derivative": "sa.gradient(y, [x])", "diff": "sa.gradient(y, [x])", "Trace": "sa.trace(x)", "Transpose": "x.T",
     "Add": "a + b", "MatAdd": "a + b", "Mul": "a * b", "HadamardProduct": "a * b", "MatMul": "a @ b", "Pow": "x**n",
     "simplify": "the tensor itself: symattn tidies what it builds",
-    "expand": "the tensor itself: symattn tidies what it builds",
+    "expand": "sa.broadcast_to for copies; what is built is tidied by itself",
     "invert": "sa.inv", "linalg": "sa.inv, sa.trace, sa.diag",
 }  # fmt: skip

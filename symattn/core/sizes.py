@@ -57,6 +57,11 @@ def _substituted(size: sympy.Expr, symbols: tuple[sympy.Symbol, ...], values: tu
     return size.subs(dict(zip(symbols, values, strict=True)))
 
 
+def least(symbol: sympy.Symbol) -> int:
+    """The least value of a symbol in a size: that of a size is 1, that of an offset 0."""
+    return 1 if symbol.is_positive else 0
+
+
 def as_integer(value: Any) -> int | None:
     """The Python integer that a value is, as NumPy's are; None for a truth value and for what is none."""
     if isinstance(value, (bool, type)) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
@@ -91,12 +96,18 @@ _PARTS = (
 @lru_cache(maxsize=4096)
 def _checked(size: sympy.Expr) -> sympy.Expr:
     for symbol in size.free_symbols:
-        if not (symbol.is_Symbol and symbol.is_integer and symbol.is_positive):
+        if not (symbol.is_Symbol and symbol.is_integer and symbol.is_nonnegative):
             raise ShapeError(
                 f"the symbol {symbol} in the size {size} is not a positive integer symbol: "
                 f"make it by {symbol} = sa.sizes('{symbol}')"
             )
         check_name(symbol.name)
+    offsets = {symbol: 0 for symbol in size.free_symbols if not symbol.is_positive}
+    if offsets and not size.subs(offsets).is_nonzero and not size.subs(offsets).free_symbols:
+        raise ShapeError(
+            f"the size {size} is 0 where {' = '.join(map(str, offsets))} = 0, and an axis has at least one entry: "
+            f"add 1, or make {' and '.join(map(str, offsets))} positive by sa.sizes"
+        )
     if any(power.exp.is_Integer and power.exp > 8 and power.base.is_Add for power in size.atoms(sympy.Pow)):
         raise ShapeError(f"the size {size} is a power too high to be written out: give it a symbol of its own")
     if any(not isinstance(part, _PARTS) for part in sympy.preorder_traversal(size)):

@@ -84,6 +84,20 @@ def sizes_of(node: Tensor) -> tuple[sympy.Expr, ...]:
     return node.shape if steps is None else (*node.shape, steps)
 
 
+def size_symbols(nodes: Iterable[Tensor]) -> set[sympy.Symbol]:
+    """What sizes are made of: the size symbols of nodes, and the offsets that an axis has its size from."""
+    return {
+        s
+        for node in nodes
+        for symbols in (filter(_is_size, node.own_symbols), *(n.free_symbols for n in node.shape if not n.is_Symbol))
+        for s in symbols
+    }
+
+
+def _is_size(s: sympy.Symbol) -> bool:
+    return bool(s.is_integer and s.is_positive)
+
+
 def rooms(roots: Iterable[Tensor]) -> list[sympy.Expr]:
     """What is never negative where tensors have values: their sizes less 1, and the room beside what is read."""
     nodes = computed(roots)

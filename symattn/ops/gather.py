@@ -133,12 +133,12 @@ def _is_whole(x: Tensor) -> bool:
 
 
 def whole_number(value: Any, what: str) -> sympy.Expr:
-    """An integer or an integer expression of sizes and indices; anything else is an OperandError."""
+    """An integer or an integer expression of sizes, offsets and indices; anything else is an OperandError."""
     number = value if isinstance(value, sympy.Expr) else None
     if (whole := as_integer(value)) is not None:
         number = sympy.Integer(whole)
     symbols = number.free_symbols.difference(INDICES) if number is not None else ()
-    if number is None or not number.is_integer or not all(s.is_integer and s.is_positive for s in symbols):
+    if number is None or not number.is_integer or not all(s.is_integer and s.is_nonnegative for s in symbols):
         raise OperandError(f"{what} is an integer or an integer expression of sizes, not {described(value)}")
     return sympy.expand(number)
 

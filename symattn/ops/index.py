@@ -30,8 +30,8 @@ from ..core.boxes import (
 from ..core.late import late
 from ..core.node import Tensor
 from ..core.operation import Entry, Operation, ShapeRule
-from ..core.sizes import ONE, Shape, as_integer, as_size, never_negative, same_size
-from ..errors import OperandError, ShapeError, described
+from ..core.sizes import ONE, Shape, as_size, never_negative, same_size
+from ..errors import ShapeError, described
 from ..scalars.formulas import Choice
 from .leaves import constant, zeros
 from .notation import Binding, Written, flipped, is_number, scaled, source, times, transposed
@@ -94,6 +94,19 @@ def items_read(x: Tensor, items: tuple[Item, ...]) -> Iterator[tuple[Item, sympy
 def reads_all(item: Item, size: sympy.Expr) -> bool:
     """Whether an item of an index keeps an axis of that size as it is."""
     return item[0] == "slice" and item[1] == 0 and item[2] == 1 and same_size(item[3], size)
+
+
+def edges(item: Item) -> tuple[sympy.Expr, ...]:
+    """The first and the last place that an item of an index reads."""
+    return item[1:2] if item[0] == "at" else (item[1], item[1] + item[2] * (item[3] - 1))
+
+
+@lru_cache(maxsize=16384)  # of one slice it is asked several times, and joins and gradients are made of many
+def lies_inside(item: Item, size: sympy.Expr) -> bool:
+    """Whether the places that an item reads are whole numbers and seen to lie inside an axis of a size."""
+    places = edges(item)
+    whole = all(place.is_integer for place in (size, *places))
+    return whole and all(never_negative(place) and never_negative(size - 1 - place) for place in places)
 
 
 def _index_shape(x: Tensor, items: tuple[Item, ...]) -> Shape:
@@ -253,12 +266,27 @@ def _index(x: Tensor, items: tuple[Item, ...]) -> Tensor:
     """An index of an index is one index, if it asks as much of sizes, and the whole tensor is itself."""
     if x.op is constant:  # only new axes fit a number
         return late("broadcast_to")(x, _index_shape(x, items))
+    if x.op is embed_op and _reads_the_part(x, items):
+        return x.inputs[0]
     joined = _composed(x, items) if x.op is index_op else None
     if joined is not None and _fits_as_well(joined, x, items):
         x, items = x.inputs[0], joined
     while items and items[0] != NEW and reads_all(items[0], x.shape[x.rank - _axes_read(items)]):
         items = items[1:]
     return index_op.node(x, items=items) if items else x
+
+
+def _reads_the_part(x: Tensor, items: tuple[Item, ...]) -> bool:
+    """Whether an index reads from among zeros just the part that was put there, wherever that lies inside."""
+    full = (*map(_whole, x.shape[: x.rank - _axes_read(items)]), *items)
+    own = x.params["items"]
+    lead = len(full) - len(own)
+    return (
+        lead >= 0
+        and full[lead:] == own
+        and all(reads_all(*read) for read in items_read(x, full[:lead]))
+        and all(lies_inside(*read) for read in items_read(x, own))
+    )
 
 
 def joined(x: Tensor) -> Tensor:
@@ -371,6 +399,8 @@ def _embed_entry(read: Any, given: Any, node: Tensor) -> Any:
 def _embed_notation(p: Any, node: Tensor) -> Written:
     items, core = node.params["items"], node.params["core"]
     inside = commas(_shown_item(p, item, size) for item, size in _sized(items, core))
+    if p.code and (padded := _padded(node)) is not None:
+        return _pad_code(p, node, padded), Binding.ATOM
     if p.code:
         at = row(Code("at=s_"), Fence(inside, "[", "]"))
         return source(
@@ -380,6 +410,34 @@ def _embed_notation(p: Any, node: Tensor) -> Written:
         return join
     operator = Script(function("embed"), Fence(inside, "[", "]"))
     return row(operator, Fence(p.operand(node.inputs[0], Binding.OR))), Binding.ATOM
+
+
+class Padded(NamedTuple):
+    """How many zeros stand before, behind and between the entries along one axis."""
+
+    axis: int
+    low: sympy.Expr
+    high: sympy.Expr
+    interior: sympy.Expr
+
+
+def _padded(node: Tensor) -> Padded | None:
+    """The zeros around a part that has all axes, and fills all but one of them; None for any other."""
+    items, core = node.params["items"], node.params["core"]
+    cut = [(k - len(core), item) for k, (item, size) in enumerate(_sized(items, core)) if not reads_all(item, size)]
+    if len(items) != len(core) or len(cut) != 1 or cut[0][1][0] != "slice" or not cut[0][1][2] > 0:
+        return None
+    axis, item = cut[0]
+    first, last = edges(item)
+    return Padded(axis, first, sympy.expand(core[axis] - 1 - last), sympy.sympify(item[2]) - 1)
+
+
+def _pad_code(p: Any, node: Tensor, padded: Padded) -> Box:
+    numbers = [padded.low, padded.high, padded.interior]
+    while numbers[1:] and numbers[-1] == 0:
+        numbers.pop()
+    options = [Code(f"axis={padded.axis}")] * (padded.axis != -1)
+    return source("pad", p.operand(node.inputs[0], Binding.OR), *map(p.scalar, numbers), *options)
 
 
 class Block(NamedTuple):
@@ -449,96 +507,8 @@ embed_op: Operation = moved(
 )
 
 
-# --- NumPy's spelling ---
-
-
-def getitem(x: Tensor, key: Any) -> Tensor:
-    """``x[key]`` with integers, slices, ``None`` and ``...`` as in NumPy."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    taken = sum(k is not None and k is not Ellipsis for k in keys)
-    dots = [place for place, k in enumerate(keys) if k is Ellipsis]
-    if taken > x.rank or len(dots) > 1:
-        raise ShapeError(f"{x.brief()} has {x.rank} axes and cannot be indexed by {_show_key(keys)}")
-    place = dots[0] if dots else len(keys)
-    keys[place : place + 1] = [slice(None)] * (x.rank - taken)
-    sizes = iter(x.shape)
-    return index(x, tuple(NEW if k is None else _item(k, next(sizes), x) for k in keys))
-
-
-def _item(key: Any, size: sympy.Expr, x: Tensor) -> Item:
-    if isinstance(key, slice):
-        return _slice_item(key, size, x)
-    return ("at", _place(_integer(key, x), size, x))
-
-
-def _integer(key: Any, x: Tensor) -> sympy.Integer:
-    number = as_integer(key)
-    if number is None:
-        allowed = "integers, slices, None, ..., or index symbols"
-        raise OperandError(f"{x.brief()} is indexed by {described(key)}: use {allowed}")
-    return sympy.Integer(number)
-
-
-def _place(at: sympy.Expr, size: sympy.Expr, x: Tensor) -> sympy.Expr:
-    place = sympy.expand(size + at) if at.is_negative else at
-    if place.is_negative:
-        raise ShapeError(f"index {described(at)} is out of range for the size {size} in {x.brief()}")
-    return place
-
-
-def edges(item: Item) -> tuple[sympy.Expr, ...]:
-    """The first and the last place that an item of an index reads."""
-    return item[1:2] if item[0] == "at" else (item[1], item[1] + item[2] * (item[3] - 1))
-
-
-@lru_cache(maxsize=16384)  # of one slice it is asked several times, and joins and gradients are made of many
-def lies_inside(item: Item, size: sympy.Expr) -> bool:
-    """Whether the places that an item reads are whole numbers and seen to lie inside an axis of a size."""
-    places = edges(item)
-    whole = all(place.is_integer for place in (size, *places))
-    return whole and all(never_negative(place) and never_negative(size - 1 - place) for place in places)
-
-
-def _slice_item(key: slice, size: sympy.Expr, x: Tensor) -> Item:
-    step = 1 if key.step is None else int(_integer(key.step, x))
-    if step == 0:
-        raise ShapeError(f"a slice of {x.brief()} has step 0")
-    first, last = (sympy.S.Zero, size) if step > 0 else (size - 1, sympy.S.NegativeOne)
-    lowest, highest = (first, last) if step > 0 else (last, first)
-    start = first if key.start is None else _edge(key.start, size, lowest, highest, x)
-    stop = last if key.stop is None else _edge(key.stop, size, lowest, highest, x)
-    length = sympy.expand((stop - start) / step)
-    length = length if abs(step) == 1 else sympy.ceiling(length)
-    if length.has(sympy.ceiling, sympy.floor):
-        raise ShapeError(
-            f"a slice of {x.brief()} with step {step} has a length that is no expression of sizes: "
-            f"declare the size {size} as a multiple of {abs(step)}, for example {abs(step)}*m"
-        )
-    if length.is_positive is False:
-        raise ShapeError(f"the slice {_show_key([key])} of {x.brief()} is empty")
-    return ("slice", start, step, as_size(length))
-
-
-def _edge(at: Any, size: sympy.Expr, lowest: sympy.Expr, highest: sympy.Expr, x: Tensor) -> sympy.Expr:
-    """Where a slice begins or ends: from the end if it is negative, and cut off at the ends of the axis."""
-    edge = at if isinstance(at, sympy.Expr) and at.is_integer is not False else _integer(at, x)
-    if edge != 0 and never_negative(-edge):
-        edge = sympy.expand(size + edge)
-    elif not never_negative(edge):
-        raise ShapeError(
-            f"{x.brief()} is sliced at {described(at)}, whose sign is not known, so that it may count from the start "
-            "or from the end: slice from the other end, or use sizes that make it positive"
-        )
-    if sympy.expand(edge - highest).is_positive:
-        return highest
-    return lowest if sympy.expand(edge - lowest).is_negative else edge
-
-
-def _show_key(keys: list[Any]) -> str:
-    def show(k: Any) -> str:
-        if isinstance(k, slice):
-            edges = ["" if e is None else described(e) for e in (k.start, k.stop)]
-            return ":".join(edges + ([described(k.step)] if k.step is not None else []))
-        return "..." if k is Ellipsis else described(k)
-
-    return "[" + ", ".join(map(show, keys)) + "]"
+def placed(x: Tensor, axis: int, start: Any, step: Any, size: Any) -> Tensor:
+    """Entries at start, start + step, ... of an axis of another size, zeros elsewhere; ``axis`` counts from the end."""
+    rest = x.shape[x.rank + axis + 1 :]
+    item = ("slice", sympy.sympify(start), step, x.shape[axis])
+    return embed_op(x, items=(item, *map(_whole, rest)), core=(as_size(size), *rest))

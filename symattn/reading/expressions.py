@@ -16,10 +16,8 @@ import symattn
 from ..core.exact import ARGUMENTS, INDICES
 from ..core.naming import check_name, from_python, in_python
 from ..core.node import Tensor
-from ..core.sizes import as_shape
 from ..errors import NamingError, ParseError, ShapeError
-from ..ops.broadcasting import broadcast_to
-from ..ops.contraction import matmul_of
+from ..ops.contraction import matmul, matmul_of
 from ..ops.layout import transpose
 from ..ops.leaves import HYPOTHESES, as_tensor, let, tensor
 from ..ops.logic import equal
@@ -130,19 +128,18 @@ def _order(x: Tensor, order: Any) -> tuple[int, ...]:
     return axes
 
 
-def _core(a: Tensor, b: Tensor, core: Any) -> tuple[int, int]:
-    left, right = map(int, core)
+def _of_core(a: Any, b: Any, core: Any) -> tuple[Tensor, Tensor, tuple[int, int]]:
+    a, b, (left, right) = as_tensor(a), as_tensor(b), map(int, core)
     if not (1 <= left <= min(2, a.rank) and 1 <= right <= min(2, b.rank)):
         raise ShapeError(f"matmul of {a.brief()} and {b.brief()}: core is (1 or 2, 1 or 2), not {(left, right)}")
-    return left, right
+    return a, b, (left, right)
 
 
 # what only printed text calls by name
 _WRITTEN: Mapping[str, Callable[..., Tensor]] = {
     **{f"row{name}": _row(name) for name in _ROWS},
-    "broadcast_to": lambda x, shape: broadcast_to(as_tensor(x), as_shape(shape)),
     "permute": lambda x, order: transpose(as_tensor(x), _order(as_tensor(x), order)),
-    "matmul": lambda a, b, core: matmul_of(as_tensor(a), as_tensor(b), _core(as_tensor(a), as_tensor(b), core)),
+    "matmul": lambda a, b, core=None: matmul(a, b) if core is None else matmul_of(*_of_core(a, b, core)),
 }
 _OPERATIONS = {name for name, home in symattn._MODULE_OF.items() if home.startswith("ops.")} - {"tensor", "let"}
 KNOWN = frozenset({*_OPERATIONS, *_WRITTEN})
@@ -272,8 +269,6 @@ class _Expression(Formula):
         """An index: an integer, a slice, None, ..., or a place such as ``S - 1``, which is a SymPy expression."""
         if isinstance(tree, ast.Slice):
             lower, upper, step = (None if e is None else self.edge(e) for e in (tree.lower, tree.upper, tree.step))
-            if step is not None and not isinstance(step, int):
-                raise self.source.error("the step of a slice is a number", tree)
             return slice(lower, upper, step)
         if isinstance(tree, ast.Constant) and (tree.value is None or tree.value is Ellipsis):
             return tree.value

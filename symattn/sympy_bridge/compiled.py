@@ -17,8 +17,9 @@ from ..codegen import lambdify
 from ..core.naming import in_python
 from ..core.node import Tensor, rebuild
 from ..core.sizes import ONE
-from ..ops.index import expand_dims, getitem
+from ..ops.index import expand_dims
 from ..ops.leaves import variable
+from ..ops.slicing import getitem
 
 _functions: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)

@@ -22,12 +22,12 @@ from ..errors import OperandError, ShapeError, described
 from ..ops import pointwise
 from ..ops.arithmetic import add, divide, multiply
 from ..ops.contraction import diag, einsum, matmul, trace
-from ..ops.index import getitem
 from ..ops.inverse import inv
 from ..ops.layout import concat, matrix_transpose, merge_axes
 from ..ops.leaves import as_tensor, constant, eye, from_index, ones, tensor, zeros
 from ..ops.opaque import unknown
 from ..ops.pointwise import power
+from ..ops.slicing import getitem
 from ..scalars.functions import FUNCTIONS
 
 Reader = Callable[[Any], Tensor]  # from a part of the expression to its tensor

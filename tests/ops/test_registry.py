@@ -34,6 +34,7 @@ M, N = sa.tensor("M", "T S", binary=True), sa.tensor("N", "T d", binary=True)
 I, I_T, J, J_SH = (sa.tensor(n, s, integer=True) for n, s in (("I", "S"), ("I", "T"), ("J", "T S"), ("J", "S h")))
 R, RH = sa.tensor("R", "T T", invertible=True), sa.tensor("R", "h T T", invertible=True)
 tau = sympy.Symbol("tau", positive=True)
+OFFSET = sympy.Symbol("s", integer=True, nonnegative=True)
 w = sympy.Symbol("w", real=True)
 CAUSAL = sa.from_index((T, S), lambda i, j: sympy.Piecewise((0, j <= i), (-sympy.oo, True)))
 ROWS, KEEP = sa.tensor("Z", "T 3"), sa.tensor("M", "T 3", binary=True)
@@ -103,12 +104,14 @@ EXAMPLES = {
     "index": [
         X[0], X[-1, 1:], X[:, None], X[1:], X[:, ::-1], X[..., 0], W[:, 0, None, 1:], b[None, :, None],
         sa.tensor("E", "T 2*d")[:, 1::2], sa.tensor("E", "T 2*d")[:, 0::2], W[0, 1, 0], X[T - 1 :: -1],
+        sa.tensor("E", "T h*d")[:, ::h], sa.tensor("E", "T h*d")[:, :: -h], X[:, OFFSET:],
     ],
     "embed": [
         embed_op(sa.tensor("g", "T-1 d"), items=X[1:].params["items"], core=(T, d)),
         embed_op(b, items=X[0].params["items"], core=(T, d)),
         embed_op(X, items=sa.tensor("E", "T 2*d")[:, 1::2].params["items"], core=(2 * d,)),
         embed_op(sa.tensor("g", "h 1 S-1"), items=W[:, 0, None, 1:].params["items"], core=(T, S)),
+        sa.pad(X, 1, h, axis=0), sa.pad(X, 2, 1, 1), sa.pad(X, OFFSET, 1, h),
     ],
     "transpose": [X.T, W.mT, sa.moveaxis(W, 0, 2), sa.moveaxis(W, 2, 0), transpose(W, (-1, -2, -3))],
     "concat": [

@@ -13,7 +13,7 @@ import sympy
 
 from ...core.naming import check_name, in_python
 from ...core.node import Tensor
-from ...core.sizes import at_sizes
+from ...core.sizes import at_sizes, least
 from ...errors import EvaluationError, NamingError, OperandError, described
 from ...ops.domain import sizes_of
 from ...ops.gather import tile_op
@@ -84,8 +84,8 @@ class Takes:
 
 @lru_cache(maxsize=1024)  # SymPy takes a millisecond, and a function is called with the same shapes again and again
 def _solution(size: sympy.Expr, known: tuple[tuple[sympy.Symbol, int], ...], s: sympy.Symbol, found: int) -> int | None:
-    """The positive integer s for which the size is what was found; None if there is none."""
-    whole = [v for v in sympy.solve(size.subs(dict(known)) - found, s) if v.is_Integer and v > 0]
+    """The integer s for which the size is what was found; None if there is none."""
+    whole = [v for v in sympy.solve(size.subs(dict(known)) - found, s) if v.is_Integer and v >= least(s)]
     return int(whole[0]) if len(whole) == 1 else None
 
 

@@ -50,6 +50,10 @@ class ScalarCode:
     def module(self) -> str:
         return "np" if self.arrays else "math"
 
+    def _add(self, e: Any) -> str:
+        first, *others = map(self._part, e.args)
+        return first + "".join(f" - {part[1:]}" if part.startswith("-") else f" + {part}" for part in others)
+
     def _part(self, e: Any) -> str:
         return f"({self.write(e)})"
 
@@ -144,7 +148,7 @@ _WRITERS: tuple[tuple[Any, Callable[[ScalarCode, Any], str]], ...] = (
     (type(-sympy.oo), lambda code, e: f"-{code.module}.inf"),
     (type(sympy.true), lambda code, e: code._truth(True)),
     (type(sympy.false), lambda code, e: code._truth(False)),
-    (sympy.Add, lambda code, e: " + ".join(map(code._part, e.args))),
+    (sympy.Add, ScalarCode._add),
     (sympy.Mul, ScalarCode._mul),
     (sympy.Pow, ScalarCode._pow),
     (sympy.Abs, lambda code, e: f"abs({code.write(e.args[0])})"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import sympy
 
+from ...core.sizes import least
+
 _MOST = 100  # changes, after which it is taken that nothing fits
 
 Linear = Mapping[sympy.Symbol, sympy.Rational]  # coefficients of what may not be negative; 1 has the constant
@@ -28,12 +30,12 @@ def fitted(rooms: Sequence[Linear], wanted: Mapping[sympy.Symbol, int]) -> dict[
             return sizes
         missing = -room_left(short, sizes)
         raised = [s for s, c in short.items() if s != 1 and c > 0]
-        lowered = [s for s, c in short.items() if s != 1 and c < 0 and sizes[s] > 1]
+        lowered = [s for s, c in short.items() if s != 1 and c < 0 and sizes[s] > least(s)]
         if raised and not (lowered and change % 3 == 2):
             sizes[raised[0]] += int(sympy.ceiling(missing / short[raised[0]]))
         elif lowered:
             s = max(lowered, key=lambda s: sizes[s])
-            sizes[s] -= min(sizes[s] - 1, int(sympy.ceiling(-missing / short[s])))
+            sizes[s] -= min(sizes[s] - least(s), int(sympy.ceiling(-missing / short[s])))
         else:
             return None
     return None

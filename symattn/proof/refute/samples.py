@@ -14,7 +14,8 @@ from flint import fmpq, fmpq_mat
 from sympy.logic.boolalg import Boolean
 
 from ...core.node import Tensor, topological
-from ...ops.domain import rooms
+from ...core.sizes import least
+from ...ops.domain import rooms, size_symbols
 from ...ops.gather import scatter_op, take_op
 from ...ops.leaves import variable
 from ...scalars.affine import coefficients
@@ -50,7 +51,9 @@ class Sizes:
         self, nodes: Sequence[Tensor], relations: Sequence[Boolean], asked: Set[sympy.Symbol] = frozenset()
     ) -> None:
         symbols = set(asked).union(*(x.own_symbols for x in nodes), *(r.free_symbols for r in relations))
-        self.symbols = sorted((s for s in symbols if s.is_integer and s.is_positive), key=lambda s: s.name)
+        offsets = size_symbols(nodes)  # of axes; others are scalars
+        sizes = (s for s in symbols if s in offsets or (s.is_integer and s.is_positive))
+        self.symbols = sorted(sizes, key=lambda s: s.name)
         self.scalars = sorted(symbols.difference(self.symbols), key=lambda s: s.name)
         self._composite = list(dict.fromkeys(n for x in nodes for n in x.shape if not (n.is_Symbol or n.is_Integer)))
         self._nodes, self._given = nodes, relations
@@ -80,7 +83,7 @@ class Sizes:
     def _with_solved(self, drawn: Mapping[sympy.Symbol, int]) -> dict[sympy.Symbol, int] | None:
         """The sizes with those that they give, or None where these are no sizes."""
         solved = {s: value.subs(drawn) for s, value in self._solved.items()}
-        fits = all(n.is_Integer and n > 0 for n in solved.values())
+        fits = all(n.is_Integer and n >= least(s) for s, n in solved.items())
         return {**drawn, **{s: int(n) for s, n in solved.items()}} if fits else None
 
     @cached_property
@@ -105,7 +108,7 @@ class Sizes:
         stated = (more - less for r in self._given for less, more in in_order(r))
         found = []
         for room in (*rooms(self._nodes), *stated):
-            offsets = {s: sympy.S.Zero for s in room.free_symbols if not s.is_positive}
+            offsets = {s: sympy.S.Zero for s in room.free_symbols if s not in self.symbols}
             terms = coefficients(room.xreplace(self._solved).xreplace(offsets))
             if terms.keys() - {sympy.S.One} and all(m == 1 or m in self.symbols for m in terms):
                 found.append(terms)
@@ -117,9 +120,9 @@ class Sizes:
         return None if found is None else self.complete(found)
 
     def least(self) -> dict[sympy.Symbol, int] | None:
-        """All sizes 1, but for those that have to be larger; None if that does not fit."""
-        ones = dict.fromkeys(self.symbols, 1)
-        return self._with_room(ones) or self.complete(ones)
+        """All sizes 1, and offsets 0, but for those that have to be larger; None if that does not fit."""
+        smallest = {s: least(s) for s in self.symbols}
+        return self._with_room(smallest) or self.complete(smallest)
 
     def draw(self, trial: int, rng: random.Random) -> dict[sympy.Symbol, int] | None:
         """Sizes for a trial: first all 2, then 2 and 3 in turn, then all 3, then anything small.
@@ -133,7 +136,7 @@ class Sizes:
                 chosen = [rng.choice(_SIZES[: max(3, top)]) for _ in self.symbols]
             else:
                 chosen = [(2, 2 + n % 2, 3)[trial] for n in range(len(self.symbols))]
-            wanted = dict(zip(self.symbols, chosen, strict=True))
+            wanted = {s: n - 1 + least(s) for s, n in zip(self.symbols, chosen, strict=True)}
             sizes = self.complete(wanted)
             if sizes is None and self.related and self._fitting:
                 place = rng.randrange(len(self._fitting)) if attempt else trial % len(self._fitting)

@@ -11,6 +11,7 @@ from flint import fmpq
 
 from ...core.budget import OutOfBudget
 from ...core.node import Tensor
+from ...core.sizes import least
 from .balls import in_sympy
 from .samples import Sampler, meets
 from .values import Array, Point, indices, shape_at
@@ -81,7 +82,7 @@ class Shrinker:
         """One size after the other as small as it can be."""
         moved = False
         for symbol in self._sampler.sizes.symbols:
-            few = any(self._resize(symbol, n) for n in range(1, min(self._best.sizes[symbol], _FEW)))
+            few = any(self._resize(symbol, n) for n in range(least(symbol), min(self._best.sizes[symbol], _FEW)))
             moved |= few or self._halved(symbol)
         return moved
 
