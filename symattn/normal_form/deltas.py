@@ -26,7 +26,7 @@ def without(factors: Factors, *places: int) -> Factors:
 
 
 def delta(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
-    steps = (_plain_sides, _without_permutation, _decided, _digits, _eliminated, _equated)
+    steps = (_common_factor, _plain_sides, _without_permutation, _decided, _digits, _eliminated, _equated)
     held = ((without(factors, n), atom) for n, (atom, _) in enumerate(factors) if atom.kind == "same")
     found = (step(ring, bound, rest, atom) for rest, atom in held for step in steps)
     return next((result for result in found if result is not None), None)
@@ -47,6 +47,25 @@ def _plain_sides(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | 
     if {ring.index_key(x, {}) for x in (a, b)} == {ring.index_key(x, {}) for x in (left, right)}:
         return None
     return ring.simplified(1, bound, [*rest, (Atom("same", None, (left, right)), 1)])
+
+
+def _common_factor(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
+    """``[2 i = 2 j + 2]`` is ``[i = j + 1]``, and ``[2 i = 2 j + 1]`` is 0."""
+    start, coefficients = affine(plus(*atom.indices, -1))
+    common = sympy.gcd_list(list(coefficients.values())) if coefficients else sympy.S.One
+    if common == 1 or not never_negative(common - 1):
+        return None
+    at = divided(start, common)
+    if at is None:
+        rests = {part: c % common for part, c in start.as_coefficients_dict().items()} if common.is_Integer else {}
+        return ZERO if {part for part, rest in rests.items() if rest != 0} == {sympy.S.One} else None
+    (_, left), (_, right) = map(affine, atom.indices)
+    if any(divided(c, common) is None for c in (*left.values(), *right.values())):
+        return None
+    sides = (
+        combined(c, {base: divided(k, common) for base, k in part.items()}) for c, part in ((at, left), (0, right))
+    )
+    return ring.simplified(1, bound, [*rest, (Atom("same", None, tuple(sides)), 1)])
 
 
 def _without_permutation(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:

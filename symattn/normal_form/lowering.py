@@ -18,6 +18,7 @@ import sympy
 
 from ..core.node import Tensor
 from ..core.sizes import never_negative
+from ..ops.index import NEW, embed_op, reads_all
 from ..ops.leaves import bare, constant, from_index_op, variable
 from ..ops.template import Template, template
 from .contraction import permutation_of
@@ -263,7 +264,40 @@ class Lowering:
             return self._variable(node, index)
         entry = self._template(node)
         env: dict[Any, Any] = dict(zip(entry.index, index, strict=True))
-        return Reader(self, node, entry.reads).read(entry.formula, env)
+        try:
+            return Reader(self, node, entry.reads).read(entry.formula, env)
+        except Unsupported:
+            if node.op is not embed_op:
+                raise
+            return self._spread(node, index)
+
+    def _spread(self, node: Tensor, index: tuple[Index, ...]) -> Poly:
+        """A part among zeros as a sum over its places, ``sum_k [i = start + step k] x[k]``: no quotient is taken."""
+        part, items = node.inputs[0], node.params["items"]
+        lead = node.rank - len(node.params["core"])
+        given = iter(index[lead:])
+        chosen: list[list[tuple[Index, tuple[int, ...]]]] = [[(i, ())] for i in index[:lead]]
+        gates: list[tuple[Index, sympy.Expr, Any, int | None]] = []
+        for item in items:
+            if item == NEW:
+                chosen.append([(number(0), ())])
+            elif item[0] == "at":
+                gates.append((next(given), item[1], 0, None))
+            elif reads_all(item, item[3]):
+                chosen.append([(next(given), ())])
+            else:
+                chosen.append(self.over(item[3], node))
+                gates.append((next(given), item[1], item[2], len(chosen) - 1))
+        terms = []
+        for choice in itertools.product(*chosen):
+            at = tuple(place for place, _ in choice)
+            held = tuple(s for _, more in choice for s in more)
+            places = (
+                plus(number(start), number(0) if axis is None else at[axis], step) for _, start, step, axis in gates
+            )
+            same = self.ring.product(self.equal(i, place) for (i, *_), place in zip(gates, places, strict=True))
+            terms.append(self.ring.summed(held, self.ring.multiply(same, self.entry(part, at))))
+        return self.ring.add(*terms)
 
     def _template(self, node: Tensor) -> Template:
         found = self._templates.get(node)

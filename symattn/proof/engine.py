@@ -31,7 +31,7 @@ from .induction.prove import inductive_proof
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
-from .size_cases import size_cases
+from .size_cases import by_cases
 from .verdict import Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
@@ -176,7 +176,7 @@ def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence
     if by or any(x.op is scan_op for x in computed(claim.sides)):
         found = _inductive(given, claim, time, by, found)
     if isinstance(found, Missing):
-        return enumerated(claim, time) or size_cases(claim, given, partial(_decided, time)) or found
+        return enumerated(claim, time) or by_cases(claim, given, partial(_decided, time)) or found
     return found
 
 

@@ -1,15 +1,19 @@
-"""Sizes of which a relation leaves finitely many: a claim that holds at each of them holds for all of them."""
+"""Claims that are proved case by case: at each of few sizes that relations leave, or where offsets are 0 and not."""
 
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from ..core.boxes import Number, row
+from ..core.boxes import Box, Number, Sign, row
+from ..core.node import topological
+from ..core.sizes import sizes
 from ..printing.prose import EQUALS, Paragraph, Part, Words, led, listed
 from ..printing.table import SymbolTable, checked_table
 from ..scalars.affine import coefficients
@@ -21,60 +25,101 @@ from .relations import in_order, is_polynomial
 _MOST = 24  # choices of sizes at which a claim is proved one by one
 _TRIED = 4096  # choices of which it is asked whether the relations hold
 _ROUNDS = 3  # in which a bound of one size gives one of another
-_FEW = "What is given leaves finitely many sizes, and the claim holds at each."
+_OFFSETS = 2  # of which it is told whether they are 0
 
 Sizes = dict[sympy.Symbol, int]
+Case = dict[sympy.Symbol, Any]  # what symbols are replaced by: numbers, or an offset by a size of the same name
 
 
 @dataclass(frozen=True, eq=False)
-class SizeCases(Resting):
-    """A proof at each of the sizes that what is given leaves."""
+class Cases(Resting):
+    """A proof in each of the cases that there are."""
 
-    cases: tuple[tuple[Sizes, Argument], ...]
+    cases: tuple[tuple[Case, Argument], ...]
+
+    said: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def of(claim: Claim, given: Given) -> Sequence[Case] | None:
+        """The cases of a claim, one of which is true of any sizes; None where there are none or many."""
 
     @property
     def parts(self) -> Iterator[Argument]:
         return (argument for _, argument in self.cases)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        if not isinstance(claim, Claim) or sizes_left(given.relations) != [sizes for sizes, _ in self.cases]:
+        if not isinstance(claim, Claim) or self.of(claim, given) != [case for case, _ in self.cases]:
             return False
-        return all(argument.proves(*_at(sizes, claim, given)) for sizes, argument in self.cases)
+        return all(argument.proves(*everywhere(claim, given, case)) for case, argument in self.cases)
 
     def text(self) -> str:
         """The proofs, one after the other."""
-        parts = [f"At {_shown(sizes)}:\n{argument.text()}" for sizes, argument in self.cases]
-        return "\n".join([_FEW, *parts])
+        parts = [f"{_heading(case)}:\n{argument.text()}" for case, argument in self.cases]
+        return "\n".join([self.said, *parts])
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
         table = checked_table(within)
-        cases = (led(("At ", *_told(sizes, table), ": "), argument.told(within)) for sizes, argument in self.cases)
-        return Paragraph((_FEW,)), *(part for case in cases for part in case)
+        cases = (led((*_told(case, table), ": "), argument.told(within)) for case, argument in self.cases)
+        return Paragraph((self.said,)), *(part for each in cases for part in each)
 
 
-def _shown(sizes: Sizes) -> str:
-    return ", ".join(f"{s} = {n}" for s, n in sizes.items())
+class SizeCases(Cases):
+    """A proof at each of the sizes that what is given leaves."""
+
+    said = "What is given leaves finitely many sizes, and the claim holds at each."
+
+    @staticmethod
+    def of(claim: Claim, given: Given) -> list[Case] | None:
+        left = sizes_left(given.relations)
+        return None if left is None else [{s: sympy.Integer(n) for s, n in sizes.items()} for sizes in left]
 
 
-def _told(sizes: Sizes, table: SymbolTable) -> Words:
-    return listed(((row(table.scalar(s), EQUALS, Number(str(n))),) for s, n in sizes.items()), ", ")
+class OffsetCases(Cases):
+    """A proof where offsets are 0, and one where they are not, and so are sizes."""
+
+    said = "Offsets are 0, or they are at least 1."
+
+    @staticmethod
+    def of(claim: Claim, given: Given) -> list[Case] | None:
+        nodes = topological([*claim.sides, *(side for c in given.claims for side in c.sides)])
+        symbols = {s for x in nodes for s in x.own_symbols}
+        offsets = sorted((s for s in symbols if s.is_integer and s.is_nonnegative and not s.is_positive), key=str)
+        if not offsets or len(offsets) > _OFFSETS:
+            return None
+        values = itertools.product(*((sympy.S.Zero, sizes(s.name)) for s in offsets))
+        return [dict(zip(offsets, chosen, strict=True)) for chosen in values]
 
 
-def size_cases(claim: Claim, given: Given, argued: Callable[[Given, Claim], Argument | None]) -> SizeCases | None:
-    """The proof of a claim at each of the sizes that are left, if they are few; ``argued`` proves it at one of them."""
+def _heading(case: Case) -> str:
+    return "At " + ", ".join(f"{s} = {n}" if n.is_Integer else f"{s} >= 1" for s, n in case.items())
+
+
+def _told(case: Case, table: SymbolTable) -> Words:
+    values = ((table.scalar(s), *_value(n)) for s, n in case.items())
+    return ("At ", *listed(((row(*shown),) for shown in values), ", "))
+
+
+def _value(n: sympy.Expr) -> tuple[Box, Box]:
+    return (EQUALS, Number(str(n))) if n.is_Integer else (Sign("≥", "relation"), Number("1"))
+
+
+def by_cases(claim: Claim, given: Given, argued: Callable[[Given, Claim], Argument | None]) -> Cases | None:
+    """The proof of a claim in each of the cases that there are; ``argued`` proves it in one of them."""
+    return next(filter(None, (_proved(kind, claim, given, argued) for kind in (SizeCases, OffsetCases))), None)
+
+
+def _proved(
+    kind: type[Cases], claim: Claim, given: Given, argued: Callable[[Given, Claim], Argument | None]
+) -> Cases | None:
     cases = []
-    for sizes in sizes_left(given.relations) or ():
-        at, under = _at(sizes, claim, given)
+    for case in kind.of(claim, given) or ():
+        at, under = everywhere(claim, given, case)
         argument = argued(under, at)
         if argument is None:
             return None
-        cases.append((sizes, argument))
-    return SizeCases(tuple(cases)) if cases else None
-
-
-def _at(sizes: Sizes, claim: Claim, given: Given) -> tuple[Claim, Given]:
-    """The claim and what is given at some sizes."""
-    return everywhere(claim, given, {s: sympy.Integer(n) for s, n in sizes.items()})
+        cases.append((case, argument))
+    return kind(tuple(cases)) if cases else None
 
 
 def sizes_left(relations: Sequence[Boolean]) -> list[Sizes] | None:

@@ -19,8 +19,6 @@ UNREACHED = {
     "elementwise 0 X": "atan has no rule of its own",
     "take 7 X": "an index taken by another index tensor",
     "take 8 W": "an index that is the smaller of two",
-    **{f"index {n} E": "a step that is a size" for n in (12, 13)},
-    "embed 6 X": "a step that is a size",
     "tril 4 Z": "-oo next to a value below the diagonal",
     "inv 5 A": "the inverse of a sum",
     "support_sqrt 1 X": "a root on the support",

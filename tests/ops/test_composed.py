@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy
 
 import symattn as sa
 from symattn.core.elsewhere import WRITTEN
+from symattn.proof.size_cases import OffsetCases
 from symattn.reading import read
 
 T, S, d, h, n, m, k = sa.sizes("T S d h n m k")
@@ -116,7 +119,16 @@ TRUE = {
     "what was padded": (sa.pad(x, s, 1)[s : s + n], x),
     "what was spread": (sa.pad(x, 1, 1, t)[1 : -1 : t + 1], x),
     "a shift is a pad of a slice": (sa.shift(x, s), sa.pad(x[s:], 0, s)),
-    "zeros add nothing": (sa.sum(sa.pad(x, k, 1)), sa.sum(x)),
+    "zeros add nothing": (sa.sum(sa.pad(x, s, t)), sa.sum(x)),
+    "nor do those between": (sa.pad(x, 1, 2, t) @ sa.pad(y, 1, 2, t), x @ y),
+    "a pad of a pad": (sa.pad(sa.pad(x, 1, 2), s, t), sa.pad(x, s + 1, t + 2)),
+    "spread twice": (sa.pad(sa.pad(x, 0, 0, 1), 0, 0, 1), sa.pad(x, 0, 0, 3)),
+    "spread and turned round": (sa.flip(sa.pad(x, 1, 2, 3), 0), sa.pad(sa.flip(x, 0), 2, 1, 3)),
+    "even places and odd ones": (sa.pad(x, 0, 1, 1) @ sa.pad(y, 1, 0, 1), sa.zeros()),
+    "every k-th place": (
+        sa.pad(z[::k], 0, k - 1, k - 1),
+        sa.where(sa.from_index((m * k,), lambda i: sympy.Eq(sympy.Mod(i, k), 0)), z, 0),
+    ),
     "a step is a column": (z[::k], sa.reshape(z, (m, k))[:, 0]),
     "a step backwards is the last column": (z[::-k], sa.flip(sa.reshape(z, (m, k))[:, -1], 0)),
     "a sum of every k-th": (sa.sum(z[::k]), sa.sum(sa.reshape(z, (m, k))[:, 0])),
@@ -127,6 +139,8 @@ FALSE = {
     "another column": (z[::k], z[k - 1 :: k]),
     "true where s = 0": (sa.shift(x, s), x),
     "padded on the other side": (sa.pad(x, s), sa.pad(x, 0, s)),
+    "the same places": (sa.pad(x, 0, 1, 1) @ sa.pad(y, 0, 1, 1), sa.zeros()),
+    "spread by another step": (sa.pad(sa.pad(x, 0, 0, 1), 0, 0, 1), sa.pad(x, 0, n - 1, 2)),
     "the wrong part": (sa.pad(x, s)[:n], x),
     "the rest of a sum": (sa.sum(x[s:]), sa.sum(x)),
     "spread is not whole": (sa.pad(x, 0, 0, t)[:n], x),
@@ -165,3 +179,11 @@ def test_names_of_other_libraries_are_known():
         assert name in WRITTEN
         with pytest.raises(AttributeError, match="write"):
             getattr(sa, name)
+
+
+def test_a_proof_for_offsets_has_a_case_where_they_are_zero_and_one_where_they_are_not():
+    proof = sa.prove(sa.sum(sa.pad(x, s)), sa.sum(x)).proof
+    assert proof.text().count("At s = 0:") == proof.text().count("At s >= 1:") == 1
+    assert r"At $s \ge 1$:" in proof.latex()
+    assert proof.check()
+    assert not replace(proof, argument=OffsetCases(proof.argument.cases[1:])).check()
