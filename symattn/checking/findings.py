@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal[
-    "proved", "defined", "declared", "given", "refuted", "shape", "warning", "ambiguous", "unknown", "skipped",
+    "proved",
+    "defined",
+    "declared",
+    "given",
+    "refuted",
+    "shape",
+    "warning",
+    "ambiguous",
+    "unknown",
+    "skipped",
     "mention",
 ]
 WRONG: tuple[Status, ...] = ("refuted", "shape")

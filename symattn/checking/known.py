@@ -188,5 +188,3 @@ def declared_names(tree: Tree | None) -> list[Tree]:
 def _apart(tree: Tree) -> list[Tree]:
     from_slash = getattr(tree, "sign", "") == "/"
     return [*_apart(tree.left), *_apart(tree.right)] if from_slash else [tree]  # type: ignore[attr-defined]
-
-

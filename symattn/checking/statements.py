@@ -502,5 +502,3 @@ def _plain(passage: Passage) -> Passage:
 def _first_line(problem: Any) -> str:
     said = problem.problem if isinstance(problem, ParseError) else str(problem)
     return said.partition("\n")[0].partition("; declared are")[0]
-
-

@@ -137,6 +137,8 @@ class Answer:
             return inner[0]
         if atom.kind == "log":
             return sympy.log(inner[0])
+        if atom.kind == "function" and atom.name in _WRITTEN:
+            return _WRITTEN[str(atom.name)](*inner)
         if atom.kind == "function" and hasattr(sympy, str(atom.name)):  # a SymPy function that is known by its name
             return getattr(sympy, atom.name)(*inner)
         if atom.kind in ("positive", "zero"):
@@ -152,6 +154,18 @@ class Answer:
         if index[0] != "sum":
             raise NoRuleError("an answer at permuted indices is not written as a SymPy expression")
         return index[1] + sympy.Add(*(c * self.index(base) for base, c in index[2]))
+
+
+def _both_positive(a: sympy.Expr, b: sympy.Expr, rho: sympy.Expr) -> sympy.Expr:
+    """The probability that two normal numbers of means a and b, variance 1, correlation rho, are positive."""
+    u = sympy.Symbol("u", real=True)
+    sides = sympy.Mul(*((1 + sympy.erf(x / sympy.sqrt(2))) / 2 for x in (a, b)))
+    below = 1 - u**2
+    density = sympy.exp(-(a**2 - 2 * a * b * u + b**2) / (2 * below)) / (2 * sympy.pi * sympy.sqrt(below))
+    return sides + sympy.Integral(density, (u, 0, rho))
+
+
+_WRITTEN = {"BothPositive": _both_positive}
 
 
 def _rational(value: Number) -> sympy.Rational:

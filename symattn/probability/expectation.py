@@ -1,49 +1,99 @@
-"""Exact expectation of polynomials of random entries, and of exponentials that are linear in normal ones.
+"""Exact expectation: polynomials of random entries, exponentials linear in normal ones, and rules for the rest.
 
 The expectation of a product is the sum over set partitions of its factors of the products of joint cumulants. Sizes
 stay symbols: a cumulant of independent entries is a number times Kronecker deltas, which the sums over indices remove.
+Other terms are taken by the rules of a table, some sources at a time while the others stay fixed (the tower rule).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
+import sympy
+
 from ..core.naming import free_letters
+from ..core.stated import Sentence
 from ..errors import NoRuleError
+from ..normal_form.constructors import scalar
 from ..normal_form.functions import exp
 from ..normal_form.indices import Index, affine
 from ..normal_form.ring import Ring
-from ..normal_form.terms import ONE, Atom, Factor, Number, Poly, TooLarge, plain, product_of, single
+from ..normal_form.terms import (
+    ONE,
+    Atom,
+    Factor,
+    Number,
+    Poly,
+    Term,
+    TooLarge,
+    Undefined,
+    Unsupported,
+    plain,
+    product_of,
+    single,
+)
 from ..normal_form.writing import LONGEST, TextWriter
-from .sources import Source, count_partitions, set_partitions
+from .rule import Rule
+from .sources import Source, Symbols, count_partitions, set_partitions
 
 _MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors
+_REACH = (
+    "the exact expectation reaches polynomials of random entries, and steps, exponentials and erf of what is linear in "
+    "normal ones"
+)
 _MANY = 4  # factors from which on vanishing cumulants are left out at once; below, an answer tells which it used
+
+
+@dataclass
+class Used:
+    """What a calculation has used so far: cumulants whose values it took, rules, and values that must be positive."""
+
+    polys: list[Poly] = field(default_factory=list)
+    rules: dict[str, Sentence] = field(default_factory=dict)
+    positive: dict[int, Poly] = field(default_factory=dict)
+    conditions: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)  # positive values, by closed forms
+
+    def copy(self) -> Used:
+        return Used(list(self.polys), dict(self.rules), dict(self.positive), dict(self.conditions))
 
 
 class Expectation:
     """The expectation over some sources, which are independent of each other."""
 
-    def __init__(self, ring: Ring, sources: Sequence[Source]) -> None:
-        self.ring, self.sources = ring, sources
+    def __init__(self, ring: Ring, sources: Sequence[Source], symbols: Symbols, rules: Sequence[Rule] = ()) -> None:
+        self.ring, self.sources, self.symbols, self.rules = ring, sources, symbols, rules
         self.source_of = {name: source for source in sources for name in source.names}
+        self.used = Used()
 
     def of(self, poly: Poly) -> Poly:
-        """The expectation; NoRuleError for what is neither a polynomial nor a normal exponential."""
+        """The expectation; NoRuleError for what no rule reaches."""
+        plain_terms = [part for part in poly.terms if self.is_plain(part[1].factors)]
+        found = self._of_plain(Poly(plain_terms))
+        if len(plain_terms) == len(poly.terms):
+            return found
+        others = Poly([part for part in poly.terms if part not in plain_terms])
+        return self.ring.add(found, self._termwise(others, self._by_rules))
+
+    def _of_plain(self, poly: Poly) -> Poly:
         poly = self._termwise(poly, self._without_exponentials)
         for source in self.sources:
             poly = self._termwise(poly, partial(self._over, source))
         return poly
 
-    def _termwise(self, poly: Poly, of: Callable[[Sequence[Factor]], Poly | None]) -> Poly:
+    def over(self, sources: Sequence[Source]) -> Expectation:
+        """The expectation of polynomials over some of the sources only, while the others are fixed."""
+        return Expectation(self.ring, sources, self.symbols)
+
+    def _termwise(self, poly: Poly, of: Callable[[Term], Poly | None]) -> Poly:
         """The polynomial with what stands for the factors of each term, under its sums; None where they stay."""
         parts: list[tuple[Number, Poly]] = []
         for c, term in poly.terms:
             self.ring.budget.check()
             apart = self.ring.renamed_term(term) if term.bound else term
-            found = of(apart.factors)
+            found = of(apart)
             parts.append((c, Poly([(1, apart)]) if found is None else self.ring.summed(apart.bound, found)))
         return self.ring.total(parts)
 
@@ -56,15 +106,16 @@ class Expectation:
 
     # --- products of entries ---
 
-    def _over(self, source: Source, factors: Sequence[Factor]) -> Poly | None:
+    def _over(self, source: Source, term: Term) -> Poly | None:
         """The expectation over one source; the others stay as they are."""
+        factors = term.factors
         drawn: list[Atom] = []
         kept: list[Factor] = []
         for atom, e in factors:
             if self._is_entry_of(source, atom) and e > 0 and e == int(e):
                 drawn += [atom] * int(e)
             elif self._reads(source, atom):
-                raise self._obstacle(atom, e)
+                raise self._refusal([(atom, e)], ())
             else:
                 kept.append((atom, e))
         return self.ring.multiply(product_of(kept), self._moment(source, drawn)) if drawn else None
@@ -109,10 +160,74 @@ class Expectation:
         """Whether a polynomial reads a random entry."""
         return any(self._reads(s, atom) for s in self.sources for _, term in poly.terms for atom, _e in term.factors)
 
+    def is_linear(self, poly: Poly) -> bool:
+        """Whether a polynomial is linear in the random entries, which are all normal."""
+        for _, term in poly.terms:
+            drawn = [(atom, e) for atom, e in term.factors if self._random_atom(atom)]
+            if len(drawn) > 1 or any(e != 1 or not self._is_normal(atom) for atom, e in drawn):
+                return False
+        return True
+
+    def _is_normal(self, atom: Atom) -> bool:
+        source = self.source_of.get(atom.name)
+        return source is not None and source.law.is_normal and self._is_plain_entry(source, atom)
+
+    def _is_plain_entry(self, source: Source, atom: Atom) -> bool:
+        """Whether an atom is an entry at places that are not random."""
+        return self._is_entry_of(source, atom) and not any(reads_at(i, self.source_of) for i in atom.indices)
+
+    def is_plain(self, factors: Sequence[Factor]) -> bool:
+        """Whether a term is a polynomial of random entries, times exponentials that are linear in normal ones."""
+        for atom, e in factors:
+            if not self._random_atom(atom):
+                continue
+            if atom.kind == "exp":
+                if not self.is_linear(atom.inner[0]):
+                    return False
+            elif not (e > 0 and e == int(e) and any(self._is_plain_entry(s, atom) for s in self.sources)):
+                return False
+        return True
+
+    # --- the table of rules ---
+
+    def _by_rules(self, term: Term) -> Poly:
+        """The expectation of a term that is not plain, by the first rule that leads to an end."""
+        live = [source for source in self.sources if any(self._reads(source, atom) for atom, _ in term.factors)]
+        reasons: list[str] = []
+        for rule in self.rules:
+            for group in rule.groups(live):
+                before = self.used.copy()
+                try:
+                    found = self.of(rule.apply(self, group, term.factors, term.bound))
+                except (NoRuleError, TooLarge, Undefined, Unsupported) as problem:
+                    self.used = before
+                    if rule.explains:
+                        reasons.append(str(problem))
+                    continue
+                self.used.rules.setdefault(rule.name, rule.sentence)
+                return found
+        raise self._refusal(term.factors, reasons)
+
+    def value(self, poly: Poly) -> Poly:
+        """The polynomial with the values of its cumulants, which count as used."""
+        self.used.polys.append(poly)
+
+        def change(atom: Atom) -> Poly | None:
+            known = self.symbols.known.get(atom.name)
+            return scalar(self.ring, known.value) if known is not None and known.value is not None else None
+
+        return self.ring.rewrite(poly, change, "scalar")
+
+    def require_positive(self, poly: Poly) -> None:
+        """Note that the answer holds where a value is positive, unless that is known."""
+        if not self.ring.is_positive(poly):
+            self.used.positive.setdefault(self.ring.poly_key(poly), poly)
+
     # --- exponentials ---
 
-    def _without_exponentials(self, factors: Sequence[Factor]) -> Poly | None:
+    def _without_exponentials(self, term: Term) -> Poly | None:
         """``E[f(x) exp(L)] = exp(E L + Var L / 2) E[f(x + Cov(x, L))]`` for L linear in normal entries."""
+        factors = term.factors
         held = [(atom, e) for atom, e in factors if atom.kind == "exp" and self._random_atom(atom)]
         return self._shifted(held, [f for f in factors if f not in held]) if held else None
 
@@ -122,18 +237,11 @@ class Expectation:
     def _shifted(self, held: Sequence[Factor], rest: Sequence[Factor]) -> Poly:
         ring = self.ring
         exponent = ring.total((e, atom.inner[0]) for atom, e in held)
-        for _, term in exponent.terms:
-            drawn = [(atom, e) for atom, e in term.factors if self._random_atom(atom)]
-            normal = all(atom.name in self.source_of and self.source_of[atom.name].law.is_normal for atom, _ in drawn)
-            if len(drawn) > 1 or not normal or any(e != 1 for _, e in drawn):
-                raise self._obstacle(*held[0])
         mean, variance = self.of(exponent), self.variance(exponent)
         factor = exp(ring, ring.total([(1, mean), (Fraction(1, 2), variance)]))
 
         def moved(atom: Atom) -> Poly | Atom:
             if atom.kind not in ("entry", "symmetric") or atom.name not in self.source_of:
-                if self._random_atom(atom):
-                    raise self._obstacle(atom, 1)
                 return atom
             return ring.add(single(atom), self.covariance(single(atom), exponent))
 
@@ -146,19 +254,34 @@ class Expectation:
         """The names of the random tensors and of the sizes."""
         return {*self.source_of, *(s.name for size in self.ring.ranges.values() for s in size.free_symbols)}
 
-    def _obstacle(self, atom: Atom, e: Number) -> NoRuleError:
-        return NoRuleError(
-            f"the exact expectation reaches polynomials of random entries, and exp of what is linear in normal ones; "
-            f"{written(atom, self.taken, e)} is neither: ask for an approximation by "
-            'method="delta" or method="quadrature"'
-        )
+    def _refusal(self, factors: Sequence[Factor], reasons: Sequence[str]) -> NoRuleError:
+        """The error for a term that no rule reaches: the first reason, or the factor that has no rule."""
+        if reasons and reasons[0].startswith(_REACH):  # of a term that a rule led to
+            return NoRuleError(reasons[0])
+        held = (f for f in factors if self._random_atom(f[0]) and f[0].kind not in ("entry", "symmetric"))
+        atom, e = next(held, factors[0])
+        reason = reasons[0] if reasons else f"{self.shown(atom, e)} is neither"
+        return NoRuleError(f'{_REACH}; {reason}: ask for an approximation by method="delta" or method="quadrature"')
+
+    def shown(self, atom: Atom, e: Number = 1) -> str:
+        """A power of an atom as text."""
+        return written(atom, self.taken, e)
+
+    def shown_poly(self, poly: Poly) -> str:
+        """A polynomial as text."""
+        return written_poly(poly, self.taken) or "a polynomial"
 
 
 def written(atom: Atom, taken: Collection[str], e: Number = 1) -> str:
     """A power of an atom as text, if it is not too long to read, with indices that are no names that are taken."""
-    names = dict(zip(sorted(atom.free), free_letters("ijabc", taken), strict=False))
-    text = TextWriter(names, taken).poly(single(atom, plain(e)))
-    return text if len(text) <= LONGEST // 4 else f"a function ({atom.kind})"
+    return written_poly(single(atom, plain(e)), taken) or f"a function ({atom.kind})"
+
+
+def written_poly(poly: Poly, taken: Collection[str]) -> str:
+    """A polynomial as text; nothing if it is too long."""
+    names = dict(zip(sorted(poly.free), free_letters("ijabc", taken), strict=False))
+    text = TextWriter(names, taken).poly(poly)
+    return text if len(text) <= LONGEST // 4 else ""
 
 
 def reads_at(index: Index, names: Container[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeGuard, TypeVar
@@ -30,6 +30,7 @@ from .answers import Answer, expanded, plainest
 from .expectation import Expectation
 from .laws import Iid, IidPair, Law, NormalRows, Sphere, iid
 from .ranges import index_ranges, least_end
+from .rules import EXPECTATIONS
 from .sources import Source, Symbols, missing
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ class Problem:
         self.symbols = Symbols()
         self.fixed = {str(t[0].name): law_.known(1) for t, law_ in self.bound if _is_fixed(law_)}
         self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in self.bound if not _is_fixed(law_)]
-        self.expectation = Expectation(self.ring, self.sources)
+        self.expectation = Expectation(self.ring, self.sources, self.symbols, EXPECTATIONS)
         self.env: dict[Any, Index] = {}  # the free indices of the entries, and how their symbols are written
         self.names: dict[int, sympy.Expr] = {}
         self.ends: dict[sympy.Symbol, sympy.Expr] = {}  # of ranges whose end is not known, the least
@@ -248,14 +249,36 @@ class Problem:
 
     def assumptions(self, polys: Sequence[Poly]) -> tuple[Sentence, ...]:
         """What was said of the tensors, as far as some polynomials used it."""
-        held = {s for poly in polys for s in self.symbols_in(poly)} | self.symbols.vanished.keys()
+        used = self.expectation.used
+        held = {s for poly in (*polys, *used.polys) for s in self.symbols_in(poly)} | self.symbols.vanished.keys()
         met = [known for s, known in self.symbols.known.items() if s in held and known.value is not None]
         names = {known.names for known in met}
         laws = [source for source in self.sources if source.names in names]
         lines = [source.law.sentence(source.tensors) for source in laws]
         if len(laws) > 1:
             lines.append(Sentence(*listed((source.together for source in laws), " and "), " are independent"))
-        return tuple(dict.fromkeys([*lines, *filter(None, (known.sentence for known in met))]))
+        values = filter(None, (known.sentence for known in met))
+        return tuple(dict.fromkeys([*lines, *values, *self._conditions(held)]))
+
+    def _conditions(self, held: Collection[sympy.Symbol]) -> Iterator[Sentence]:
+        """Where the answer holds, if not everywhere: values that are positive, and what closed forms need."""
+        used = self.expectation.used
+        found = [self.formula(poly) for poly in used.positive.values()]
+        found += [value for symbol, value in used.conditions.items() if symbol in held]
+        for value in dict.fromkeys(map(_without_positive, found)):
+            if not value.is_positive:
+                yield Sentence("the answer holds where ", value, " is positive")
+
+    def formula(self, poly: Poly) -> sympy.Expr:
+        """The polynomial with the values of all its symbols, as SymPy."""
+        values = {symbol: self.symbols.known[symbol].value for symbol in self.symbols_in(poly)}
+        return plainest(self._sympy(poly).xreplace(values))
+
+
+def _without_positive(value: sympy.Expr) -> sympy.Expr:
+    """A value that is positive where another is, without factors that are known to be, and without quotients."""
+    above = sympy.fraction(sympy.together(value))[0]
+    return sympy.Mul(*(factor for factor in sympy.Mul.make_args(sympy.factor_terms(above)) if not factor.is_positive))
 
 
 def _scalars(poly: Poly) -> set[Any]:

@@ -67,6 +67,11 @@ class Symbols:
             self.known[symbol] = known()
         return self._made[key]
 
+    def value(self, value: sympy.Expr) -> Poly:
+        """A closed form that is no polynomial of entries, as a symbol with this value."""
+        known = Known(value, value, "", Sentence(), (), "")
+        return single(Atom("scalar", self.symbol(("value", value), lambda: known)))
+
 
 class Source:
     """Tensors that have a law together, and are independent of all others."""

@@ -70,6 +70,7 @@ def explained(problem: Problem, quantity: Any, mean: Poly, variance: Poly) -> Ex
     square = problem.expectation.of(problem.ring.multiply(problem.polys[0], problem.polys[0]))
     x = writer.name
     rule = "by the rule for exp(L)" if _has_exponential(problem) else ""
+    rule = "by the rules above" if problem.expectation.used.rules else rule
     lines = (
         *writer.values(),
         *writer.entries(),
@@ -92,7 +93,8 @@ def assumptions(problem: Problem, used: Sequence[Poly]) -> tuple[Sentence, ...]:
 def _way(problem: Problem) -> Sentence:
     """How products of random entries are dealt with, by the kinds of laws."""
     ways = sorted((source.law.way for source in problem.sources), key=lambda way: way != Law.way)
-    told = dict.fromkeys([*ways, *([_EXPONENTIAL] if _has_exponential(problem) else [])])
+    rules = problem.expectation.used.rules.values()
+    told = dict.fromkeys([*ways, *([_EXPONENTIAL] if _has_exponential(problem) else []), *rules])
     return Sentence(*listed(((way,) for way in told), " "))
 
 

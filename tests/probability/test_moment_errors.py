@@ -179,7 +179,7 @@ ASKED: dict[str, Case] = {
     "nothing": (lambda: sa.covariance(q[0], None, {q: iid()}), OperandError, "not None"),
     "truth": (lambda: sa.expectation(sympy.true, {q: iid()}), OperandError, "not True"),
     "matrix": (lambda: sa.expectation(sympy.Matrix([q[i]]), {q: iid()}), OperandError, "or of an entry"),
-    "softmax": (lambda: sa.expectation(sa.softmax(q) @ k, {q: iid(), k: iid()}), NoRuleError, "exp.q.i.. is neither"),
+    "softmax": (lambda: sa.expectation(sa.softmax(q) @ k, {q: iid(), k: iid()}), NoRuleError, "exp.q.l.* is neither"),
     "quotient": (lambda: sa.expectation(1 / (q @ q), {q: iid()}), NoRuleError, 'method="delta" or method="quadrat'),
     "root": (lambda: sa.variance(sa.sqrt(q @ q), {q: iid()}), NoRuleError, "is neither: ask for an approximation"),
     "relu": (lambda: sa.expectation(sa.sum(sa.relu(q)), {q: iid()}), NoRuleError, "is neither: ask for an approx"),

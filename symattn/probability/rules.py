@@ -1,0 +1,9 @@
+"""The rules for expectations of what is no polynomial of random entries, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from .cases import CASES, PRODUCT
+from .gaussian import GAUSSIAN
+from .rule import Rule
+
+EXPECTATIONS: tuple[Rule, ...] = (PRODUCT, GAUSSIAN, CASES)
