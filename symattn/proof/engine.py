@@ -19,6 +19,7 @@ from ..recurrence.record import scan_op
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
+from .completion.consequences import consequence, no_matrices
 from .dependence.prove import dependence_proof
 from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof
 from .equality.rewriting import rewrite
@@ -91,7 +92,7 @@ def _answered(
     found = trials.run(time.part(0.3), few=True)
     if isinstance(found, Counterexample):
         return Refuted(asked, found, given=hypotheses.stated)
-    if not found.points and (false := _attempted(contradiction, put[0].claims, time.part(0.2))):
+    if not found.points and (false := _attempted(_contradiction, put[0].claims, time.part(0.2))):
         raise OperandError(f"what is given contradicts itself: {false}")
     try:
         argument = argued(*put, time.part(0.7), by)
@@ -123,6 +124,14 @@ def _attempted(part: Callable[..., Found], *question: Any) -> Found | None:
         return part(*question)
     except (OutOfBudget, *PROBLEMS):
         return None
+
+
+def _contradiction(claims: Sequence[Claim], time: Budget) -> str:
+    """What is false of the claims that are given, if it is seen that something is."""
+    if false := contradiction(claims, time.part(0.5)):
+        return false
+    stated = " and ".join(str(g) for g in claims if g.relation == "=")
+    return f"from {stated} follows 1 = 0" if stated and no_matrices(claims, time) else ""
 
 
 def _proved(proof: Proof, given: Given, tried: Agreement, seed: int, time: Budget) -> Verdict:
@@ -176,7 +185,13 @@ def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence
     if by or any(x.op is scan_op for x in computed(claim.sides)):
         found = _inductive(given, claim, time, by, found)
     if isinstance(found, Missing):
-        return enumerated(claim, time) or by_cases(claim, given, partial(_decided, time)) or found
+        decided = partial(_decided, time)
+        return (
+            consequence(claim, given, time, partial(_decided, time))
+            or enumerated(claim, time)
+            or by_cases(claim, given, decided)
+            or found
+        )
     return found
 
 
