@@ -392,6 +392,9 @@ def positive(ring: Ring, poly: Poly) -> Poly:
     index = as_index(poly)
     if index is not None:
         return ring.atom(Atom("range", None, (plus(number(-1), index),)))
+    if ring.is_nonnegative(poly):
+        ring.use("what is not negative is positive where it is not 0")
+        return ring.complement(zero(ring, poly))
     base, sign = _signed(ring, poly)
     if sign > 0:
         return single(Atom("positive", None, (), (base,)))

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from sympy.polys.polyerrors import BasePolynomialError
 
-from ..core.arguments import seeded
+from ..core.arguments import each_of, seeded
 from ..core.budget import Budget, OutOfBudget
 from ..core.node import Tensor
-from ..errors import OperandError, SymattnError, described
+from ..errors import OperandError, ShapeError, SymattnError, described
 from ..normal_form.lowering import Unreached
-from ..ops.leaves import computed
+from ..ops.leaves import as_tensor, computed
 from ..recurrence.record import scan_op
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
@@ -25,14 +25,16 @@ from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof
 from .equality.rewriting import rewrite
 from .far_reads import Apart, apart
 from .generalised import Generalised, generalised
-from .given import applied, contradiction, sorted_out, stated_in
+from .given import applied, contradiction, in_one_size, sorted_out, stated_in
 from .induction.plan import Induction, plans
 from .induction.prefixes import NoInductionError
 from .induction.prove import inductive_proof
 from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
+from .relations import is_relation
 from .size_cases import by_cases
+from .slack import by_slacks
 from .verdict import Proof, Proved, Refuted, Unknown, Verdict
 from .witness import witness
 
@@ -64,7 +66,7 @@ def prove(
     refuted
     """
     time, seed = Budget(budget), seeded("prove", seed)
-    hypotheses, asked = sorted_out(_claim(left, right), given)
+    hypotheses, asked = sorted_out(_claim(left, right, given), given)
     if invariants := plans(by):
         return _answered(hypotheses, asked, time, seed, invariants)
     near = None if hypotheses.stated else apart(asked)
@@ -144,14 +146,20 @@ def _proved(proof: Proof, given: Given, tried: Agreement, seed: int, time: Budge
     return Proved(proof.claim, proof, given=proof.given)
 
 
-def _claim(left: Any, right: Any) -> Claim | Independence:
+def _claim(left: Any, right: Any, given: Sequence[Any]) -> Claim | Independence:
     if isinstance(left, (Claim, Independence)):
         if right is not None:
             raise OperandError("prove takes one claim, or two tensors: give hypotheses by given=[...]")
         return left
     if right is None:
         raise OperandError(f"prove takes two tensors, or a claim such as sa.eq(a, b), not {described(left)} alone")
-    return eq(left, right)
+    try:
+        return eq(left, right)
+    except ShapeError:
+        relations = [g for g in each_of(given) if is_relation(g)]
+        if not relations:
+            raise
+        return eq(*in_one_size([as_tensor(left), as_tensor(right)], relations))
 
 
 class _Trials:
@@ -187,9 +195,10 @@ def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence
     if isinstance(found, Missing):
         decided = partial(_decided, time)
         return (
-            consequence(claim, given, time, partial(_decided, time))
+            consequence(claim, given, time, decided)
             or enumerated(claim, time)
             or by_cases(claim, given, decided)
+            or by_slacks(claim, given, decided)
             or found
         )
     return found

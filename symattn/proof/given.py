@@ -14,7 +14,7 @@ from ..core.node import Tensor, rebuild, topological
 from ..core.sizes import as_size, same_shape
 from ..errors import OperandError, ShapeError, SymattnError, described
 from ..graph.names import displayed_names
-from ..ops.leaves import HYPOTHESES, variable
+from ..ops.leaves import HYPOTHESES, scalar_value, variable
 from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence
@@ -51,6 +51,7 @@ def applied(given: Given, claim: Claim | Independence) -> tuple[Given, Claim | I
     are then seen to contradict each other.
     """
     claim, given = _equal_sizes(claim, given)
+    claim, given = _equal_scalars(claim, given)
     claim, claims = _equal_tensors(claim, list(given.claims))
     return replace(given, claims=tuple(claims)), claim
 
@@ -147,6 +148,40 @@ def _equal_sizes(claim: Any, given: Given) -> tuple[Any, Given]:
             raise OperandError(f"what is given leaves no value: {symbol} = {value}, and {problem}") from None
         check_relations(given.relations, stated)
     return claim, given
+
+
+def in_one_size(tensors: Sequence[Tensor], relations: Sequence[Any]) -> list[Tensor]:
+    """Tensors with the sizes that are given by others replaced: two shapes may then agree."""
+    left = [*relations]
+    while (found := next((pair for r in left if (pair := solution(r))), None)) is not None:
+        new = {found[0]: as_size(found[1])}
+        tensors, left = rebuild(tensors, {}, new), [r for g in left if (r := g.xreplace(new)) not in (True, False)]
+    return list(tensors)
+
+
+def _equal_scalars(claim: Any, given: Given) -> tuple[Any, Given]:
+    """Scalar symbols that are given by a value, replaced."""
+    for fact in given.claims:
+        a, b = map(scalar_value, fact.sides)
+        if fact.relation == "=" and a is not None and b is not None and (new := _value_of(a - b)):
+            rest = replace(given, claims=tuple(c for c in given.claims if c is not fact))
+            return _equal_scalars(*everywhere(claim, rest, new))
+    return claim, given
+
+
+_SIGNS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "real")
+
+
+def _value_of(zero: sympy.Expr) -> dict[sympy.Symbol, sympy.Expr] | None:
+    """A scalar symbol and its only value where an expression is 0, if it may be that value whatever the others are."""
+    for s in sorted(zero.free_symbols, key=str):
+        slope = zero.diff(s)
+        if s.is_integer or not slope.is_number or not slope.is_nonzero:
+            continue
+        value = sympy.expand(s - zero / slope)
+        if all(getattr(value, f"is_{sign}") for sign in _SIGNS if getattr(s, f"is_{sign}")):
+            return {s: value}
+    return None
 
 
 def _equal_tensors(claim: Any, claims: list[Claim]) -> tuple[Any, list[Claim]]:
