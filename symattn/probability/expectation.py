@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from typing import Protocol
 
 import sympy
 
@@ -40,11 +41,23 @@ from .rule import Rule
 from .sources import Source, Symbols, count_partitions, set_partitions
 
 _MOST, _LONGEST = 5000, 24  # partitions of a product of random entries, and its factors
+INFINITE = "the expectation is infinite"
 _REACH = (
     "the exact expectation reaches polynomials of random entries, and steps, exponentials and erf of what is linear in "
     "normal ones"
 )
 _MANY = 4  # factors from which on vanishing cumulants are left out at once; below, an answer tells which it used
+
+
+class Written(Protocol):
+    """How polynomials are written for people: the names of free index symbols, and formulas."""
+
+    names: dict[int, sympy.Expr]
+
+    def formula(self, poly: Poly) -> sympy.Expr: ...
+
+
+Rules = Sequence[Rule]
 
 
 @dataclass
@@ -54,17 +67,20 @@ class Used:
     polys: list[Poly] = field(default_factory=list)
     rules: dict[str, Sentence] = field(default_factory=dict)
     positive: dict[int, Poly] = field(default_factory=dict)
+    values: dict[sympy.Expr, None] = field(default_factory=dict)
     conditions: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)  # positive values, by closed forms
 
     def copy(self) -> Used:
-        return Used(list(self.polys), dict(self.rules), dict(self.positive), dict(self.conditions))
+        return Used(list(self.polys), dict(self.rules), dict(self.positive), dict(self.values), dict(self.conditions))
 
 
 class Expectation:
     """The expectation over some sources, which are independent of each other."""
 
-    def __init__(self, ring: Ring, sources: Sequence[Source], symbols: Symbols, rules: Sequence[Rule] = ()) -> None:
-        self.ring, self.sources, self.symbols, self.rules = ring, sources, symbols, rules
+    def __init__(
+        self, ring: Ring, sources: Sequence[Source], symbols: Symbols, written: Written | None = None, rules: Rules = ()
+    ) -> None:
+        self.ring, self.sources, self.symbols, self._written, self.rules = ring, sources, symbols, written, rules
         self.source_of = {name: source for source in sources for name in source.names}
         self.used = Used()
 
@@ -172,6 +188,11 @@ class Expectation:
         source = self.source_of.get(atom.name)
         return source is not None and source.law.is_normal and self._is_plain_entry(source, atom)
 
+    def is_normal_polynomial(self, poly: Poly) -> bool:
+        """Whether a polynomial holds no random factor but whole powers of normal entries."""
+        drawn = [(atom, e) for _, t in poly.terms for atom, e in t.factors if self._random_atom(atom)]
+        return all(e > 0 and e == int(e) and self._is_normal(atom) for atom, e in drawn)
+
     def _is_plain_entry(self, source: Source, atom: Atom) -> bool:
         """Whether an atom is an entry at places that are not random."""
         return self._is_entry_of(source, atom) and not any(reads_at(i, self.source_of) for i in atom.indices)
@@ -223,6 +244,32 @@ class Expectation:
         if not self.ring.is_positive(poly):
             self.used.positive.setdefault(self.ring.poly_key(poly), poly)
 
+    def require(self, value: sympy.Expr) -> None:
+        """The same of a value in SymPy."""
+        if not value.is_positive:
+            self.used.values.setdefault(value)
+
+    def closed(self, value: sympy.Expr, positive: sympy.Expr) -> Poly:
+        """A closed form as a factor, which needs another value to be positive."""
+        found = self.symbols.value(value)
+        if not positive.is_positive:
+            self.used.conditions[found.terms[0][1].factors[0][0].name] = positive
+        return found
+
+    def infinite(self, what: str, of: sympy.Expr) -> Poly:
+        """A moment that does not exist, as a factor that no answer may hold."""
+        return self.symbols.unknown(("infinite", what, of), what)
+
+    def formula(self, poly: Poly) -> sympy.Expr:
+        """A polynomial as SymPy."""
+        assert self._written is not None
+        return self._written.formula(poly)
+
+    def named(self) -> set[int]:
+        """The index symbols that people gave names."""
+        assert self._written is not None
+        return set(self._written.names)
+
     # --- exponentials ---
 
     def _without_exponentials(self, term: Term) -> Poly | None:
@@ -256,11 +303,13 @@ class Expectation:
 
     def _refusal(self, factors: Sequence[Factor], reasons: Sequence[str]) -> NoRuleError:
         """The error for a term that no rule reaches: the first reason, or the factor that has no rule."""
-        if reasons and reasons[0].startswith(_REACH):  # of a term that a rule led to
-            return NoRuleError(reasons[0])
+        for told in reasons:
+            if told.startswith((_REACH, INFINITE)):  # the former of a term that a rule led to
+                return NoRuleError(told)
         held = (f for f in factors if self._random_atom(f[0]) and f[0].kind not in ("entry", "symmetric"))
         atom, e = next(held, factors[0])
-        reason = reasons[0] if reasons else f"{self.shown(atom, e)} is neither"
+        better = (told for told in reasons if " is no " not in told)  # than that it has another shape
+        reason = next(better, reasons[0] if reasons else f"{self.shown(atom, e)} is neither")
         return NoRuleError(f'{_REACH}; {reason}: ask for an approximation by method="delta" or method="quadrature"')
 
     def shown(self, atom: Atom, e: Number = 1) -> str:

@@ -112,6 +112,10 @@ class _Reading:
                 smoothed += [self._number(atom.inner[0])] * times
             elif atom.kind == "exp":
                 exponent.append((power_, atom.inner[0]))
+            elif atom.kind in ("entry", "symmetric") and power_ <= -1:
+                raise NoRuleError(
+                    f"the expectation is infinite: {self.e.shown(atom, power_)} divides by a normal entry"
+                )
             else:
                 raise NoRuleError(f"{self.e.shown(atom, power_)} is no step, exponential or erf of a linear form")
         tilt = self._number(self.ring.total(exponent)) if exponent else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeGuard, TypeVar
@@ -23,7 +23,8 @@ from ..normal_form.indices import Index, divided, plus
 from ..normal_form.lowering import Lowering, Partition, Unreached, taken_apart
 from ..normal_form.ring import Ring
 from ..normal_form.terms import Poly
-from ..ops.leaves import as_tensor, indexed, variable
+from ..ops.domain import domain
+from ..ops.leaves import as_tensor, computed, indexed, variable
 from ..printing.prose import listed
 from ..scalars.formulas import without_piecewise, without_ranges
 from .answers import Answer, expanded, plainest
@@ -120,11 +121,12 @@ class Problem:
         known = self.tensors.values()
         facts = {str(x.name): x.params["hypotheses"] for x in known}
         self.ring = Ring(facts, {}, CONSTRUCTORS, RULES, budget)
+        self.ring.rooms = [room for x in computed(quantities) for room in domain(x).inside]
         self.lowering = Lowering(self.ring, partition)
         self.symbols = Symbols()
         self.fixed = {str(t[0].name): law_.known(1) for t, law_ in self.bound if _is_fixed(law_)}
         self.sources = [Source(self.ring, self.symbols, t, law_) for t, law_ in self.bound if not _is_fixed(law_)]
-        self.expectation = Expectation(self.ring, self.sources, self.symbols, EXPECTATIONS)
+        self.expectation = Expectation(self.ring, self.sources, self.symbols, self, EXPECTATIONS)
         self.env: dict[Any, Index] = {}  # the free indices of the entries, and how their symbols are written
         self.names: dict[int, sympy.Expr] = {}
         self.ends: dict[sympy.Symbol, sympy.Expr] = {}  # of ranges whose end is not known, the least
@@ -136,7 +138,27 @@ class Problem:
     @cached_property
     def polys(self) -> list[Poly]:
         """The expressions as polynomials of entries."""
-        return [self._put_fixed(self._read(x)) for x in self.expressions]
+        found = [self._put_fixed(self._read(x)) for x in self.expressions]
+        self._check_divisors()
+        return found
+
+    def _check_divisors(self) -> None:
+        """Require of what is divided by, if it is a polynomial of normal entries, that it is not 0 at all places.
+
+        Then it is 0 with probability 0. Its square has a positive expectation, which says just that.
+        """
+        e = self.expectation
+        divisors = [d for d in self.ring.divisors.values() if not self.ring.is_positive(d)]
+        for divisor in divisors if any(source.law.is_normal for source in self.sources) else ():
+            poly = e.value(self._put_fixed(self.ring.rewrite(divisor, self.lowering.unfolded, "definition")))
+            offset = any(not e.is_random(Poly([part])) for part in poly.terms)
+            if not poly:
+                raise NoRuleError("the expression divides by 0, so that it has no expectation")
+            if offset or not e.is_random(poly) or not e.is_normal_polynomial(poly) or self.ring.is_positive(poly):
+                continue
+            square = e.of(self.ring.multiply(poly, poly))
+            if self.names.keys() >= square.free:
+                e.require(_without_positive(self.formula(square)))
 
     def _check(self, x: Tensor) -> None:
         if x.rank:
@@ -258,13 +280,23 @@ class Problem:
         if len(laws) > 1:
             lines.append(Sentence(*listed((source.together for source in laws), " and "), " are independent"))
         values = filter(None, (known.sentence for known in met))
-        return tuple(dict.fromkeys([*lines, *values, *self._conditions(held)]))
+        return tuple(dict.fromkeys([*lines, *values, *self._conditions(polys)]))
 
-    def _conditions(self, held: Collection[sympy.Symbol]) -> Iterator[Sentence]:
+    def _needs(self, poly: Poly, symbol: sympy.Symbol) -> bool:
+        """Whether a polynomial depends on a closed form, once values are put in for all others."""
+        met = self.symbols_in(poly)
+        values = {
+            s: self.symbols.known[s].value for s in met if s != symbol and self.symbols.known[s].value is not None
+        }
+        return symbol in met and sympy.cancel(sympy.diff(self._sympy(poly).xreplace(values), symbol)) != 0
+
+    def _conditions(self, polys: Sequence[Poly]) -> Iterator[Sentence]:
         """Where the answer holds, if not everywhere: values that are positive, and what closed forms need."""
         used = self.expectation.used
-        found = [self.formula(poly) for poly in used.positive.values()]
-        found += [value for symbol, value in used.conditions.items() if symbol in held]
+        found = [*(self.formula(poly) for poly in used.positive.values()), *used.values]
+        found += [
+            value for symbol, value in used.conditions.items() if any(self._needs(poly, symbol) for poly in polys)
+        ]
         for value in dict.fromkeys(map(_without_positive, found)):
             if not value.is_positive:
                 yield Sentence("the answer holds where ", value, " is positive")
@@ -278,7 +310,8 @@ class Problem:
 def _without_positive(value: sympy.Expr) -> sympy.Expr:
     """A value that is positive where another is, without factors that are known to be, and without quotients."""
     above = sympy.fraction(sympy.together(value))[0]
-    return sympy.Mul(*(factor for factor in sympy.Mul.make_args(sympy.factor_terms(above)) if not factor.is_positive))
+    apart = sympy.factor_terms(above) if above.has(sympy.Sum, sympy.Indexed) else sympy.factor(above)
+    return sympy.Mul(*(factor for factor in sympy.Mul.make_args(apart) if not factor.is_positive))
 
 
 def _scalars(poly: Poly) -> set[Any]:

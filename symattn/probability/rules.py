@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .cases import CASES, PRODUCT
 from .gaussian import GAUSSIAN
+from .radial import RADIAL
 from .rule import Rule
 
-EXPECTATIONS: tuple[Rule, ...] = (PRODUCT, GAUSSIAN, CASES)
+EXPECTATIONS: tuple[Rule, ...] = (PRODUCT, GAUSSIAN, RADIAL, CASES)

@@ -69,8 +69,14 @@ class Symbols:
 
     def value(self, value: sympy.Expr) -> Poly:
         """A closed form that is no polynomial of entries, as a symbol with this value."""
-        known = Known(value, value, "", Sentence(), (), "")
-        return single(Atom("scalar", self.symbol(("value", value), lambda: known)))
+        return self._alone(("value", value), Known(value, value, "", Sentence(), (), ""))
+
+    def unknown(self, key: Any, what: str) -> Poly:
+        """What has no value, as a symbol: an answer that holds it is infinite."""
+        return self._alone(key, Known(sympy.oo, None, what, Sentence(), (), ""))
+
+    def _alone(self, key: Any, known: Known) -> Poly:
+        return single(Atom("scalar", self.symbol(key, lambda: known)))
 
 
 class Source:
@@ -251,5 +257,7 @@ def pairings(items: list[Item]) -> Iterator[list[tuple[Item, Item]]]:
 
 
 def missing(known: Known) -> NoRuleError:
-    """The error for a cumulant that is used and not known."""
+    """The error for a cumulant that is used and not known, or for a moment that does not exist."""
+    if not known.names:
+        return NoRuleError(f"the expectation is infinite: {known.what} is, which it depends on")
     return needed(known.what, known.name)
