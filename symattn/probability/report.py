@@ -22,6 +22,7 @@ from ..printing.table import Spellings, SymbolTable, check_apart, symbol_table
 from .answers import plainest
 from .notation import Kurtosis, Mean, Skewness, Variance, assumed, bound_by_letters, box_writer
 from .problem import Problem, solved
+from .sampling import Checked, sampled
 from .steps import Explanation, assumptions, explained
 from .unrolled import agrees
 
@@ -95,19 +96,25 @@ class Moments(Displayed):
         """Mean and variance in readable steps, with a reason each, under the assumptions that were used."""
         return late("Derivation")(self.title, given=self.tensors).extend(self)
 
-    def check(self) -> bool:
-        """Whether mean and variance hold at small sizes, entry by entry, and all lines come out as they are again.
+    def check(self) -> Checked:
+        """Whether mean and variance hold by another way, and all lines come out as they are again.
 
-        The sums are written out and the moments of each monomial taken, with nothing of the symbolic calculation. Where
-        that is out of reach, as for too many random entries, everything is calculated again.
+        Polynomials are enumerated at small sizes: sums are written out and the moments of each monomial taken. Other
+        functions are sampled, with five standard errors. The result is true or false as a condition, and its ``way``
+        says which way it was; where none is in reach, everything is calculated again.
         """
         bound = [(key if isinstance(key, tuple) else (key,), law) for key, law in self.law.items()]
         tensors = {str(x.name): x for x in self.tensors}
-        if agrees(self.quantity, bound, tensors, self.mean, self.variance) is False:
-            return False
+        enumerated = agrees(self.quantity, bound, tensors, self.mean, self.variance)
+        if enumerated is None:
+            found = sampled(self.quantity, bound, self.mean, self.variance)
+        else:
+            found = Checked(enumerated, "enumeration at small sizes")
+        if found is not None and not found:
+            return found
         again = solved((self.quantity,), self.law, lambda problem: Moments(problem, self.quantity))
-        same = (self.mean, self.variance) == (again.mean, again.variance)
-        return same and self.explanation == again.explanation
+        same = (self.mean, self.variance) == (again.mean, again.variance) and self.explanation == again.explanation
+        return found if found is not None and same else Checked(same, "the same calculation once more")
 
     # --- writing them ---
 
