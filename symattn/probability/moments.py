@@ -17,7 +17,9 @@ def expectation(x: Any, law: Laws, method: str = "exact") -> sympy.Expr | Approx
     r"""The expectation of a rank-0 tensor, or of an expression of entries, under the laws of its tensors.
 
     :math:`E[x_1 \cdots x_m] = \sum_\pi \prod_{B \in \pi} \kappa(x_i : i \in B)`, over set partitions, with the joint
-    cumulants of the laws; exact for polynomials, and for exponentials that are linear in normal entries.
+    cumulants of the laws; exact for polynomials, for relu, abs, sign, gelu, erf, exp, cos, indicators and the largest
+    of a few, of what is linear in normal entries, with the others fixed and taken afterwards (the tower rule), and for
+    powers of lengths of normal vectors, as in LayerNorm. ``sa.moments`` says in its ``assumptions`` where it holds.
     ``law`` maps tensors to laws made by ``sa.iid``, ``sa.iid_pair``, ``sa.normal``, ``sa.sphere``; "constant" says that
     a tensor is not random. Raises OperandError for a tensor without a law and NoRuleError for a moment that the laws
     do not tell, or for what is no polynomial.
@@ -29,6 +31,9 @@ def expectation(x: Any, law: Laws, method: str = "exact") -> sympy.Expr | Approx
     >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
     >>> sa.expectation((q @ k) ** 4, {q: sa.iid("normal"), k: sa.iid("normal")})
     3*d*(d + 2)
+    >>> W = sa.tensor("W", "n d")
+    >>> sa.expectation(sa.sum(sa.relu(W @ q) ** 2), {W: sa.iid("normal", variance=2 / q.shape[0]), q: sa.iid("normal")})
+    n
     """
     return _answered("expectation", (x,), law, method)
 
@@ -55,18 +60,23 @@ def covariance(x: Any, y: Any, law: Laws, method: str = "exact") -> sympy.Expr |
     return _answered("covariance", (x, y), law, method)
 
 
-def moments(x: Any, law: Laws) -> Moments:
+def moments(x: Any, law: Laws, order: int | None = None) -> Moments:
     """Mean, variance, skewness and kurtosis, with the assumptions that were used and a derivation.
 
-    Raises as ``expectation``.
+    With ``order`` the first terms of mean and variance in falling powers of the size are told too, and the next one
+    as their error. Raises as ``expectation``, and OperandError for an order that is no number of terms.
 
     >>> import symattn as sa
     >>> q, k = sa.tensor("q", "d"), sa.tensor("k", "d")
     >>> m = sa.moments(q @ k, {q: sa.iid("normal"), k: sa.iid("normal")})
     >>> m.mean, m.variance, m.skewness, m.kurtosis
     (0, d, 0, 3 + 6/d)
+    >>> print(sa.moments(sa.sqrt(q @ q), {q: sa.iid("normal")}, order=1).at_large_sizes["mean"])
+    sqrt(d) for large d, up to -1/(4*sqrt(d)) and smaller terms
     """
-    return solved((x,), law, lambda problem: Moments(problem, x))
+    if order is not None and (isinstance(order, bool) or not isinstance(order, int) or order < 1):
+        raise OperandError(f"order= is how many terms are told for large sizes, 1 or more, not {described(order)}")
+    return solved((x,), law, lambda problem: Moments(problem, x, order))
 
 
 def _exact(what: str, problem: Problem) -> sympy.Expr:

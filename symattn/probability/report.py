@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import sympy
 
-from ..core.boxes import Box
+from ..core.boxes import Box, Sign
 from ..core.displayed import Displayed
 from ..core.late import late
 from ..core.node import Tensor
@@ -20,6 +21,7 @@ from ..printing.prose import Chain, Paragraph, Part, Step, Words
 from ..printing.prose_latex import parts_latex
 from ..printing.table import Spellings, SymbolTable, check_apart, symbol_table
 from .answers import plainest
+from .large import Expansion, expansion
 from .notation import Kurtosis, Mean, Skewness, Variance, assumed, bound_by_letters, box_writer
 from .problem import Problem, solved
 from .sampling import Checked, sampled
@@ -35,11 +37,12 @@ class Moments(Displayed):
     """Moments of a quantity. Higher moments are worked out when they are asked for.
 
     ``mean`` and ``variance`` are there from the start; ``skewness`` and ``kurtosis`` raise NoRuleError where the laws
-    do not tell them. ``assumptions`` lists what mean and variance used, and ``derivation`` shows how they were found.
+    do not tell them. ``assumptions`` lists what mean and variance used and where they hold, and ``derivation`` shows
+    how they were found. ``order`` is how many terms of both ``at_large_sizes`` has, if any.
     """
 
-    def __init__(self, problem: Problem, quantity: Any) -> None:
-        self.quantity = quantity
+    def __init__(self, problem: Problem, quantity: Any, order: int | None = None) -> None:
+        self.quantity, self.order = quantity, order
         self.law = {tensors if len(tensors) > 1 else tensors[0]: law for tensors, law in problem.bound}
         self.tensors = tuple(problem.tensors.values())
         mean, variance = problem.expectation.of(problem.polys[0]), problem.expectation.variance(problem.polys[0])
@@ -73,11 +76,18 @@ class Moments(Displayed):
     def kurtosis(self) -> sympy.Expr:
         """``E[(x - E x)^4] / Var(x)^2``, which is 3 for a normal law."""
         ratio = self._central(4)[0] / self.variance**2
-        if ratio.has(sympy.exp):
+        if ratio.has(sympy.exp, sympy.gamma, sympy.erf, sympy.asin, sympy.expint):
             return ratio
         ratio = sympy.cancel(ratio)
         (symbol, *others) = sorted(ratio.free_symbols, key=str) or [None]
         return sympy.apart(ratio, symbol) if symbol is not None and not others else plainest(ratio)
+
+    @cached_property
+    def at_large_sizes(self) -> dict[str, Expansion]:
+        """Mean and variance in falling powers of a size, with the first term left out as the error, where known."""
+        found = {"mean": self.mean, "variance": self.variance}
+        expanded = {} if self.order is None else {name: expansion(e, self.order) for name, e in found.items()}
+        return {name: value for name, value in expanded.items() if value is not None}
 
     # --- how they were found ---
 
@@ -122,6 +132,7 @@ class Moments(Displayed):
         """Mean, variance, skewness and kurtosis as far as they are known, and the assumptions that they use."""
         found, assumed = self.known()
         lines = [f"{name}: {sympy.sstr(value)}" for name, value in found.items()]
+        lines += [f"{name}: {value}" for name, value in self.at_large_sizes.items()]
         return "\n".join([*lines, "assumed:", *(f"  {sentence}" for sentence in assumed or ("nothing",))])
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
@@ -130,7 +141,11 @@ class Moments(Displayed):
         found, used = self.known()
         written = box_writer(self.roots, list(found.values()), table)
         x = sympy.Symbol(table.names.get(self.quantity, self.explanation.name.name))
-        steps = (Step(written(_SIGNS[name](x)), written(value)) for name, value in found.items())
+        steps = [Step(written(_SIGNS[name](x)), written(value)) for name, value in found.items()]
+        for name, large in self.at_large_sizes.items():
+            reason = ("for large ", written(large.size), ", up to terms of the size of ", written(large.error))
+            line = Step(written(_SIGNS[name](x)), written(large.value), relation=Sign("≈", "relation"))
+            steps.append(replace(line, reason=reason))
         return Chain((*self._defined(x, table, written), *steps)), Paragraph(self.assumed(used, table))
 
     def _defined(self, x: sympy.Symbol, table: SymbolTable, written: Callable[[sympy.Expr], Box]) -> Iterator[Step]:

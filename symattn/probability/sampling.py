@@ -63,8 +63,11 @@ def _compared(drawn: np.ndarray, mean: float, variance: float) -> Checked:
     way = f"{count} samples of the mean with five standard errors"
     if errors[0] > _ERRORS * errors[1] + slack:
         return Checked(False, way)
-    squares = (drawn - mean) ** 2
-    halves = [float(np.var(half)) for half in np.array_split(squares, 2)]
+    with np.errstate(over="ignore"):
+        squares = (drawn - mean) ** 2
+        halves = [float(np.var(half)) for half in np.array_split(squares, 2)]
+    if not all(map(math.isfinite, halves)):
+        return Checked(True, way)
     if max(halves) > _STEADY * min(halves) + slack**2:
         return Checked(True, way)
     way = f"{count} samples of mean and variance with five standard errors"
