@@ -155,6 +155,8 @@ def _matrices(ring: Ring, bound: Bound, factors: Factors) -> Poly | None:
     """``sum_k U_ki U_kj = [i = j]`` and ``sum_k A_ik A^{-1}_kj = [i = j]``."""
     for s in bound:
         held = [(n, factor) for n, factor in enumerate(factors) if s in factor[0].free]
+        if len(held) == 1 and held[0][1][1] == 2:  # a square is a product of two
+            held = [(held[0][0], (held[0][1][0], 1))] * 2
         if len(held) != 2 or any(atom.kind != "entry" or e != 1 for _, (atom, e) in held):
             continue
         (n, (a, _)), (m, (b, _)) = held

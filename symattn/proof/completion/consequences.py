@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import sympy
@@ -19,6 +19,7 @@ from ...printing.table import SymbolTable
 from ..argument import Argument, Given, Resting
 from ..claims import Claim, Independence
 from .rules import (
+    Combined,
     Completion,
     ContradictionError,
     Declared,
@@ -37,6 +38,7 @@ from .words import Letter, inverted, letter_of, plus, read, says, scaled, times,
 from .words import Words as Polynomial
 
 _FIRST = "These equalities hold."
+_MOST_KNOWN = 6  # rules by which entries are compared
 
 
 class Reading:
@@ -70,6 +72,11 @@ class Reading:
                 if words is None:
                     continue
             left, parts = reduced(words, numbered, rules)
+            if x.rank == 0:  # a number is its transpose
+                other, more = reduced(turned(left), numbered, rules)
+                if parts or more:
+                    parts = [*parts, *more]
+                    left = scaled(sympy.Rational(1, 2), plus(left, other))
             self.used.update(dict.fromkeys(k for _, _, k, _ in parts))
             self.words[x] = left
             self.new[x] = self.new.get(x, x) if not parts and (same or x in self.new) else written(left, x.shape)
@@ -144,13 +151,15 @@ def no_matrices(claims: Sequence[Claim], budget: Budget) -> bool:
 class Consequence(Resting):
     """A claim, rewritten by rules that follow from what is given, and the proof of what it then is.
 
-    ``used`` are the numbers of the rules by which it is rewritten; the others lead to them.
+    ``used`` are the numbers of the rules by which it is rewritten, ``known`` of those that are given besides in the
+    proof of what it then is; the others lead to them.
     """
 
     claim: Claim
     given: Given
     rules: tuple[WordRule, ...]
     used: tuple[int, ...]
+    known: tuple[int, ...]
     rewritten: Claim
     argument: Argument
 
@@ -159,7 +168,9 @@ class Consequence(Resting):
         return (self.argument,)
 
     def proves(self, claim: Claim | Independence, given: Given) -> bool:
-        return (self.claim, self.given) == (claim, given) and self.argument.proves(self.rewritten, given)
+        return (self.claim, self.given) == (claim, given) and self.argument.proves(
+            self.rewritten, _with_rules(given, self.rules, self.known)
+        )
 
     def check(self) -> bool:
         claims = self.given.claims
@@ -169,7 +180,7 @@ class Consequence(Resting):
             return stated(origin, claims, words.get)
 
         in_order = all(j in range(k) for k, rule in enumerate(self.rules) for j in rule.rules)
-        if not in_order or not set(self.used) <= set(range(len(self.rules))):
+        if not in_order or not {*self.used, *self.known} <= set(range(len(self.rules))):
             return False
         if not all(follows(rule, self.rules, known) for rule in self.rules):
             return False
@@ -180,8 +191,7 @@ class Consequence(Resting):
     @cached_property
     def _sides(self) -> list[tuple[Tensor, Tensor]]:
         """Both sides of each rule."""
-        pairs = ((sides(rule), shape_of(rule.lead)) for rule in self.rules)
-        return [(written(left, shape), written(right, shape)) for (left, right), shape in pairs]
+        return [claimed(rule).sides for rule in self.rules]
 
     @property
     def _shown(self) -> list[Tensor]:
@@ -197,7 +207,8 @@ class Consequence(Resting):
         left, right = self.rewritten.sides
         if left is right:
             return "\n".join([*lines, f"By {_listed(self.used)} both sides are {printer.refer(left)}."])
-        lines.append(f"By {_listed(self.used)} the claim is {self.rewritten.written(printer)}.")
+        if self.used:
+            lines.append(f"By {_listed(self.used)} the claim is {self.rewritten.written(printer)}.")
         return "\n".join([*lines, self.argument.text()])
 
     def told(self, within: SymbolTable | None = None) -> tuple[Part, ...]:
@@ -211,7 +222,7 @@ class Consequence(Resting):
         if left is right:
             return *first, Paragraph((f"By {_listed(self.used)} both sides are ", printer.box(left), "."))
         so = (f"By {_listed(self.used)} the claim is ", self.rewritten.box(printer), ".")
-        return *first, Paragraph(so), *self.argument.told(within)
+        return *first, *([Paragraph(so)] if self.used else []), *self.argument.told(within)
 
 
 def _why(rule: WordRule, printer: Printer) -> Words:
@@ -255,15 +266,38 @@ def consequence(
     again = Reading(claim.sides, found.rules, sorted(k for k, _ in found.leads), budget)
     left, right = (again.new[side] for side in claim.sides)
     new = Claim(left, claim.relation, right)
-    if new == claim:
-        return None
-    argument = argued(given, new)
-    if argument is None:
-        return None
-    kept = needed(list(again.used), found.rules)
-    number = {k: n for n, k in enumerate(kept)}
-    rules = tuple(_renumbered(found.rules[k], number) for k in kept)
-    return Consequence(claim, given, rules, tuple(sorted(number[k] for k in again.used)), new, argument)
+    for known in ([], _worth_knowing(found)):
+        if new == claim and not known:
+            continue
+        argument = argued(_with_rules(given, found.rules, known), new)
+        if argument is not None:
+            kept = needed([*again.used, *known], found.rules)
+            number = {k: n for n, k in enumerate(kept)}
+            rules = tuple(_renumbered(found.rules[k], number) for k in kept)
+            used, besides = (tuple(sorted(number[k] for k in some)) for some in (again.used, known))
+            return Consequence(claim, given, rules, used, besides, new, argument)
+    return None
+
+
+def claimed(rule: WordRule) -> Claim:
+    """A rule as an equality of tensors."""
+    (left, right), shape = sides(rule), shape_of(rule.lead)
+    return Claim(written(left, shape), "=", written(right, shape))
+
+
+def _with_rules(given: Given, rules: Sequence[WordRule], known: Sequence[int]) -> Given:
+    return replace(given, claims=(*given.claims, *(claimed(rules[k]) for k in known))) if known else given
+
+
+def _worth_knowing(found: Completion) -> list[int]:
+    """Short rules that follow and that are not themselves given: entries may meet them where no product is written."""
+    plain = (
+        k
+        for k, lead in found.leads
+        if isinstance(found.rules[k].origin, (TwoSided, Combined, Transposed))
+        and not any(letter.inverted for word in found.rules[k].words for letter in word)
+    )
+    return sorted(sorted(plain, key=lambda k: (len(found.rules[k].lead), k))[:_MOST_KNOWN])
 
 
 def _has_rules(claim: Claim) -> bool:

@@ -20,6 +20,7 @@ from ...ops.contraction import matmul_of, matmul_op, outer, outer_op
 from ...ops.inverse import inv, inv_op
 from ...ops.layout import matrix_transpose, transpose_op
 from ...ops.leaves import bare, constant, eye, from_index_op, is_eye, is_zero, ones, scalar_value, variable, zeros
+from ...ops.pointwise import power_op
 from ..generalised import is_finite
 from ..rules.rule import digest
 
@@ -212,14 +213,28 @@ def _stretched(x: Tensor, shape: Any, of: Any) -> Any:
 def _total(x: Tensor, of: Any) -> Any:
     """A sum over axes, each a product with ones."""
     a, axes = x.inputs[0], set(x.params["axes"])
+    if x.params["keepdims"]:
+        return None
+    if x.rank == 0 and a.rank == 1 and (factors := _factors(a)) is not None:
+        left, right = (None if of(y) is None or y.rank != 1 else of(y) for y in factors)
+        return None if left is None or right is None else times(turned(left), right)
     inside = of(a)
-    if inside is None or x.params["keepdims"]:
+    if inside is None:
         return None
     if -a.rank in axes:
         inside = times({(Letter(ones(a.shape[0]), transposed=True),): sympy.S.One}, inside)
     if -1 in axes and a.rank == 2:
         inside = times(inside, {(Letter(ones(a.shape[1])),): sympy.S.One})
     return turned(inside) if a.rank == 2 and axes == {-2} else inside
+
+
+def _factors(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Two factors of a product entry by entry, of which neither is a number."""
+    if x.op is power_op and scalar_value(x.inputs[1]) == 2:
+        return x.inputs[0], x.inputs[0]
+    if x.op is multiply_op and split_scalar(x)[0] == 1:
+        return x.inputs[0], x.inputs[1]
+    return None
 
 
 _READERS: dict[Any, Callable[[Tensor, Any], Any]] = {
