@@ -33,6 +33,7 @@ from .refute.counterexample import Agreement, Counterexample
 from .refute.enumeration import enumerated
 from .refute.refuter import Search
 from .relations import is_relation
+from .settled import settled
 from .size_cases import by_cases
 from .slack import by_slacks
 from .verdict import Proof, Proved, Refuted, Unknown, Verdict
@@ -198,6 +199,7 @@ def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence
             consequence(claim, given, time, decided)
             or enumerated(claim, time)
             or by_cases(claim, given, decided)
+            or settled(claim, given, time, decided)
             or by_slacks(claim, given, decided)
             or found
         )

@@ -25,7 +25,8 @@ F, G = sa.tensor("F", n, k), sa.tensor("G", k, n)
 X, W_q, W_k = sa.tensor("X", n, d), sa.tensor("W_q", d, k), sa.tensor("W_k", d, k)
 L, L2 = sa.tensor("L", k, k), sa.tensor("L2", k, k)
 H = sa.tensor("H", d, d, orthogonal=True)
-K = sa.tensor("K", k, k)
+K, D = sa.tensor("K", k, k), sa.tensor("D", d, d)
+W_h = sa.tensor("W_h", sa.sizes("h"), d, k)
 u, v = sa.tensor("u", n), sa.tensor("v", n)
 c = sympy.Symbol("c", positive=True)
 s = sympy.Symbol("s", real=True)
@@ -37,6 +38,14 @@ Question = tuple[Any, Any, tuple[Any, ...]]
 
 def stochastic(P: Any) -> Any:
     return eq(sa.sum(P, axis=-1), one)
+
+
+def rms(x: Any) -> Any:
+    return x / sa.sqrt(sa.mean(x**2, axis=-1, keepdims=True))
+
+
+def layer_norm(x: Any) -> Any:
+    return rms(x - sa.mean(x, axis=-1, keepdims=True))
 
 
 def attention(x: Any, q: Any = W_q, key: Any = W_k) -> Any:
@@ -98,6 +107,18 @@ TRUE: dict[str, Callable[[], Question]] = {
     ),
     "lengths under given isometries": lambda: ((A @ u) @ (A @ v), u @ v, (eq(A.T @ A, I),)),
     "isometries are coisometries": lambda: (A @ A.T, I, (eq(A.T @ A, I),)),
+    "a form of a symmetric matrix": lambda: (u @ A @ v, v @ A @ u, (eq(A, A.T),)),
+    "a form of an antisymmetric matrix": lambda: (u @ A @ u, sa.zeros(), (eq(A.T, -A),)),
+    "Pythagoras": lambda: (sa.sum(u * u), sa.sum((A @ u) ** 2) + sa.sum((u - A @ u) ** 2), (eq(A @ A, A), eq(A, A.T))),
+    "squares of an orthogonal matrix": lambda: (sa.sum(U * U, axis=-1), one, ()),
+    "squares of an isometry": lambda: (sa.sum(A * A, axis=-1), one, (eq(A.T @ A, I),)),
+    "RMSNorm of rotated rows": lambda: (rms(X @ D), rms(X) @ D, (eq(D.T @ D, sa.eye(d)),)),
+    "LayerNorm of rows rotated about the vector of ones": lambda: (
+        layer_norm(X @ H),
+        layer_norm(X) @ H,
+        (eq(H @ sa.ones(d), sa.ones(d)),),
+    ),
+    "rotated heads": lambda: ((X @ W_h @ L) @ (X @ W_h @ L).mT, (X @ W_h) @ (X @ W_h).mT, (eq(L.T @ L, sa.eye(k)),)),
     "equivariance under a given symmetry": lambda: (
         attention(Pi @ X) + M @ Pi @ X,
         Pi @ (attention(X) + M @ X),
@@ -135,6 +156,12 @@ FALSE: dict[str, Callable[[], Question]] = {
     "Cayley of a symmetric matrix": lambda: (
         sa.inv(I + A) @ (I - A) @ (sa.inv(I + A) @ (I - A)).T, I, (eq(A.T, A),)),
     "push-through on the wrong side": lambda: (sa.inv(I + A @ B) @ B, B @ sa.inv(I + B @ A), ()),
+    "a form of no symmetric matrix": lambda: (u @ A @ v, v @ A @ u, (eq(A @ A, A),)),
+    "two vectors and an antisymmetric matrix": lambda: (u @ A @ v, sa.zeros(), (eq(A.T, -A),)),
+    "Pythagoras in an oblique projection": lambda: (
+        sa.sum(u * u), sa.sum((A @ u) ** 2) + sa.sum((u - A @ u) ** 2), (eq(A @ A, A),)),
+    "LayerNorm of rotated rows": lambda: (layer_norm(X @ H), layer_norm(X) @ H, ()),
+    "squares of a matrix with orthogonal columns": lambda: (sa.sum(F * F, axis=-1), one, (eq(F.T @ F, sa.eye(k)),)),
     "isometry between spaces": lambda: (F @ F.T, I, (eq(F.T @ F, sa.eye(k)),)),
 }  # fmt: skip
 

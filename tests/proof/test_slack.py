@@ -55,6 +55,12 @@ TRUE: dict[str, Callable[[], Question]] = {
     "a scalar by another": lambda: (c * b * x, 6 * x, (eq(c, 2), eq(b, c + 1))),
     "a scalar that is not negative": lambda: (sa.relu(b * ones), b * ones, (le(0, b),)),
     "scalars in order": lambda: (sa.maximum(b * ones, t * ones), t * ones, (le(b, t),)),
+    "clipped inside its bounds": lambda: (sa.clip(x, 0, 1), x, (le(zeros, x), le(x, ones))),
+    "relu of a sum": lambda: (sa.relu(x + y), x + y, (le(zeros, x), le(zeros, y))),
+    "relu of a product": lambda: (sa.relu(sa.relu(x) * y), sa.relu(x) * y, (le(zeros, y),)),
+    "relu of what is given as a whole": lambda: (sa.relu(Q @ K.T), Q @ K.T, (le(sa.zeros(n, n), Q @ K.T),)),
+    "relu of what is left of a weight": lambda: (sa.relu(1 - sa.softmax(x)), 1 - sa.softmax(x), ()),
+    "a comparison by a bound": lambda: (sa.where(x > sympy.Rational(1, 2), 1, 0), ones, (le(ones, x),)),
     "a window that covers all": lambda: (
         sa.softmax(Q @ K.T, where=sa.from_index((n, n), lambda i, j: i - j < k)),
         sa.softmax(Q @ K.T), (n <= k,)),
@@ -63,6 +69,9 @@ TRUE: dict[str, Callable[[], Question]] = {
 FALSE: dict[str, Callable[[], Question]] = {
     "relu of what is at most 0": lambda: (sa.relu(x), x, (le(x, zeros),)),
     "relu of another": lambda: (sa.relu(y), y, (le(zeros, x),)),
+    "clipped inside another bound": lambda: (sa.clip(x, 0, 1), x, (le(zeros, x), le(x, 2 * ones))),
+    "relu of a sum, one of them": lambda: (sa.relu(x + y), x + y, (le(zeros, x),)),
+    "a comparison at its bound": lambda: (sa.where(x > 1, 1, 0), ones, (le(ones, x),)),
     "maximum of two in the other order": lambda: (sa.maximum(x, y), x, (le(x, y),)),
     "not transitive": lambda: (sa.maximum(x, w), w, (le(x, y), le(w, y))),
     "an equality is no consequence": lambda: (x, y, (le(x, y),)),
@@ -95,13 +104,23 @@ def test_what_does_not_follow_is_refuted_and_never_proved(name):
     assert not isinstance(argued(hypotheses, claim, Budget(5.0)), Argument)
 
 
-def test_a_slack_is_said():
+def test_what_inequalities_decide_is_said():
     text = sa.prove(sa.maximum(x, y), y, given=[le(x, y)]).proof.text()
-    assert "let y = x + y_1**2" in text
+    assert "maximum(x, y) = y, since x <= y" in text
 
 
-def test_a_proof_is_of_its_own_inequality():
-    proof = sa.prove(sa.relu(x), x, given=[le(zeros, x)]).proof
-    _, claim = applied(Given.of(()), sa.eq(sa.relu(x), x))
-    assert not proof.argument.proves(claim, Given.of((le(x, zeros),)))
+def test_a_slack_is_said():
+    text = sa.prove(places(lambda i: sympy.Mod(i, k)), places(lambda i: i), given=[n < k]).proof.text()
+    assert "let k = n + r" in text
+
+
+@pytest.mark.parametrize(("left", "right", "given", "other"), [
+    (sa.relu(x), x, le(zeros, x), le(x, zeros)),
+    (sa.log(x * y), sa.log(x) + sa.log(y), lt(zeros, x), lt(zeros, w)),
+])  # fmt: skip
+def test_a_proof_is_of_its_own_inequality(left, right, given, other):
+    proof = sa.prove(left, right, given=[given, lt(zeros, y)]).proof
+    claim = sa.eq(left, right)
+    assert proof.argument.proves(claim, Given.of((given, lt(zeros, y))))
+    assert not proof.argument.proves(claim, Given.of((other, lt(zeros, y))))
     assert not proof.argument.proves(claim, Given.of(()))
