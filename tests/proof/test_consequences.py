@@ -27,7 +27,7 @@ L, L2 = sa.tensor("L", k, k), sa.tensor("L2", k, k)
 H = sa.tensor("H", d, d, orthogonal=True)
 K, D = sa.tensor("K", k, k), sa.tensor("D", d, d)
 W_h = sa.tensor("W_h", sa.sizes("h"), d, k)
-u, v = sa.tensor("u", n), sa.tensor("v", n)
+u, v, w = (sa.tensor(name, n) for name in "uvw")
 c = sympy.Symbol("c", positive=True)
 s = sympy.Symbol("s", real=True)
 I, O, one = sa.eye(n), sa.zeros(n), sa.ones(n)
@@ -119,6 +119,9 @@ TRUE: dict[str, Callable[[], Question]] = {
         (eq(H @ sa.ones(d), sa.ones(d)),),
     ),
     "rotated heads": lambda: ((X @ W_h @ L) @ (X @ W_h @ L).mT, (X @ W_h) @ (X @ W_h).mT, (eq(L.T @ L, sa.eye(k)),)),
+    "scaled rows of what is conjugated": lambda: (
+        w[:, None] * (sa.inv(A) @ (u[:, None] * B)), sa.inv(M) @ (u[:, None] * (w[:, None] * B)),
+        (eq(sa.diag(w) @ A, M @ sa.diag(w)),)),
     "equivariance under a given symmetry": lambda: (
         attention(Pi @ X) + M @ Pi @ X,
         Pi @ (attention(X) + M @ X),
@@ -162,6 +165,8 @@ FALSE: dict[str, Callable[[], Question]] = {
         sa.sum(u * u), sa.sum((A @ u) ** 2) + sa.sum((u - A @ u) ** 2), (eq(A @ A, A),)),
     "LayerNorm of rotated rows": lambda: (layer_norm(X @ H), layer_norm(X) @ H, ()),
     "squares of a matrix with orthogonal columns": lambda: (sa.sum(F * F, axis=-1), one, (eq(F.T @ F, sa.eye(k)),)),
+    "scaled rows of a matrix on the other side": lambda: (
+        w[:, None] * (A @ B), A @ (w[:, None] * B), (eq(sa.diag(u) @ A, A @ sa.diag(u)),)),
     "isometry between spaces": lambda: (F @ F.T, I, (eq(F.T @ F, sa.eye(k)),)),
 }  # fmt: skip
 

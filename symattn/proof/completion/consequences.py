@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,8 @@ import sympy
 from ...core.boxes import separated
 from ...core.budget import Budget
 from ...core.node import Tensor, topological, with_inputs
+from ...core.sizes import Shape, same_shape
+from ...ops.contraction import diag_op
 from ...ops.inverse import inv_op
 from ...ops.leaves import INVERTIBLE, cotangent_op, let_op, operands
 from ...printing.matrix import Printer, latex_printer, text_printer
@@ -20,6 +23,7 @@ from ..argument import Argument, Given, Resting
 from ..claims import Claim, Independence
 from .rules import (
     Combined,
+    Commuting,
     Completion,
     ContradictionError,
     Declared,
@@ -100,6 +104,11 @@ def stated(origin: Origin, claims: Sequence[Claim], words: Callable[[Tensor], Po
     if isinstance(origin, Hypothesis):
         left, right = map(words, claims[origin.number].sides)
         return None if left is None or right is None else plus(left, scaled(-sympy.S.One, right))
+    if isinstance(origin, Commuting):
+        first, second = origin
+        if not first.tensor.op is second.tensor.op is diag_op or first.inverted or second.inverted:
+            return None
+        return {(first, second): sympy.S.One, (second, first): -sympy.S.One}
     if not isinstance(origin, Declared):
         return None
     letter = origin.letter
@@ -123,6 +132,12 @@ def _origins(claims: Sequence[Claim], letters: Sequence[Letter]) -> Iterator[Ori
         yield Declared(letter)
         if not _is_ones(letter):
             yield Declared(letter, before=True)
+    diagonal = [letter for letter in letters if letter.tensor.op is diag_op and not letter.inverted]
+    yield from (Commuting(*pair) for pair in itertools.combinations(diagonal, 2) if same_shape(*_shapes(pair)))
+
+
+def _shapes(letters: Sequence[Letter]) -> list[Shape]:
+    return [letter.tensor.shape for letter in letters]
 
 
 def _completed(claims: Sequence[Claim], reading: Reading, budget: Budget) -> Completion:
@@ -238,6 +253,8 @@ def _why(rule: WordRule, printer: Printer) -> Words:
         name = printer.refer(letter.tensor) if printer.code else printer.box(letter.tensor)
         kind = next(h for h in ("orthogonal", "permutation", "invertible") if says(letter.tensor, h))
         return (name, " is a permutation matrix" if kind == "permutation" else f" is {kind}")
+    if isinstance(origin, Commuting):
+        return ("diagonal matrices commute",)
     if isinstance(origin, Transposed):
         return (f"{_listed(rule.rules)}, transposed",)
     if isinstance(origin, TwoSided):
@@ -309,7 +326,7 @@ def _renumbered(rule: WordRule, number: Mapping[int, int]) -> WordRule:
     origin = rule.origin
     if isinstance(origin, (Transposed, TwoSided)):
         return WordRule(rule.lead, rule.words, origin._replace(rule=number[origin.rule]))
-    if isinstance(origin, (Hypothesis, Declared)):
+    if isinstance(origin, (Hypothesis, Declared, Commuting)):
         return rule
     parts = tuple((c, before, number[k], after) for c, before, k, after in origin.parts)
     return WordRule(rule.lead, rule.words, origin._replace(parts=parts))

@@ -38,6 +38,13 @@ class Declared(NamedTuple):
     before: bool = False
 
 
+class Commuting(NamedTuple):
+    """Of two diagonal matrices, whose product does not depend on their order."""
+
+    first: Letter
+    second: Letter
+
+
 class Transposed(NamedTuple):
     """The transpose of a rule."""
 
@@ -57,7 +64,7 @@ class Combined(NamedTuple):
     parts: tuple[Part, ...]
 
 
-Origin = Given | Declared | Transposed | TwoSided | Combined
+Origin = Given | Declared | Commuting | Transposed | TwoSided | Combined
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from ...core.node import Tensor
 from ...core.sizes import same_shape, same_size
 from ...ops.arithmetic import add_op, multiply, multiply_op, split_scalar, sum_of
 from ...ops.broadcasting import broadcast_to_op, sum_op
-from ...ops.contraction import matmul_of, matmul_op, outer, outer_op
+from ...ops.contraction import diag, diag_op, matmul_of, matmul_op, outer, outer_op
+from ...ops.index import squeeze
 from ...ops.inverse import inv, inv_op
 from ...ops.layout import matrix_transpose, transpose_op
 from ...ops.leaves import bare, constant, eye, from_index_op, is_eye, is_zero, ones, scalar_value, variable, zeros
@@ -48,7 +49,7 @@ class Letter(NamedTuple):
     @property
     def turned(self) -> Letter:
         """The transpose."""
-        same = says(self.tensor, "symmetric")
+        same = says(self.tensor, "symmetric") or self.tensor.op is diag_op
         return self._replace(transposed=False if same else not self.transposed)
 
 
@@ -185,10 +186,25 @@ def _sum(x: Tensor, of: Any) -> Any:
 
 def _multiple(x: Tensor, of: Any) -> Any:
     c, rest = split_scalar(x)
+    if c == 1 and x.rank == 2:
+        return _scaled(x, of)
     if c == 1 or rest is None or not c.is_finite:
         return None
     inside = _stretched(rest, x.shape, of)
     return None if inside is None else scaled(c, inside)
+
+
+def _scaled(x: Tensor, of: Any) -> Any:
+    """A matrix with its rows or columns scaled by a vector: a product with a diagonal matrix."""
+    for v, matrix in (x.inputs, x.inputs[::-1]):
+        inside = of(matrix)
+        if inside is None or not same_shape(matrix.shape, x.shape):
+            continue
+        if v.rank == 2 and v.shape[1] == 1 and is_letter(v):
+            return times({(Letter(diag(squeeze(v, -1))),): sympy.S.One}, inside)
+        if v.rank == 1 and is_letter(v):
+            return times(inside, {(Letter(diag(v)),): sympy.S.One})
+    return None
 
 
 def _repeated(x: Tensor, of: Any) -> Any:
