@@ -140,7 +140,11 @@ def _shapes(letters: Sequence[Letter]) -> list[Shape]:
     return [letter.tensor.shape for letter in letters]
 
 
-def _completed(claims: Sequence[Claim], reading: Reading, budget: Budget) -> Completion:
+def completed(claims: Sequence[Claim], reading: Reading, budget: Budget) -> Completion:
+    """The rules that follow from claims that are given, and from properties of the letters that are read.
+
+    Raises ContradictionError and OutOfBudget.
+    """
     start = []
     for origin in _origins(claims, list(reading.letters())):
         words = stated(origin, claims, reading.words.get)
@@ -156,7 +160,7 @@ def _roots(claims: Sequence[Claim], *more: Tensor) -> list[Tensor]:
 def no_matrices(claims: Sequence[Claim], budget: Budget) -> bool:
     """Whether equalities of matrices are seen to contradict each other. Raises OutOfBudget."""
     try:
-        _completed(claims, Reading(_roots(claims), budget=budget), budget)
+        completed(claims, Reading(_roots(claims), budget=budget), budget)
     except ContradictionError:
         return True
     return False
@@ -277,7 +281,7 @@ def consequence(
         return None
     reading = Reading(_roots(given.claims, *claim.sides), budget=budget)
     try:
-        found = _completed(given.claims, reading, budget)
+        found = completed(given.claims, reading, budget)
     except ContradictionError:  # the claim is true of nothing, which is no proof that anybody wants
         return None
     again = Reading(claim.sides, found.rules, sorted(k for k, _ in found.leads), budget)
