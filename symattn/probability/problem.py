@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeGuard, TypeVar
@@ -280,7 +280,8 @@ class Problem:
         if len(laws) > 1:
             lines.append(Sentence(*listed((source.together for source in laws), " and "), " are independent"))
         values = filter(None, (known.sentence for known in met))
-        return tuple(dict.fromkeys([*lines, *values, *self._conditions(polys)]))
+        where = (Sentence("the answer holds where ", value, " is positive") for value in self.conditions(polys))
+        return tuple(dict.fromkeys([*lines, *values, *where]))
 
     def _needs(self, poly: Poly, symbol: sympy.Symbol) -> bool:
         """Whether a polynomial depends on a closed form, once values are put in for all others."""
@@ -290,16 +291,14 @@ class Problem:
         }
         return symbol in met and sympy.cancel(sympy.diff(self._sympy(poly).xreplace(values), symbol)) != 0
 
-    def _conditions(self, polys: Sequence[Poly]) -> Iterator[Sentence]:
-        """Where the answer holds, if not everywhere: values that are positive, and what closed forms need."""
+    def conditions(self, polys: Sequence[Poly]) -> tuple[sympy.Expr, ...]:
+        """Where answers hold, if not everywhere: what must be positive for them, and for the closed forms in them."""
         used = self.expectation.used
         found = [*(self.formula(poly) for poly in used.positive.values()), *used.values]
         found += [
             value for symbol, value in used.conditions.items() if any(self._needs(poly, symbol) for poly in polys)
         ]
-        for value in dict.fromkeys(map(_without_positive, found)):
-            if not value.is_positive:
-                yield Sentence("the answer holds where ", value, " is positive")
+        return tuple(value for value in dict.fromkeys(map(_without_positive, found)) if not value.is_positive)
 
     def formula(self, poly: Poly) -> sympy.Expr:
         """The polynomial with the values of all its symbols, as SymPy."""

@@ -49,6 +49,7 @@ class Moments(Displayed):
         self.mean: sympy.Expr = problem.answer(mean)
         self.variance: sympy.Expr = problem.answer(variance)
         self.assumptions: tuple[Sentence, ...] = assumptions(problem, [mean, variance])
+        self.conditions = problem.conditions([mean, variance])
         self._central_moments: dict[int, tuple[sympy.Expr, tuple[Sentence, ...]]] = {}
 
     def _central(self, order: int, seconds: float = 60.0) -> tuple[sympy.Expr, tuple[Sentence, ...]]:
@@ -115,9 +116,9 @@ class Moments(Displayed):
         """
         bound = [(key if isinstance(key, tuple) else (key,), law) for key, law in self.law.items()]
         tensors = {str(x.name): x for x in self.tensors}
-        enumerated = agrees(self.quantity, bound, tensors, self.mean, self.variance)
+        enumerated = agrees(self.quantity, bound, tensors, (self.mean, self.variance), self.conditions)
         if enumerated is None:
-            found = sampled(self.quantity, bound, self.mean, self.variance)
+            found = sampled(self.quantity, bound, (self.mean, self.variance), self.conditions)
         else:
             found = Checked(enumerated, "enumeration at small sizes")
         if found is not None and not found:

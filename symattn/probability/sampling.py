@@ -40,20 +40,26 @@ class Checked:
         return f"{'holds' if self.holds else 'does not hold'}, by {self.way}"
 
 
-def sampled(quantity: Any, bound: Bound, mean: sympy.Expr, variance: sympy.Expr) -> Checked | None:
-    """Mean and variance held against samples, with five standard errors; None where a law or a value has no numbers."""
+def sampled(
+    quantity: Any, bound: Bound, moments: tuple[sympy.Expr, sympy.Expr], conditions: Sequence[sympy.Expr] = ()
+) -> Checked | None:
+    """Mean and variance held against samples, with five standard errors.
+
+    None where a law or a value has no numbers, or where one of the ``conditions`` is not positive.
+    """
     if not isinstance(quantity, Tensor):
         return None
     tensors = [x for own, _ in bound for x in own]
     try:
-        sample = _Sample([quantity, *tensors], bound, (mean, variance))
+        sample = _Sample([quantity, *tensors], bound, moments)
         drawn = sample.values(quantity)
-        told = tuple(sample.number(e) for e in (mean, variance))
+        mean, variance = map(sample.number, moments)
+        outside = any(sample.number(e) <= 0 for e in conditions)
     except (SymattnError, TypeError, ValueError, NotImplementedError, ArithmeticError):
         return None  # no numbers: sizes that do not fit, a law that is not drawn from, an integral that is not solved
-    if not (np.isfinite(drawn).all() and all(map(math.isfinite, told))):
+    if outside or not (np.isfinite(drawn).all() and math.isfinite(mean) and math.isfinite(variance)):
         return None
-    return _compared(drawn, *told)
+    return _compared(drawn, mean, variance)
 
 
 def _compared(drawn: np.ndarray, mean: float, variance: float) -> Checked:

@@ -41,10 +41,13 @@ def agrees(
     quantity: Any,
     bound: Sequence[tuple[tuple[Tensor, ...], Law]],
     tensors: Mapping[str, Tensor],
-    mean: sympy.Expr,
-    variance: sympy.Expr,
+    told: tuple[sympy.Expr, sympy.Expr],
+    conditions: Sequence[sympy.Expr] = (),
 ) -> bool | None:
-    """Whether mean and variance hold at small sizes, at every place of the free indices; None if none was reached."""
+    """Whether mean and variance hold at small sizes, at every place of the free indices; None if none was reached.
+
+    Sizes at which one of the ``conditions`` is not positive are left out.
+    """
     if isinstance(quantity, Tensor) and tree_size(quantity) > _NODES:
         return None
     formula = without_piecewise(exact(entry(quantity, ()) if isinstance(quantity, Tensor) else quantity))
@@ -56,23 +59,27 @@ def agrees(
     for numbers in _SIZES:
         at = dict(zip(sizes, itertools.cycle(numbers), strict=False))
         tables = _Unrolled(bound, tensors, at)
-        if tables.entries > _ENTRIES:
+        if tables.entries > _ENTRIES or any(e.xreplace(_whole(at)).is_nonpositive for e in conditions):
             continue
         longest = sum(at.values()) + 1
         for places in itertools.islice(itertools.product(range(longest), repeat=len(free)), longest * _PLACES):
             try:
                 found = tables.moments(formula, dict(zip(free, places, strict=True)))
-                told = tuple(tables.value(e, dict(zip(free, places, strict=True))) for e in (mean, variance))
+                known = tuple(tables.value(e, dict(zip(free, places, strict=True))) for e in told)
             except _Outside:
                 continue
             except _Unreached:
                 break
-            if any(sympy.simplify(a - b) != 0 for a, b in zip(found, told, strict=True)):
+            if any(sympy.simplify(a - b) != 0 for a, b in zip(found, known, strict=True)):
                 return False
             reached += 1
             if reached >= _PLACES:
                 return True
     return True if reached else None
+
+
+def _whole(at: Mapping[Any, int]) -> dict[Any, sympy.Integer]:
+    return {size: sympy.Integer(n) for size, n in at.items()}
 
 
 class _Unrolled:
