@@ -20,6 +20,7 @@ from .argument import Argument, Given
 from .bounds.prove import bound_proof
 from .claims import Claim, Independence, eq
 from .completion.consequences import consequence, no_matrices
+from .completion.unfolded import unfolded
 from .dependence.prove import dependence_proof
 from .equality.entrywise import EntrywiseProof, Residual, entrywise_proof
 from .equality.rewriting import rewrite
@@ -200,6 +201,7 @@ def argued(given: Given, claim: Claim | Independence, time: Budget, by: Sequence
             or enumerated(claim, time)
             or by_cases(claim, given, decided)
             or settled(claim, given, time, decided)
+            or unfolded(claim, given, time, decided)
             or by_slacks(claim, given, decided)
             or found
         )

@@ -28,6 +28,7 @@ H = sa.tensor("H", d, d, orthogonal=True)
 K, D = sa.tensor("K", k, k), sa.tensor("D", d, d)
 W_h = sa.tensor("W_h", sa.sizes("h"), d, k)
 u, v, w = (sa.tensor(name, n) for name in "uvw")
+Mask = sa.tensor("M", n, n, binary=True)
 c = sympy.Symbol("c", positive=True)
 s = sympy.Symbol("s", real=True)
 I, O, one = sa.eye(n), sa.zeros(n), sa.ones(n)
@@ -38,6 +39,10 @@ Question = tuple[Any, Any, tuple[Any, ...]]
 
 def stochastic(P: Any) -> Any:
     return eq(sa.sum(P, axis=-1), one)
+
+
+def biased(x: Any) -> Any:
+    return sa.softmax(x @ x.T + M) @ x
 
 
 def rms(x: Any) -> Any:
@@ -122,6 +127,11 @@ TRUE: dict[str, Callable[[], Question]] = {
     "scaled rows of what is conjugated": lambda: (
         w[:, None] * (sa.inv(A) @ (u[:, None] * B)), sa.inv(M) @ (u[:, None] * (w[:, None] * B)),
         (eq(sa.diag(w) @ A, M @ sa.diag(w)),)),
+    "a bias that a permutation keeps": lambda: (
+        biased(Pi @ X), Pi @ biased(X), (eq(Pi @ M @ Pi.T, M),)),
+    "a mask that a permutation keeps": lambda: (
+        sa.softmax(Pi @ A @ Pi.T, where=Mask), Pi @ sa.softmax(A, where=Mask) @ Pi.T, (eq(Pi @ Mask @ Pi.T, Mask),)),
+    "tokens that a permutation keeps": lambda: (Pi @ attention(X), attention(X), (eq(Pi @ X, X),)),
     "equivariance under a given symmetry": lambda: (
         attention(Pi @ X) + M @ Pi @ X,
         Pi @ (attention(X) + M @ X),
@@ -167,6 +177,10 @@ FALSE: dict[str, Callable[[], Question]] = {
     "squares of a matrix with orthogonal columns": lambda: (sa.sum(F * F, axis=-1), one, (eq(F.T @ F, sa.eye(k)),)),
     "scaled rows of a matrix on the other side": lambda: (
         w[:, None] * (A @ B), A @ (w[:, None] * B), (eq(sa.diag(u) @ A, A @ sa.diag(u)),)),
+    "a bias that another permutation keeps": lambda: (
+        biased(Pi @ X), Pi @ biased(X), (eq(Turn @ M @ Turn, M),)),
+    "a bias whose rows a permutation keeps": lambda: (biased(Pi @ X), Pi @ biased(X), (eq(Pi @ M, M),)),
+    "tokens that another permutation keeps": lambda: (Pi @ attention(X), attention(X), (eq(Turn @ X, X),)),
     "isometry between spaces": lambda: (F @ F.T, I, (eq(F.T @ F, sa.eye(k)),)),
 }  # fmt: skip
 
