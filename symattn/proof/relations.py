@@ -59,7 +59,8 @@ def check_relations(relations: Sequence[Boolean], stated: Sequence[Boolean]) -> 
             if not (symbol.is_integer and symbol.is_positive):
                 raise OperandError(
                     f"{relation} is given, and {symbol} is no size: relations are between sizes made by sa.sizes; "
-                    f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True)"
+                    f"declare properties of scalars by sympy.Symbol({str(symbol)!r}, positive=True), and give their "
+                    f"values and bounds by sa.eq({symbol}, 2), sa.le(0, {symbol})"
                 )
         try:
             Relations([relation])
