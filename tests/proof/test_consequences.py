@@ -224,6 +224,15 @@ def test_a_step_that_does_not_follow_is_seen():
     assert not replace(proof, argument=replace(found, rules=found.rules[:-1])).check()
 
 
+@pytest.mark.parametrize("one", [sa.tensor("a", 1), sa.tensor("a", 1, 1)])
+def test_a_single_scale_is_no_diagonal_matrix(one):
+    assert sa.prove(one * (B @ A), one * I, given=[eq(A @ B, I)])
+
+
+def test_what_holds_nowhere_is_not_proved():
+    assert sa.prove(sa.inv(A), B, given=[eq(A @ A, sa.zeros(n, n))]).status == "unknown"
+
+
 def test_a_proof_says_where_each_equality_comes_from():
     text = sa.prove(B, sa.inv(A), given=[eq(A @ B, I)]).proof.text()
     assert "(1) A @ B = eye(n): given" in text

@@ -200,9 +200,9 @@ def _scaled(x: Tensor, of: Any) -> Any:
         inside = of(matrix)
         if inside is None or not same_shape(matrix.shape, x.shape):
             continue
-        if v.rank == 2 and v.shape[1] == 1 and is_letter(v):
+        if v.rank == 2 and v.shape[1] == 1 and same_size(v.shape[0], x.shape[0]) and is_letter(v):
             return times({(Letter(diag(squeeze(v, -1))),): sympy.S.One}, inside)
-        if v.rank == 1 and is_letter(v):
+        if v.rank == 1 and same_size(v.shape[0], x.shape[1]) and is_letter(v):
             return times(inside, {(Letter(diag(v)),): sympy.S.One})
     return None
 
