@@ -188,6 +188,10 @@ class Expectation:
         source = self.source_of.get(atom.name)
         return source is not None and source.law.is_normal and self._is_plain_entry(source, atom)
 
+    def is_entry(self, atom: Atom) -> bool:
+        """Whether an atom is an entry of one of the sources, at places that are not random."""
+        return any(self._is_plain_entry(source, atom) for source in self.sources)
+
     def is_normal_polynomial(self, poly: Poly) -> bool:
         """Whether a polynomial holds no random factor but whole powers of normal entries."""
         drawn = [(atom, e) for _, t in poly.terms for atom, e in t.factors if self._random_atom(atom)]

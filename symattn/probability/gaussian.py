@@ -17,6 +17,7 @@ from ..core.stated import Sentence
 from ..errors import NoRuleError
 from ..normal_form.functions import exp, positive, power, zero
 from ..normal_form.terms import ONE, ZERO, Atom, Factor, Poly, constant, product_of, single
+from .linear import linear_factors
 from .orthants import density, orthant
 from .rule import Rule
 from .sources import Source
@@ -63,9 +64,10 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
 
 def _expected(e: Expectation, sources: Sequence[Source], factors: Sequence[Factor], bound: tuple[int, ...]) -> Poly:
     read = _Reading(e, sources)
-    kept = read.all(factors)
+    forms, others, share = linear_factors(read.over, factors, bound)
+    kept = read.all(forms, others)
     found = _Calculation(e).split(read.product, read.joint(), bound)
-    return e.ring.multiply(product_of(kept), found)
+    return e.ring.product([product_of(kept), share, found])
 
 
 GAUSSIAN = Rule(
@@ -90,10 +92,10 @@ class _Reading:
         self.numbers: dict[int, int] = {}
         self.product = _Product((), (), (), (), None)
 
-    def all(self, factors: Sequence[Factor]) -> list[Factor]:
-        """Take all that is random; what is left is returned."""
+    def all(self, forms: Sequence[Poly], factors: Sequence[Factor]) -> list[Factor]:
+        """Take linear forms and all else that is random; what is left is returned."""
         kept: list[Factor] = []
-        drawn: list[int] = []
+        drawn = list(map(self._number, forms))
         steps: list[int] = []
         smoothed: list[int] = []
         points: list[int] = []
@@ -102,8 +104,6 @@ class _Reading:
             times = int(power_) if power_ > 0 and power_ == int(power_) else 0
             if not self.over.is_random(single(atom)):
                 kept.append((atom, power_))
-            elif atom.kind in ("entry", "symmetric") and atom.name in self.over.source_of and times:
-                drawn += [self._number(single(atom))] * times
             elif atom.kind == "positive":
                 steps.append(self._number(atom.inner[0]))
             elif atom.kind == "zero":

@@ -23,6 +23,7 @@ from ..normal_form.functions import exp
 from ..normal_form.indices import Index
 from ..normal_form.terms import ONE, ZERO, Atom, Factor, Number, Poly, Term, product_of, single
 from .laws import Iid, NormalRows, Sphere
+from .linear import linear_factors
 from .rule import Rule
 from .sources import Source
 
@@ -47,7 +48,7 @@ class _Form(NamedTuple):
 
 def _expected(e: Expectation, sources: Sequence[Source], factors: Sequence[Factor], bound: tuple[int, ...]) -> Poly:
     (source,) = sources
-    return _Radial(e, source).expected(factors)
+    return _Radial(e, source).expected(factors, bound)
 
 
 def _groups(sources: Sequence[Source]) -> list[list[Source]]:
@@ -79,14 +80,14 @@ class _Radial:
         if others or not (numbers or isinstance(law, Sphere) or (isinstance(law, Iid) and law.is_normal)):
             raise NoRuleError(f"lengths are known of independent normal entries, and those of {self.x.name} are none")
 
-    def expected(self, factors: Sequence[Factor]) -> Poly:
-        ring, kept, drawn, forms = self.ring, [], [], []
-        for atom, e in factors:
-            whole = e > 0 and e == int(e)
+    def expected(self, factors: Sequence[Factor], bound: tuple[int, ...]) -> Poly:
+        ring = self.ring
+        kept: list[Factor] = []
+        forms: list[Factor] = []
+        drawn, others, share = linear_factors(self.over, factors, bound)
+        for atom, e in others:
             if not self.over.is_random(single(atom)):
                 kept.append((atom, e))
-            elif atom.kind in ("entry", "symmetric") and atom.name == self.x.name and whole:
-                drawn += [atom] * int(e)
             elif atom.kind in ("power", "exp"):
                 forms.append((atom, e))
             else:
@@ -94,17 +95,18 @@ class _Radial:
         if len(drawn) > _MOST:
             raise NoRuleError(f"a product of {len(drawn)} entries and lengths is too long")
         read = [self._form(atom, e) for atom, e in forms]
+        outside = ring.multiply(share, product_of(kept))
         if isinstance(self.source.law, Sphere):
-            return self._on_the_sphere(kept, drawn, read)
+            return ring.multiply(outside, self._on_the_sphere(drawn, read))
+        apart = ring.multiply(outside, self._paired(drawn, read))
         mark = self._tie(read)
         if mark is None:
-            return ring.multiply(product_of(kept), self._paired(drawn, read))
+            return apart
         i, j = mark.indices if isinstance(mark.indices[0], int) else mark.indices[::-1]
         if not isinstance(i, int):
             raise NoRuleError("lengths of rows at places that are computed")
         there = self.e.of(ring.replace(Poly([(1, Term((), tuple(factors)))]), {i: j}))
         key = ring.atom_key(mark)
-        apart = ring.multiply(product_of(kept), self._paired(drawn, read))
         apart = ring.rewrite(apart, lambda atom: ZERO if ring.atom_key(atom) == key else None, "same")
         return ring.add(apart, ring.multiply(single(mark), ring.subtract(there, apart)))
 
@@ -179,40 +181,31 @@ class _Radial:
 
     # --- pairings ---
 
-    def _paired(self, drawn: list[Atom], forms: Sequence[_Form]) -> Poly:
-        """The sum over all ways to pair the entries, each pair in the range of one form or orthogonal to all."""
+    def _paired(self, drawn: list[Poly], forms: Sequence[_Form]) -> Poly:
+        """The sum over all ways to pair the linear forms, each pair in the range of one form or orthogonal to all."""
         one = Atom("entry", self.x.name, self._place())
         variance = self._formula(self.e.value(self.source.joint([one, one])))
-        mean = self.e.value(self.source.joint([one]))
+        pairs = _Pairs(self, drawn, forms, scalar(self.ring, variance))
         return self.ring.total(
             (1, self.ring.product([weight, *map(self._length, forms, counts, itertools.repeat(variance))]))
-            for weight, counts in self._pairings(drawn, forms, mean, scalar(self.ring, variance))
+            for counts, weight in pairs.of(pairs.numbers).items()
         )
 
-    def _pairings(
-        self, drawn: list[Atom], forms: Sequence[_Form], mean: Poly, variance: Poly
-    ) -> list[tuple[Poly, tuple[int, ...]]]:
-        """The weights of the pairings, and how many pairs of each are in the range of each form."""
-        ring = self.ring
-        if not drawn:
-            return [(ONE, (0,) * len(forms))]
-        first, *others = drawn
-        found = []
-        if mean:  # which all forms send to 0
-            found += [(ring.multiply(mean, w), c) for w, c in self._pairings(others, forms, mean, variance)]
-        for n, other in enumerate(others):
-            rest = self._pairings([*others[:n], *others[n + 1 :]], forms, mean, variance)
-            loose = self.source.coincide([first, other])
-            for k, form in enumerate(forms):
-                part = ring.multiply(scalar(ring, 1 / form.scale), self._at(form, first.indices, other.indices))
-                loose = ring.subtract(loose, part)
-                weight = ring.multiply(variance, part)
-                found += [
-                    (ring.multiply(weight, w), tuple(m + (j == k) for j, m in enumerate(c))) for w, c in rest if part
-                ]
-            weight = ring.multiply(variance, loose)
-            found += [(ring.multiply(weight, w), c) for w, c in rest if loose]
-        return found
+    def between(self, a: Poly, matrix: Poly, places: tuple[Place, Place], b: Poly) -> Poly:
+        """``sum_pq a_p A_pq b_q`` for linear forms with coefficients a and b."""
+        p, q = places
+        slopes = (Derivative(self.ring, self.x.name, place).of(form) for place, form in ((p, a), (q, b)))
+        symbols = [s for s in (*p, *q) if isinstance(s, int)]
+        return self.e.value(self.ring.summed(symbols, self.ring.product([*slopes, matrix])))
+
+    def mean(self, form: Poly) -> Poly:
+        return self.e.value(self.over.of(form))
+
+    def equal(self) -> tuple[Poly, tuple[Place, Place]]:
+        """The identity as a matrix."""
+        p, q = self._place(), self._place()
+        ends = [Atom("entry", self.x.name, place) for place in (p, q)]
+        return self.source.coincide(ends), (p, q)
 
     def _length(self, form: _Form, pairs: int, variance: sympy.Expr) -> Poly:
         """``E[R^2p g(R^2)] / E[R^2p]`` for p pairs, where R^2 is the variance times a chi-squared number."""
@@ -247,7 +240,7 @@ class _Radial:
         if value.is_nonpositive:
             raise NoRuleError(f"the expectation is infinite: there is no {what}")
 
-    def _on_the_sphere(self, kept: list[Factor], drawn: list[Atom], forms: Sequence[_Form]) -> Poly:
+    def _on_the_sphere(self, drawn: list[Poly], forms: Sequence[_Form]) -> Poly:
         """A squared length on the unit sphere is 1."""
         ring = self.ring
         width = sympy.sympify(self.x.shape[-1])
@@ -257,7 +250,55 @@ class _Radial:
                 raise NoRuleError("on the sphere only the length of a whole row is known")
             whole = scalar(ring, form.scale + form.rest)
             values.append(exp(ring, whole) if form.is_exponential else ring.raised(whole, form.exponent))
-        return self.over.of(ring.product([product_of(kept), *values, *map(single, drawn)]))
+        return self.over.of(ring.product([*values, *drawn]))
+
+
+class _Pairs:
+    """Pairings of linear forms, equal ones alike, by how many pairs are in the range of each quadratic form."""
+
+    def __init__(self, radial: _Radial, drawn: Sequence[Poly], forms: Sequence[_Form], variance: Poly) -> None:
+        self.radial, self.ring, self.forms, self.variance = radial, radial.ring, forms, variance
+        self.distinct: dict[int, Poly] = {}
+        for form in drawn:
+            self.distinct.setdefault(self.ring.poly_key(form), form)
+        self.numbers = tuple(sorted(self.ring.poly_key(form) for form in drawn))
+        self.weights: dict[tuple[int, int], list[Poly]] = {}
+        self.known: dict[tuple[int, ...], dict[tuple[int, ...], Poly]] = {}
+
+    def of(self, numbers: tuple[int, ...]) -> dict[tuple[int, ...], Poly]:
+        """The weight of all pairings with the same counts."""
+        if not numbers:
+            return {(0,) * len(self.forms): ONE}
+        if numbers not in self.known:
+            ring, (first, *others) = self.ring, numbers
+            ring.budget.check()
+            found: dict[tuple[int, ...], list[tuple[int, Poly]]] = {}
+            if mean := self.radial.mean(self.distinct[first]):  # which all forms send to 0
+                for counts, rest in self.of(tuple(others)).items():
+                    found.setdefault(counts, []).append((1, ring.multiply(mean, rest)))
+            for second in dict.fromkeys(others):
+                left = list(others)
+                left.remove(second)
+                for counts, rest in self.of(tuple(left)).items():
+                    for k, weight in enumerate(self._weights(first, second)):
+                        if weight:
+                            key = tuple(n + (j == k) for j, n in enumerate(counts))
+                            found.setdefault(key, []).append((others.count(second), ring.multiply(weight, rest)))
+            self.known[numbers] = {counts: ring.total(parts) for counts, parts in found.items()}
+        return self.known[numbers]
+
+    def _weights(self, a: int, b: int) -> list[Poly]:
+        """The covariance of two forms in the range of each quadratic form, and at last the rest of it."""
+        if (a, b) not in self.weights:
+            ring, first, second = self.ring, self.distinct[a], self.distinct[b]
+            rest = self.radial.between(first, *self.radial.equal(), second)
+            parts = []
+            for form in self.forms:
+                share = self.radial.between(first, form.matrix, form.places, second)
+                parts.append(ring.multiply(scalar(ring, 1 / form.scale), share))
+                rest = ring.subtract(rest, parts[-1])
+            self.weights[a, b] = [ring.multiply(self.variance, part) for part in (*parts, rest)]
+        return self.weights[a, b]
 
 
 def _gamma_ratio(a: sympy.Expr, s: sympy.Rational) -> sympy.Expr:
