@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import sympy
 
@@ -83,6 +83,7 @@ class Expectation:
         self.ring, self.sources, self.symbols, self._written, self.rules = ring, sources, symbols, written, rules
         self.source_of = {name: source for source in sources for name in source.names}
         self.used = Used()
+        self.memory: dict[Any, Any] = {}  # what rules found and may find again
 
     def of(self, poly: Poly) -> Poly:
         """The expectation; NoRuleError for what no rule reaches."""

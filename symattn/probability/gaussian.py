@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core.stated import Sentence
 from ..errors import NoRuleError
@@ -32,10 +32,15 @@ _SPLIT = ("same", "range", "positive", "zero")  # indicators that decide which f
 
 @dataclass(frozen=True)
 class _Joint:
-    """The means and covariances of linear forms, by their numbers."""
+    """The means and covariances of linear forms, by their numbers, given that some others are 0.
+
+    ``known`` has the expectations that were found already, by their factors and steps, and what they are given.
+    """
 
     mean: Mapping[int, Poly]
     covariance: Mapping[tuple[int, int], Poly]
+    given: frozenset[int] = frozenset()
+    known: dict[Any, Poly] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -266,23 +271,32 @@ class _Calculation:
     # --- Stein's identity ---
 
     def _stein(self, factors: tuple[int, ...], steps: tuple[int, ...], joint: _Joint) -> Poly:
-        ring = self.ring
-        ring.budget.check()
-        if not factors:
-            return orthant(self.e, steps, joint.mean, joint.covariance)
-        x, *others = factors
-        parts = [ring.multiply(joint.mean[x], self._stein(tuple(others), steps, joint))] if joint.mean[x] else []
-        for n, y in enumerate(others):
+        key = tuple(sorted(factors)), steps, joint.given
+        if key not in joint.known:
+            self.ring.budget.check()
+            taken = self._without_factors if not factors else self._without_one
+            joint.known[key] = taken(key[0], steps, joint)
+        return joint.known[key]
+
+    def _without_factors(self, factors: tuple[int, ...], steps: tuple[int, ...], joint: _Joint) -> Poly:
+        return orthant(self.e, steps, joint.mean, joint.covariance)
+
+    def _without_one(self, factors: tuple[int, ...], steps: tuple[int, ...], joint: _Joint) -> Poly:
+        """``E[x F] = E[x] E[F] + sum Cov(x, L) E[dF/dL]`` for the first factor x."""
+        ring, (x, *others) = self.ring, factors
+        parts = [(1, ring.multiply(joint.mean[x], self._stein(tuple(others), steps, joint)))] if joint.mean[x] else []
+        for y in dict.fromkeys(others):
             if c := joint.covariance[x, y]:
-                left = (*others[:n], *others[n + 1 :])
-                parts.append(ring.multiply(c, self._stein(tuple(left), steps, joint)))
+                left = list(others)
+                left.remove(y)
+                parts.append((others.count(y), ring.multiply(c, self._stein(tuple(left), steps, joint))))
         for s in steps:
             if c := joint.covariance[x, s]:
                 left_steps = tuple(t for t in steps if t != s)
                 there = self._at_zero(joint, s, {*others, *left_steps})
                 value = self._stepped(tuple(others), left_steps, there)
-                parts.append(ring.product([c, density(self.e, joint.mean[s], joint.covariance[s, s]), value]))
-        return ring.add(*parts) if parts else ZERO
+                parts.append((1, ring.product([c, density(self.e, joint.mean[s], joint.covariance[s, s]), value])))
+        return ring.total(parts)
 
     def _at_zero(self, joint: _Joint, s: int, others: Collection[int]) -> _Joint:
         """The joint law of the others given that a form is 0."""
@@ -294,4 +308,4 @@ class _Calculation:
         for a, b in itertools.combinations_with_replacement(sorted(others), 2):
             less = ring.multiply(weight[a], joint.covariance[s, b])
             covariance[a, b] = covariance[b, a] = ring.subtract(joint.covariance[a, b], less)
-        return _Joint(mean, covariance)
+        return _Joint(mean, covariance, joint.given | {s}, joint.known)

@@ -137,9 +137,16 @@ class _Radial:
         return self.ring.replace(form.matrix, dict(zip((*form.places[0], *form.places[1]), (*p, *q), strict=True)))
 
     def _form(self, atom: Atom, e: Number) -> _Form:
-        ring, name = self.ring, self.x.name
+        """The quadratic form of a factor, which is read once for each calculation."""
         is_exponential = atom.kind == "exp"
-        poly = ring.scale(e, atom.inner[0]) if is_exponential else atom.inner[0]
+        poly = self.ring.scale(e, atom.inner[0]) if is_exponential else atom.inner[0]
+        key = self.x.name, is_exponential, e, self.ring.poly_key(poly)
+        if key not in self.e.memory:
+            self.e.memory[key] = self._read(atom, e, poly, is_exponential)
+        return self.e.memory[key]
+
+    def _read(self, atom: Atom, e: Number, poly: Poly, is_exponential: bool) -> _Form:
+        ring, name = self.ring, self.x.name
         p, q = self._place(), self._place()
         slope = Derivative(ring, name, p).of(poly)
         matrix = self.e.value(ring.scale(Fraction(1, 2), Derivative(ring, name, q).of(slope)))
@@ -185,6 +192,7 @@ class _Radial:
         """The sum over all ways to pair the linear forms, each pair in the range of one form or orthogonal to all."""
         one = Atom("entry", self.x.name, self._place())
         variance = self._formula(self.e.value(self.source.joint([one, one])))
+        self.e.value(self.source.joint([one]))  # the mean is used: all forms send it to 0
         pairs = _Pairs(self, drawn, forms, scalar(self.ring, variance))
         return self.ring.total(
             (1, self.ring.product([weight, *map(self._length, forms, counts, itertools.repeat(variance))]))
