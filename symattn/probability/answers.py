@@ -209,10 +209,26 @@ def _is_quotient(e: sympy.Expr) -> bool:
     return isinstance(e, Choice) and isinstance(e.args[0], sympy.Ne) and e.args[2] == 0
 
 
+def _rooted(value: sympy.Expr) -> sympy.Expr:
+    """The value with c sqrt(V) for terms that are c V / sqrt(V) together: it holds where V is 0, and is shorter."""
+    for power in sorted(value.atoms(sympy.Pow), key=sympy.default_sort_key):
+        if power.exp != -sympy.S.Half or not power.base.is_Add:
+            continue
+        root = sympy.Dummy("r", positive=True)
+        inside = sympy.expand(value.xreplace({power: root}), power_exp=False)
+        share = inside.coeff(root, 1)
+        if inside.has(root**2) or share.has(power.base):
+            continue
+        quotient = sympy.cancel(share / power.base)
+        if sympy.count_ops(quotient) < sympy.count_ops(share):
+            value = inside.coeff(root, 0) + sympy.expand(quotient, power_exp=False) * sympy.sqrt(power.base)
+    return value
+
+
 @lru_cache(maxsize=4096)
 def plainest(value: sympy.Expr) -> sympy.Expr:
     """The shorter of the expanded and the factored form; sums and entries stay as they are."""
-    plain = _real(expanded(value))
+    plain = _rooted(_real(expanded(value)))
     if plain.has(sympy.Sum, sympy.Indexed, sympy.exp, Choice):
         return plain
     return min((plain, sympy.factor(plain)), key=lambda e: (sympy.count_ops(e), len(str(e))))
