@@ -179,9 +179,14 @@ class Expectation:
 
     def is_linear(self, poly: Poly) -> bool:
         """Whether a polynomial is linear in the random entries, which are all normal."""
+        drawn = (atom for _, term in poly.terms for atom, _e in term.factors if self._random_atom(atom))
+        return self.is_linear_form(poly) and all(map(self._is_normal, drawn))
+
+    def is_linear_form(self, poly: Poly) -> bool:
+        """Whether a polynomial is linear in the random entries."""
         for _, term in poly.terms:
             drawn = [(atom, e) for atom, e in term.factors if self._random_atom(atom)]
-            if len(drawn) > 1 or any(e != 1 or not self._is_normal(atom) for atom, e in drawn):
+            if len(drawn) > 1 or any(e != 1 or not self.is_entry(atom) for atom, e in drawn):
                 return False
         return True
 

@@ -194,10 +194,27 @@ class _Radial:
         variance = self._formula(self.e.value(self.source.joint([one, one])))
         self.e.value(self.source.joint([one]))  # the mean is used: all forms send it to 0
         pairs = _Pairs(self, drawn, forms, scalar(self.ring, variance))
-        return self.ring.total(
+        found = self.ring.total(
             (1, self.ring.product([weight, *map(self._length, forms, counts, itertools.repeat(variance))]))
             for counts, weight in pairs.of(pairs.numbers).items()
         )
+        if not found:
+            self._require_mean(drawn, forms, variance)
+        return found
+
+    def _require_mean(self, drawn: Sequence[Poly], forms: Sequence[_Form], variance: sympy.Expr) -> None:
+        """Of what is 0 by symmetry, that its magnitude has an expectation: each form, with the entries in its range."""
+        for form in forms:
+            near = sum(bool(self.between(x, form.matrix, form.places, x)) for x in drawn)
+            power = sympy.Rational(Fraction(form.exponent).numerator, Fraction(form.exponent).denominator)
+            if form.is_exponential:
+                spare = 1 - 2 * form.scale * variance
+            elif form.rest != 0:
+                continue  # bounded, or refused with its length
+            else:
+                spare = form.rank + 2 * power + near if power < 0 else sympy.S.One
+            self._check(spare, "expectation of the magnitude of what has mean 0 by symmetry")
+            self.e.require(spare)
 
     def between(self, a: Poly, matrix: Poly, places: tuple[Place, Place], b: Poly) -> Poly:
         """``sum_pq a_p A_pq b_q`` for linear forms with coefficients a and b."""

@@ -6,5 +6,6 @@ from .cases import CASES, PRODUCT
 from .gaussian import GAUSSIAN
 from .radial import RADIAL
 from .rule import Rule
+from .symmetry import SIGNS
 
-EXPECTATIONS: tuple[Rule, ...] = (PRODUCT, GAUSSIAN, RADIAL, CASES)
+EXPECTATIONS: tuple[Rule, ...] = (PRODUCT, GAUSSIAN, RADIAL, CASES, SIGNS)
