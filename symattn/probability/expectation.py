@@ -230,6 +230,8 @@ class Expectation:
                 before = self.used.copy()
                 try:
                     found = self.of(rule.apply(self, group, term.factors, term.bound))
+                    if not found:
+                        self._require_mean(group, term.factors)
                 except (NoRuleError, TooLarge, Undefined, Unsupported) as problem:
                     self.used = before
                     if rule.explains:
@@ -238,6 +240,12 @@ class Expectation:
                 self.used.rules.setdefault(rule.name, rule.sentence)
                 return found
         raise self._refusal(term.factors, reasons)
+
+    def _require_mean(self, group: Sequence[Source], factors: Sequence[Factor]) -> None:
+        """NoRuleError where a mean of 0 over some sources is multiplied by what may have no expectation."""
+        others = [f for f in factors if self._random_atom(f[0]) and not any(self._reads(s, f[0]) for s in group)]
+        if others:
+            self.of(product_of(others))
 
     def value(self, poly: Poly) -> Poly:
         """The polynomial with the values of its cumulants, which count as used."""

@@ -11,7 +11,8 @@ import symattn as sa
 from symattn.errors import NoRuleError
 
 D = sa.sizes("d")
-Z, W, X = sa.tensor("z"), sa.tensor("w", D), sa.tensor("x", D)
+Z, Y = sa.tensor("z"), sa.tensor("y")
+W, X = sa.tensor("w", D), sa.tensor("x", D)
 CENTRED = {Z: sa.iid("normal", variance=4)}
 KNOWN: dict[str, tuple[Any, Any, sympy.Expr]] = {
     "tanh": (sa.tanh(Z), CENTRED, sympy.S.Zero),
@@ -25,6 +26,8 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "a law with thick tails": (sa.tanh(Z) * sa.exp(Z), {Z: sa.iid("laplace")}),
     "an odd function that is not integrable": (Z * sa.exp(Z * Z), CENTRED),
     "a division by an entry": (1 / Z, CENTRED),
+    "a quotient of two": (sa.sign(Z) / Y, {**CENTRED, Y: sa.iid("normal")}),
+    "a factor without a mean": (sa.sign(Z) * sa.exp(Y * Y), {**CENTRED, Y: sa.iid("normal")}),
     "a law without a name": (sa.tanh(Z), {Z: sa.iid()}),
 }
 
