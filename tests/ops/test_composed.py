@@ -103,6 +103,22 @@ def test_a_step_may_be_a_size(by):
         np.testing.assert_array_equal(sa.lambdify([z], value)(array, k=by), expected)
 
 
+@pytest.mark.parametrize("backwards", [x[-1:-2:-1], z[::-k], z[k - 1 :: -1], z[k - 1 :: -k]], ids=str)
+@pytest.mark.parametrize(("size", "by"), [(1, 1), (1, 2), (3, 1), (3, 2)])
+def test_a_slice_backwards_to_the_first_place_is_not_empty(backwards, size, by):
+    array, stride = np.arange(1.0, size * by + 1), sa.tensor("b", k)
+    f = sa.lambdify([x, z, stride], backwards * sa.sum(stride))  # the step is read off the shape of b alone
+    expected = sa.lambdify([x, z, stride], sa.take(x if backwards.tensors == {x} else z, places(backwards), 0))
+    given = (array[:size], array, np.ones(by) / by)
+    np.testing.assert_allclose(f(*given, m=size), expected(*given, m=size))
+
+
+def places(backwards):
+    """The places that a slice reads, as a constant by index."""
+    _, start, step, length = backwards.params["items"][0]
+    return sa.from_index((length,), lambda i: start + step * i)
+
+
 def test_offsets_may_be_zero():
     f = sa.lambdify([x], sa.pad(x[s:], s, t))
     array = np.arange(1.0, 5.0)

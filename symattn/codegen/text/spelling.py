@@ -17,6 +17,7 @@ import sympy
 from ...core.exact import ARGUMENTS, INDICES
 from ...core.naming import fresh_name, in_python
 from ...core.node import Tensor
+from ...core.sizes import never_negative
 from ...errors import NoRuleError
 from ...ops.leaves import constant, is_eye
 from ..call.takes import Takes
@@ -313,7 +314,9 @@ class Spelling:
         below = step < 0 and sympy.expand(stop + 1).is_nonpositive
         first = "" if start == 0 and step > 0 else self.size(start)
         last = "" if below else self.size(stop)
-        return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+        if step < 0 and not below and not never_negative(stop):  # a place before the first one is no number in NumPy
+            last = f"{last} if {last} >= 0 else None"
+        return f"{first}:{last}" + (f":{self.size(step)}" if step != 1 else "")
 
     def embed(self, node: Tensor, x: str) -> str:
         items, core = node.params["items"], node.params["core"]
