@@ -52,7 +52,9 @@ def _plain_sides(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | 
 def _common_factor(ring: Ring, bound: Bound, rest: Factors, atom: Atom) -> Poly | None:
     """``[2 i = 2 j + 2]`` is ``[i = j + 1]``, and ``[2 i = 2 j + 1]`` is 0."""
     start, coefficients = affine(plus(*atom.indices, -1))
-    common = sympy.gcd_list(list(coefficients.values())) if coefficients else sympy.S.One
+    if not coefficients or any(c in (1, -1) for c in coefficients.values()):
+        return None
+    common = sympy.gcd_list(list(coefficients.values()))
     if common == 1 or not never_negative(common - 1):
         return None
     at = divided(start, common)
