@@ -36,6 +36,6 @@ WRITTEN = {
     "Derivative": "sa.gradient(y, [x])", "diff": "sa.gradient(y, [x])", "Trace": "sa.trace(x)", "Transpose": "x.T",
     "Add": "a + b", "MatAdd": "a + b", "Mul": "a * b", "HadamardProduct": "a * b", "MatMul": "a @ b", "Pow": "x**n",
     "simplify": "the tensor itself: symattn tidies what it builds",
-    "expand": "sa.broadcast_to for copies; what is built is tidied by itself",
+    "expand": "the tensor itself: symattn tidies what it builds; sa.broadcast_to copies along axes",
     "invert": "sa.inv", "linalg": "sa.inv, sa.trace, sa.diag",
 }  # fmt: skip
