@@ -14,7 +14,7 @@ from ..proof.claims import Claim
 from ..proof.engine import prove
 from ..proof.verdict import Proved, Refuted, Unknown, Verdict
 from ..reading.latex.answers import Definition
-from .findings import Status
+from .findings import WRONG, Status
 from .known import Known
 
 _CONDITIONS = frozenset(
@@ -86,7 +86,8 @@ def gradient_of(defined: Definition, known: Known) -> str:
     key = defined.name[1:] if defined.name.startswith("d") else ""
     entry = known.names.entries.get(key) or next((e for e in known.names.entries.values() if e.name == key), None)
     is_tensor = entry is not None and isinstance(entry.value, Tensor) and isinstance(defined.value, Tensor)
-    if not is_tensor or entry is None or defined.parameters or defined.indices:
+    is_whole = not defined.indices or len(set(defined.indices)) == getattr(defined.value, "rank", -1)
+    if not is_tensor or entry is None or defined.parameters or not is_whole:
         return ""
     return next(k for k, e in known.names.entries.items() if e is entry)
 
@@ -131,12 +132,18 @@ def _replaced(x: Tensor, values: dict[Tensor, Tensor]) -> Tensor:
 
 def judged_gradient(name: str, found: Derived, budget: float) -> Judged:
     """Whether the document's derivative is the one that follows."""
-    result = judged(prove(found.told, found.right, budget=budget))
+    told, right = found.told.shape, found.right.shape
+    if len(told) == len(right) and told != right:
+        sizes = ["×".join(map(str, shape)) for shape in (told, right)]
+        result = Judged("shape", f"this is {sizes[0]}, and the derivative by {name} that follows is {sizes[1]}")
+        says = result.message
+    else:
+        result = judged(prove(found.told, found.right, budget=budget))
+        says = f"it is not the derivative by {name} that follows\n{result.message}"
     if result.status == "proved":
         return replace(result, message=f"the derivative by {name}")
-    if result.status != "refuted":
+    if result.status not in WRONG:
         return result
-    says = f"it is not the derivative by {name} that follows\n{result.message}"
     printer = latex_printer([found.right])
     shown = printer.written(printer.box(definition(found.right)))
     return replace(result, message=says, suggestions=(rf"\mathrm{{d}}{name} = {shown}",))

@@ -32,6 +32,7 @@ class Known:
     anew: set[str] = field(default_factory=set)  # names that a later section declares again
     used: set[str] = field(default_factory=set)  # keys of names that stand on a right side
     given: list[Any] = field(default_factory=list)  # relations of sizes, and what tensors are said to fulfil
+    examples: dict[Any, Any] = field(default_factory=dict)  # sizes that are numbers in an example
 
     def branch(self) -> Known:
         """The same state, to be changed by what may turn out not to be read."""
@@ -128,6 +129,9 @@ class Known:
         inside = set[int]()
         for part in parts_of(tree):
             if id(part) in inside or not isinstance(part, (Symbol, Scripted)):
+                continue
+            if key_of(part) in self.names.sizes:  # d_q is a size, and no q stands in it
+                inside.update(map(id, parts_of(part)))
                 continue
             for name in _names_of(part):
                 entry = self.names.find(name)

@@ -53,11 +53,17 @@ def _contracted(product: Tensor) -> list[sympy.Expr]:
 def _mask_as_factor(notes: Notes) -> Iterator[Finding]:
     """A mask multiplies scores under a softmax: what is masked keeps the weight of a score of 0."""
     for passage, node in _softmaxes(notes):
-        inner = bare(node.inputs[0])
-        masks = [x for x in inner.inputs if inner.op is multiply_op and (x.kind == "binary" or _is_mask(x))]
+        factors = _factors(node.inputs[0])
+        masks = [x for x in factors if len(factors) > 1 and (x.kind == "binary" or _is_mask(x))]
         for mask in masks:
             said = f"{mask.name or 'a mask'} multiplies scores under a softmax: exp(0) is 1, not 0"
             yield _warned(notes, passage, "mask", said, "add 0 where a score is kept and -oo where it is masked")
+
+
+def _factors(x: Tensor) -> list[Tensor]:
+    """What is multiplied entry by entry."""
+    inner = bare(x)
+    return [y for part in inner.inputs for y in _factors(part)] if inner.op is multiply_op else [x]
 
 
 def _never_used(notes: Notes) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from ..reading.latex.tree import (
 )
 from . import claims
 from .documents import Document, Passage
-from .findings import Finding
+from .findings import WRONG, Finding
 from .known import Known, declared_names, whole_span
 from .respelled import projected, respelled
 from .suggestions import intended
@@ -245,7 +245,7 @@ class Notes:
             if isinstance(answer, Definition):
                 self._defined(piece, read, answer)
             elif isinstance(answer, Claim):
-                self._claimed(piece, read, answer, first=n == 0)
+                self._claimed(piece, read, answer, n)
             elif isinstance(answer, (Tensor, sympy.Basic)):
                 self._say("mention", piece)
                 self._built(piece, answer)
@@ -299,8 +299,10 @@ class Notes:
 
     # --- claims ---
 
-    def _claimed(self, piece: Passage, read: Read, claim: Claim, first: bool) -> None:
+    def _claimed(self, piece: Passage, read: Read, claim: Claim, n: int) -> None:
+        """Takes the ``n``-th equation or inequality of a chain."""
         left, right = claim.sides
+        first = n == 0
         if claim.relation == "=" and first:
             told = Definition(str(left.name), right)
             if left.op in (variable, let_op) and (key := claims.gradient_of(told, self.state)):
@@ -310,7 +312,9 @@ class Notes:
                 self._built(piece, right)
                 self._say("defined", piece, str(left.name))
                 return
-        if self._is_of_sizes(piece, claim):
+        sides = read.tree.sides[n : n + 2] if isinstance(read.tree, Relation) else ()
+        is_of_tensors = any(True for side in sides for _ in self.state.tensors_in(side))  # as a moment, which is a size
+        if not is_of_tensors and self._is_of_sizes(piece, claim):
             return
         for side in claim.sides:
             self._built(piece, self.state.resolved(side))
@@ -322,17 +326,19 @@ class Notes:
         if result.status == "refuted" and claims.is_property(claim, self.state):
             self.state.given.append(self.state.claim(claim))
             self._say("given", piece, f"taken as given: {claim}")
-        elif not (result.status == "refuted" and first and self._is_another(piece, read)):
+        elif result.status == "refuted" and self._is_in_example(claim):
+            self._say("given", piece, f"it holds for the numbers of an example: {claim}")
+        elif not (result.status == "refuted" and first and self._is_another(piece, read, claim)):
             self._judged(piece, result, claim)
 
     def _judged(self, piece: Passage, found: claims.Judged, claim: Claim | None = None) -> None:
         """What came out, unless the words around a formula may say that it does not hold."""
-        if found.status == "refuted":
+        if found.status in WRONG:
             if why := self._is_no_claim(piece):
                 self._say("skipped", piece, f"{why}\n{found.message}")
                 return
             if claim is not None and claim.relation == "=":
-                found = replace(found, suggestions=self._meant(self.state.claim(claim)))
+                found = replace(found, suggestions=self._meant(self.state.claim(claim)) or _value_of_left(piece, claim))
         self._say(found.status, piece, found.message, found.suggestions, verdict=found.verdict)
 
     def _is_no_claim(self, piece: Passage) -> str:
@@ -349,7 +355,14 @@ class Notes:
         edits = intended(left, right, [x for x in others if x not in right.tensors], self.state.given)
         return tuple(f"{latex(left)} = {latex(edit.tensor)}" for edit in edits)
 
-    def _is_another(self, piece: Passage, read: Read) -> bool:
+    def _is_in_example(self, claim: Claim) -> bool:
+        """Whether two numbers are equal once sizes have the values that the document gave them in an example."""
+        left, right = map(scalar_value, claim.sides)
+        if left is None or right is None or claim.relation != "=" or not self.state.examples:
+            return False
+        return bool(sympy.simplify((left - right).subs(self.state.examples)) == 0)
+
+    def _is_another(self, piece: Passage, read: Read, claim: Claim) -> bool:
         """Has a name mean something else from here on, where an earlier section says what it was; else warns."""
         name = read.tree.sides[0] if isinstance(read.tree, Relation) else None
         key = "" if name is None else key_of(name)
@@ -358,7 +371,8 @@ class Notes:
             return False
         said = f"line {line} gives {key} another meaning"
         if self.state.sections[key] >= self.document.section(piece.at):
-            self._say("warning", piece, said, rule="defined twice")
+            meant = self._meant(self.state.claim(claim)) if claim.relation == "=" else ()
+            self._say("warning", piece, said, meant, rule="defined twice")
             return True
         branch = self.state.branch()
         branch.forget(key)
@@ -387,6 +401,7 @@ class Notes:
             self.state.equate(left, right)
             self._say("given", piece, f"taken as given: {claim}")
         else:
+            self.state.examples[left] = right
             self._say("given", piece, f"the value in an example: {claim}")
         return True
 
@@ -497,6 +512,12 @@ def _plain(passage: Passage) -> Passage:
     lead = _BULLET.match(text) if passage.kind == "undelimited" else None
     start = lead.end() if lead else len(text) - len(text.lstrip())
     return replace(passage, text=text[start:].strip(), at=passage.at + start)
+
+
+def _value_of_left(piece: Passage, claim: Claim) -> tuple[str, ...]:
+    """The left side of an equation as it is written, and the number that it is, as a moment or a count may be."""
+    value = scalar_value(claim.left)
+    return () if value is None else (f"{piece.text.partition('=')[0].strip()} = {sympy.latex(value)}",)
 
 
 def _first_line(problem: Any) -> str:
