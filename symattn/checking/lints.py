@@ -21,6 +21,7 @@ Lint = Callable[[Notes], Iterator[Finding]]
 _MOVED = re.compile(r"permut|reorder|order of the (?:tokens|inputs|rows)|shuffl", re.I)
 _INVARIANT = re.compile(r"\binvarian|does not change|unchanged|the same output", re.I)
 _EQUIVARIANT = re.compile(r"equivarian", re.I)
+_CALLED_FALSE = re.compile(r"\b(?:false|wrong(?:ly)?|refuted|incorrect(?:ly)?|not (?:\w+ )?invariant)\b", re.I)
 
 
 def _wrong_width(notes: Notes) -> Iterator[Finding]:
@@ -95,14 +96,16 @@ def _instead(notes: Notes, passages: list[Passage], name: str, others: list[str]
 def _invariant_for_equivariant(notes: Notes) -> Iterator[Finding]:
     """Words that call self-attention invariant to the order of its rows; it is equivariant."""
     for passage in notes.document.passages:
-        if passage.kind == "words" and _is_said_invariant(passage.text):
+        behind = notes.document.words_after(passage) if passage.kind == "words" else ""
+        if passage.kind == "words" and _is_said_invariant(passage.text) and not _CALLED_FALSE.search(behind):
             said = "attention without positions is equivariant: where its rows are reordered, the outputs are too"
             meant = "equivariant; invariant is what a sum or a mean over rows makes of it"
             yield _warned(notes, passage, "invariance", said, meant)
 
 
 def _is_said_invariant(words: str) -> bool:
-    return bool(_MOVED.search(words) and _INVARIANT.search(words) and not _EQUIVARIANT.search(words))
+    is_said = _MOVED.search(words) and _INVARIANT.search(words)
+    return bool(is_said and not _EQUIVARIANT.search(words) and not _CALLED_FALSE.search(words))
 
 
 # --- by how a formula is written, whether it could be read or not ---

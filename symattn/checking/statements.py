@@ -517,7 +517,7 @@ def _plain(passage: Passage) -> Passage:
 def _value_of_left(piece: Passage, claim: Claim) -> tuple[str, ...]:
     """The left side of an equation as it is written, and the number that it is, as a moment or a count may be."""
     value = scalar_value(claim.left)
-    return () if value is None else (f"{piece.text.partition('=')[0].strip()} = {sympy.latex(value)}",)
+    return () if value is None else (f"{piece.text.partition('=')[0].strip(' &')} = {sympy.latex(value)}",)
 
 
 def _first_line(problem: Any) -> str:

@@ -41,10 +41,13 @@ p = \mathrm{softmax}(z)
 """
 PRODUCTS = r"""Let $A \in \mathbb{R}^{n \times m}$, $B \in \mathbb{R}^{m \times n}$. Then
 $\operatorname{tr}(A B) = \operatorname{tr}(B A)$ and $(A B)^\top = B^\top A^\top$."""
+PLAIN = r"""It takes $Q \in R^{n x d}$, $K \in R^{m x d}$ and $V \in \mathbf{R}^{m \times v}$.
+We have $O = softmax(Q K^T / \sqrt{d}) V$, so $O^T = V^T softmax(Q K^T / \sqrt{d})^T$.
+That it is invariant to permutations of the rows of $Q$ is false."""
 RIGHT = {
     "backward": (BACKWARD, ".tex"), "kernel": (KERNEL, ".md"), "blog": (BLOG, ".md"), "layer": (LAYER, ".tex"),
     "moments": (MOMENTS, ".md"), "norm": (NORM, ".md"), "mask": (MASK, ".md"), "lse": (LSE, ".txt"),
-    "products": (PRODUCTS, ".tex"),
+    "products": (PRODUCTS, ".tex"), "plain": (PLAIN, ".md"),
 }  # fmt: skip
 
 MISTAKES = {
@@ -64,6 +67,7 @@ MISTAKES = {
     "the variance without its factor": ("norm", r"\frac{1}{d} \sum_i x_i^2 -", r"\sum_i x_i^2 -", "warning", "{d} -"),
     "a mask as a factor": ("mask", r"Q K^\top / \sqrt{d} + M", r"M \odot Q K^\top / \sqrt{d}", "warning", "add 0"),
     "the sign of a logarithm": ("lse", "z_i - L", "L - z_i", "refuted", "-(L - z)"),
+    "weights without the transpose": ("plain", r"V^T softmax", "V softmax", "shape", r"V^\top softmax"),
     "a product transposed": ("products", r"B^\top A^\top", r"A^\top B^\top", "shape", r"B^\top A^\top"),
 }  # fmt: skip
 

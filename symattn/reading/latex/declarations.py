@@ -99,7 +99,7 @@ class Declarations:
                 raise self.error("a name is declared: a letter or a word with scripts", tree)
             self.check_new(tree)
             self.check_no_power(tree)
-            shape = self.shape_of(of)
+            shape = self.shape_of(of) or self.plain_space_of(of)
             if shape is None:
                 raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
             if shape == "N":
@@ -174,6 +174,21 @@ class Declarations:
         if isinstance(above, Product) and set(above.signs) == {"×"}:
             return tuple(self.size(factor) for factor in above.factors)
         return tuple(self.size(item) for item in (above.items if isinstance(above, Items) else (above,)))
+
+    def plain_space_of(self, tree: Tree) -> Any:
+        r"""The sizes of ``\mathbf{R}^{n \times d}`` and ``R^{n x d}``, where no tensor is called R."""
+        base = tree.base if isinstance(tree, Scripted) else tree
+        above = tree.above if isinstance(tree, Scripted) and tree.below is None else None
+        if not isinstance(base, Symbol) or base.letters != "R" or base.accents or above is None:
+            return None
+        if self.names.find(base) is not None or not isinstance(above, (Product, Symbol, Scripted, Number)):
+            return None
+        if not isinstance(above, Product) or set(above.signs) == {"×"}:
+            return tuple(self.size(factor) for factor in (above.factors if isinstance(above, Product) else (above,)))
+        is_written_x = [isinstance(factor, Symbol) and factor.letters == "x" for factor in above.factors[1::2]]
+        if set(above.signs) != {""} or len(above.factors) % 2 == 0 or not all(is_written_x):
+            return None
+        return tuple(self.size(factor) for factor in above.factors[::2])
 
     def size(self, tree: Tree) -> sympy.Expr:
         """A size, whose letters are sizes from here on."""
