@@ -39,6 +39,9 @@ L = \log \sum_j \exp(z_j)
 p = \mathrm{softmax}(z)
 \log p_i = z_i - L
 """
+SHIFT = r"""Let
+$z \in \mathbb{R}^n$, $c \in \mathbb{R}$ and $p = \mathrm{softmax}(z)$. Then $\mathrm{softmax}(z + c) = p$,
+and $\sum_i p_i = 1$."""
 PRODUCTS = r"""Let $A \in \mathbb{R}^{n \times m}$, $B \in \mathbb{R}^{m \times n}$. Then
 $\operatorname{tr}(A B) = \operatorname{tr}(B A)$ and $(A B)^\top = B^\top A^\top$."""
 PLAIN = r"""It takes $Q \in R^{n x d}$, $K \in R^{m x d}$ and $V \in \mathbf{R}^{m \times v}$.
@@ -47,7 +50,7 @@ That it is invariant to permutations of the rows of $Q$ is false."""
 RIGHT = {
     "backward": (BACKWARD, ".tex"), "kernel": (KERNEL, ".md"), "blog": (BLOG, ".md"), "layer": (LAYER, ".tex"),
     "moments": (MOMENTS, ".md"), "norm": (NORM, ".md"), "mask": (MASK, ".md"), "lse": (LSE, ".txt"),
-    "products": (PRODUCTS, ".tex"), "plain": (PLAIN, ".md"),
+    "products": (PRODUCTS, ".tex"), "plain": (PLAIN, ".md"), "shift": (SHIFT, ".md"),
 }  # fmt: skip
 
 MISTAKES = {

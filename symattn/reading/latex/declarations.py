@@ -99,7 +99,8 @@ class Declarations:
                 raise self.error("a name is declared: a letter or a word with scripts", tree)
             self.check_new(tree)
             self.check_no_power(tree)
-            shape = self.shape_of(of) or self.plain_space_of(of)
+            shape = self.shape_of(of)  # () is that of a scalar
+            shape = self.plain_space_of(of) if shape is None else shape
             if shape is None:
                 raise self.error(f"{self.text.part(of.span)} is no shape: write \\mathbb{{R}}^{{n \\times d}}", of)
             if shape == "N":
