@@ -49,6 +49,7 @@ _IN_NUMBERS = re.compile(r"=\s*(?:\\begin\{[bpv]?(?:matrix|array)\}(?:\{\w+\})?\
 _PROPERTY = re.compile(r"\b(permutation|orthogonal|symmetric|invertible)\b")
 _ASKS = re.compile(r": (?:declare|give) it by (?:names|law)=.*")
 _HOW_TO_DECLARE = r": declare it, X \\in \\mathbb{R}^{n \\times d}, or in a comment, <!-- symattn: X: n d -->"
+_REASON = re.compile(r"&&\s*\\text\{(?:(?!\\\\|\\cr(?![a-zA-Z])|\\end\{).)*", re.S)  # the column of reasons of a row
 _BULLET = re.compile(r"^(?:[•*+\-–]|\d+[.)])\s+")
 
 
@@ -511,6 +512,7 @@ def _plain(passage: Passage) -> Passage:
     text = passage.text
     lead = _BULLET.match(text) if passage.kind == "undelimited" else None
     start = lead.end() if lead else len(text) - len(text.lstrip())
+    text = _REASON.sub(lambda found: " " * len(found.group()), text)  # what is left keeps its place
     return replace(passage, text=text[start:].strip(), at=passage.at + start)
 
 

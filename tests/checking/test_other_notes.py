@@ -88,3 +88,14 @@ def test_one_mistake_is_found_with_what_was_meant(name: str, old: str, new: str,
     (found,) = [*(report := sa.check_notes(text.replace(old, new), suffix)).wrong, *report.warnings]
     assert found.status == status
     assert any(meant in one for one in found.suggestions)
+
+
+def test_the_reasons_beside_rows_are_words_and_what_is_behind_them_keeps_its_place() -> None:
+    text = r"""$A, B \in \mathbb{R}^{n \times n}$.
+\begin{align}
+(A B)^\top &= B^\top A^\top && \text{reversed, as $n$ is free} \\
+\operatorname{tr}(A B) &= -\operatorname{tr}(B A) && \text{cyclic}
+\end{align}
+"""
+    found = [one for one in sa.check_notes(text, ".tex").findings if one.status != "declared"]
+    assert [(one.status, one.line, one.column) for one in found] == [("proved", 3, 1), ("refuted", 4, 1)]
