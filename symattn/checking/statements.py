@@ -49,6 +49,7 @@ _IN_NUMBERS = re.compile(r"=\s*(?:\\begin\{[bpv]?(?:matrix|array)\}(?:\{\w+\})?\
 _PROPERTY = re.compile(r"\b(permutation|orthogonal|symmetric|invertible)\b")
 _ASKS = re.compile(r": (?:declare|give) it by (?:names|law)=.*")
 _HOW_TO_DECLARE = r": declare it, X \\in \\mathbb{R}^{n \\times d}, or in a comment, <!-- symattn: X: n d -->"
+_SIGN = re.compile(r"\\mathrel\{:=\}|\\(?:odot|coloneqq|le|ge|leq|geq|in|sim|approx|to|neq|equiv)|[:=<>]+")  # alone
 _REASON = re.compile(r"&&\s*\\text\{(?:(?!\\\\|\\cr(?![a-zA-Z])|\\end\{).)*", re.S)  # the column of reasons of a row
 _BULLET = re.compile(r"^(?:[•*+\-–]|\d+[.)])\s+")
 
@@ -99,7 +100,7 @@ class Notes:
             self._declared_in_comment(passage)
             return True
         says = _RELATED.search(passage.text) or _OPERATION.search(passage.text)
-        if _IN_NUMBERS.search(passage.text) or not says:
+        if _IN_NUMBERS.search(passage.text) or _SIGN.fullmatch(passage.text) or not says:
             self._say("mention", passage)
             return True
         if "=" in passage.text or not _DECLARES.search(passage.text) or self._of_new_sizes(passage):

@@ -99,3 +99,8 @@ def test_the_reasons_beside_rows_are_words_and_what_is_behind_them_keeps_its_pla
 """
     found = [one for one in sa.check_notes(text, ".tex").findings if one.status != "declared"]
     assert [(one.status, one.line, one.column) for one in found] == [("proved", 3, 1), ("refuted", 4, 1)]
+
+
+def test_a_sign_that_is_explained_is_mentioned() -> None:
+    report = sa.check_notes(r"Entrywise products are $\odot$, definitions $:=$ or $\mathrel{:=}$, and $=$ is a claim.")
+    assert [one.status for one in report.findings] == ["mention"] * 4
