@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import sympy
 
 from ..core.node import Tensor, topological
 from ..core.sizes import show_shape
@@ -15,6 +17,8 @@ from ..graph.canonical import without_names
 from ..ops.leaves import constant, cotangent_op, scalar_value, variable
 from ..ops.opaque import stop_gradient_op
 from ..printing.matrix import Printer, text_in, text_printer
+from ..recurrence.body import number_of_steps
+from ..recurrence.record import scan_op
 from .sampling import generic_scalars, generic_sizes, stops_within
 
 if TYPE_CHECKING:
@@ -138,12 +142,20 @@ def _row(row: _Tested) -> str:
     return f'("{row.by}", {row.place}, ({pairs[:-1]}))'
 
 
+_MOST, _STEP = 3_000_000, 100
+
+
 def _example(f: Compiled, parameters: Mapping[Any, str]) -> dict[str, str] | None:
-    """Arguments at which all results are finite, as text: of normal entries, or of positive ones."""
+    """Arguments at which all results are finite, as text: of normal entries, or of positive ones.
+
+    None where sizes that are numbers are too large for a run while the source is written.
+    """
     roots = [*f.outputs, *f.takes.tensors]
     try:
         sizes = generic_sizes(roots)
     except EvaluationError:
+        return None
+    if _work(roots, sizes) > _MOST:
         return None
     scalars = generic_scalars(roots, np.random.default_rng(0))
     for drawn in ("rng.normal(size={})", "rng.uniform(0.5, 1.5, size={})"):
@@ -156,6 +168,14 @@ def _example(f: Compiled, parameters: Mapping[Any, str]) -> dict[str, str] | Non
         if _is_finite(f, example):
             return example
     return None
+
+
+def _work(roots: Sequence[Tensor], sizes: Mapping[sympy.Symbol, int]) -> int:
+    """About how many entries a run computes; a step of a loop costs as much as many of them."""
+    nodes = topological(roots)
+    shapes = sum(math.prod(int(n.subs(sizes)) for n in node.shape) for node in nodes)
+    steps = sum(int(number_of_steps(node).subs(sizes)) for node in nodes if node.op is scan_op)
+    return shapes + _STEP * steps
 
 
 def _array(a: Tensor, shape: tuple[int, ...], drawn: str) -> str:

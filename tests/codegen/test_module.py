@@ -54,6 +54,13 @@ def test_a_module_tests_its_gradients(name, capsys):
     assert max(map(len, source.splitlines())) <= 120
 
 
+def test_the_source_of_what_is_large_is_written_without_running_it():
+    large = {T: 10**7, d: 10**6}  # 80 TB
+    made = of([Q.subs(large)], sa.softmax(Q).subs(large), [Q.subs(large)])
+    assert "def f(" in made.source
+    assert "check_gradient" not in made.source
+
+
 def test_a_wrong_gradient_is_found():
     source = compile_attention().source
     assert "dZ @ K /" in source

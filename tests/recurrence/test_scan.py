@@ -167,7 +167,7 @@ def test_graphs_and_code_are_as_large_for_any_number_of_steps(name: str) -> None
     for steps in (5, 1_000_005):
         made = y.subs(T, steps)
         gradients = sa.gradient(sa.sum(made), [x for x in made.tensors if x.kind == "real"])
-        source = code(sa.lambdify(list(made.tensors), [made, gradients]))
+        source = code(sa.lambdify(list(made.tensors), [made, gradients])).partition("def check_gradient")[0].strip()
         sizes.add((len(topological([made])), len(topological(gradients.values())), source.count("\n")))
     assert len(sizes) == 1
 
