@@ -264,11 +264,12 @@ def is_proved(left: Any, right: Any) -> bool:
     return bool(sa.prove(left, right).status == "proved")
 
 
-def test_no_false_claim_is_proved_where_nothing_refutes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_false_claim_is_proved_where_nothing_refutes_it(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "compared", lambda self, point: None)
     pairs = [*itertools.combinations(DIFFERENT, 2), *itertools.combinations(OF_THREE, 2)]
     assert len(pairs) > 50
-    assert [n for n, (a, b) in enumerate(pairs) if is_proved(a(), b())] == []
+    assert [n for n, (a, b) in enumerate(pairs) if n % every == 0 and is_proved(a(), b())] == []
     assert [n for n, claim in enumerate(FALSE) if is_proved(*claim())] == []
 
 
