@@ -8,6 +8,8 @@ import sympy
 
 import symattn as sa
 from symattn.codegen.sampling import generic_arrays, generic_scalars
+from symattn.core.node import topological
+from symattn.ops.domain import size_symbols
 
 from ..bordering import VALUED, Q, T, d, elements, n, number, x
 from ..shares import one_in
@@ -16,7 +18,7 @@ from ..shares import one_in
 @pytest.mark.parametrize("y", one_in(5, VALUED))
 @pytest.mark.slow
 def test_explicit_entries_agree_with_numpy_at_sizes_one_to_three(y, rng):
-    symbols = sorted({s for s in y.free_symbols if s.is_integer and s.is_positive}, key=str)
+    symbols = sorted(size_symbols(topological([y])), key=str)
     compared = 0
     for shift in range(3):
         sizes = {s: (k + shift) % 3 + 1 for k, s in enumerate(symbols)}
